@@ -341,3 +341,13 @@ class Producer:
             self.sequences.clear()
             self.written.clear()
         return reply
+
+
+def world_of_ten() -> World:
+    """Return a world with a topic whose messages 0 to 9 are committed, and their marker at offset 10."""
+    world = World(SMALL)
+    world.topic()
+    writer = world.handle()
+    writer.append(count=10)
+    assert writer.end(commit=True) == DONE
+    return world

@@ -9,15 +9,20 @@ from exacta.core.commands import (
     Acknowledge,
     AcknowledgeSoon,
     BeginTransaction,
+    Command,
     Connect,
     DeleteTopic,
     Disconnect,
+    EndDelays,
     EndHandle,
+    ForgetIdleSubscription,
     Permit,
     Redeliver,
     Subscribe,
+    Unsubscribe,
 )
 from exacta.core.ids import ConsumerId, Offset, TransactionId
+from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
@@ -309,6 +314,19 @@ def test_a_reader_is_served_and_leaves_nothing_in_the_journal(rig: PushRig, comm
     rig.disconnect(consumer)
     assert isinstance(answer := rig.ask(Subscribe(**WHERE, subscription_type=SubscriptionType.SHARED)), Subscribed)
     assert answer.is_new
+
+
+@pytest.mark.parametrize("durable", [True, False])
+@pytest.mark.parametrize("command", [Unsubscribe(**WHERE), DeleteTopic(topic="t")], ids=["unsubscribed", "deleted"])
+def test_a_subscription_that_is_gone_leaves_no_timer(rig: PushRig, durable: bool, command: Command) -> None:
+    """A producer may have named a time in a thousand years."""
+    rig.engine.dispatcher.facts_of = lambda batch: (-1, rig.loop.now_ms + 10**13)
+    rig.connect(1, PLENTY, durable=durable)
+    rig.write()
+    timers = rig.engine._timers
+    assert [each(**WHERE) in timers for each in (EndDelays, ForgetIdleSubscription)] == [True, not durable]
+    assert not isinstance(rig.ask(command), Rejection)
+    assert not any(each(**WHERE) in timers for each in (EndDelays, ForgetIdleSubscription))
 
 
 def test_a_delayed_entry_is_pushed_once_its_time_has_come(rig: PushRig) -> None:

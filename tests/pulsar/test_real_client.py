@@ -69,6 +69,8 @@ def test_a_large_message_comes_in_chunks(broker: exacta.Broker) -> None:
         producer.send(large)
         producer.send(b"small")
         producer.close()
+        consumer = opened.subscribe("orders", "s", initial_position=pulsar.InitialPosition.Earliest)
+        assert [consumer.receive(20_000).data() for _ in range(2)] == [large, b"small"]
     broker.stop()
     found = stored(broker.data, "orders")
     assert b"".join(found.payloads()) == large + b"small"

@@ -1,4 +1,4 @@
-"""Fixtures of the scenarios, which run only where `make test-pulsar` runs (Java and Maven)."""
+"""Fixtures of the scenarios; those in Java run only where `make test-pulsar` runs (Java and Maven)."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 from tests.pulsar_clients.brokers import Given, broker_under_test, unique
 
 # Elsewhere they are not even imported.
-collect_ignore_glob = [] if os.environ.get("EXACTA_TEST_JAVA") else ["test_*.py"]
+collect_ignore_glob = [] if os.environ.get("EXACTA_TEST_JAVA") else ["test_java_*.py"]
 
 
 @pytest.fixture(scope="session")

@@ -20,9 +20,9 @@ from functools import partial
 from typing import TypeVar
 
 from exacta.core.apply import apply
-from exacta.core.commands import Command, ExpireTransaction, Parked
+from exacta.core.commands import Command, EndDelays, ExpireTransaction, ForgetIdleSubscription, Parked
 from exacta.core.decide import decide
-from exacta.core.events import ConsumerConnected, Event, TopicDeleted, TransactionEnded
+from exacta.core.events import ConsumerConnected, Event, SubscriptionDeleted, TopicDeleted, TransactionEnded
 from exacta.core.groups.consumer.subscriptions import topics_to_match
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.outcome import Notice
@@ -319,8 +319,12 @@ class Engine:
         if type(event) is TopicDeleted:  # afterwards the state no longer knows which partitions these were
             topic = self._state.topics[event.topic]
             gathering.touched.update(topic.partition_ids)
+            for partition_id in topic.partition_ids:
+                self._drop_timers(partition_id, self._state.subscription_names(partition_id))
         elif type(event) is TransactionEnded:
             self._timers.drop(ExpireTransaction(transaction_id=event.transaction_id))
+        elif isinstance(event, SubscriptionDeleted):
+            self._drop_timers(event.partition_id, (event.name,))
         if self._state.volatile.deliveries or type(event) is ConsumerConnected:
             self.dispatcher.hear(event)
         apply(self._state, event)
@@ -328,6 +332,13 @@ class Engine:
             gathering.add(event, payload)
             if wait is SYNC and gathering.waited_for is not SYNC:
                 self._writer.want(wait)
+
+    def _drop_timers(self, partition_id: PartitionId, subscriptions: Iterable[str]) -> None:
+        """Forget the timers of subscriptions that are deleted: a delay may be long, and readers come and go."""
+        partition = self._state.partitions[partition_id]
+        for name in subscriptions:
+            for kind in (ForgetIdleSubscription, EndDelays):
+                self._timers.drop(kind(topic=partition.topic, partition=partition.index, subscription=name))
 
     def _notify(self, key: Hashable, notice: Notice) -> None:
         """Tell the sink under the key once the present state is durable, if it is still there then."""

@@ -10,7 +10,7 @@ from exacta.core.replies import DONE
 from exacta.core.snapshot import is_same, restore, snapshot
 from exacta.core.state.state import State
 from tests.core.subscriptions.consumer import Consumer, runs
-from tests.core.world import SMALL, Handle, World
+from tests.core.world import SMALL, Handle, World, world_of_ten
 
 CONFLICT = Rejection.TRANSACTION_CONFLICT
 FREE, ACKED, OWN, OTHER = "free", "acknowledged", "pending here", "pending elsewhere"
@@ -38,6 +38,11 @@ CUMULATIVE = {
     (OTHER_ALONE, True): CONFLICT,
     (BEYOND, True): DONE,
 }
+
+
+@pytest.fixture
+def world() -> World:
+    return world_of_ten()
 
 
 @pytest.fixture

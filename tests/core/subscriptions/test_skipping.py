@@ -11,7 +11,12 @@ from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import LATEST
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
-from tests.core.world import SMALL, World
+from tests.core.world import SMALL, World, world_of_ten
+
+
+@pytest.fixture
+def world() -> World:
+    return world_of_ten()
 
 
 def skip(world: World, before: int, name: str | None = None, topic: str = "t") -> object:

@@ -12,9 +12,14 @@ from exacta.core.replies import DONE, Subscribed
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from tests.core.subscriptions.consumer import Consumer
-from tests.core.world import SMALL, World
+from tests.core.world import SMALL, World, world_of_ten
 
 GONE, ACKED, FREE, PENDING = "gone", "acknowledged", "free", "pending"
+
+
+@pytest.fixture
+def world() -> World:
+    return world_of_ten()
 
 
 def delete_topic(consumer: Consumer) -> object:

@@ -22,6 +22,7 @@ from tests.pulsar.differential.steps import (
     Close,
     End,
     Expire,
+    Flow,
     LastId,
     Read,
     Redeliver,
@@ -80,8 +81,10 @@ def _add_topic(side: Side, transaction: Transaction) -> pb.CommandAddPartitionTo
 
 @takes(Subscribe)
 def _subscribe(side: Side, step: Subscribe) -> str:
-    if step.consumer in side.consumers:
-        return NOTHING
+    others = (each.subscribe for each in side.consumers.values())
+    shares_keys = step.kind == "Key_Shared" and step.subscription in {each.subscription for each in others}
+    if step.consumer in side.consumers or shares_keys:
+        return NOTHING  # which of two consumers has which keys, each broker divides for itself
     command = pb.CommandSubscribe(
         subscription=step.subscription,
         sub_type=pb.CommandSubscribe.SubType.Value(step.kind),
@@ -89,7 +92,16 @@ def _subscribe(side: Side, step: Subscribe) -> str:
     )
     if step.kind == "Shared" and step.consumer != "x":
         command.priority_level = 1  # so that it is no matter of chance which consumer gets what
-    return side.subscribe(step.consumer, command)
+    return side.subscribe(step.consumer, command, step.permits)
+
+
+@takes(Flow)
+def _flow(side: Side, step: Flow) -> str:
+    consumer = side.consumers.get(step.consumer)
+    if consumer is None:
+        return NOTHING
+    side.tell(pb.CommandFlow(consumer_id=consumer.number, message_permits=step.permits))
+    return "sent"
 
 
 @takes(Read)

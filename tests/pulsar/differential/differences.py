@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tests.pulsar.differential.moments import Moment
 from tests.pulsar.differential.side import HANGS_UP, SILENT
 from tests.pulsar.differential.steps import (
+    PLENTY,
     Ack,
     AckUpTo,
     Close,
@@ -203,6 +204,17 @@ def _counts_on(moment: Moment) -> bool:
     return moment.answers[0] == moment.answers[1] and theirs == ours and moment.acks_part_of_a_batch()
 
 
+def _permits_entries(moment: Moment) -> bool:
+    theirs, ours = moment.entries
+    steps = (*moment.before, moment.step)
+    return (
+        any(isinstance(step, Subscribe) and step.permits < PLENTY for step in steps)
+        and any(isinstance(step, Send) and step.count > 1 for step in steps)
+        and moment.answers[0] == moment.answers[1]
+        and theirs > ours
+    )
+
+
 def _forgets_parts_of_batches(moment: Moment) -> bool:
     return isinstance(moment.step, Reload) and moment.acks_part_of_a_batch() and not moment.came_alike
 
@@ -314,6 +326,12 @@ DIFFERENCES = (
         "An acknowledgement of a part of a batch leaves its redelivery count as it is. Pulsar begins again at 0, so"
         " that a message that always fails does not get into its dead-letter topic.",
         _counts_on,
+        parts=True,
+    ),
+    Difference(
+        "A consumer gets no more messages than it has permitted, but for the rest of an entry. Pulsar reads as many"
+        " entries of a backlog as there are permits, or as it guesses from the batches before.",
+        _permits_entries,
         parts=True,
     ),
     Difference(

@@ -18,6 +18,7 @@ from tests.pulsar.differential.steps import (
     Close,
     End,
     Expire,
+    Flow,
     LastId,
     Read,
     Redeliver,
@@ -108,6 +109,9 @@ FOUND: dict[str, Program] = {
     "a batch of which a part is acknowledged": (
         *(_FAILOVER, Send(count=3), Ack(**_X, entry=0, index=0), Begin(**_T), Ack(**_X, **_T, entry=0)),
     ),
+    "a backlog of batches, and few permits": (
+        *(Send(count=3), Send(), Send(), Subscribe(**_X, permits=2), Flow(**_X, permits=1), Flow(**_X, permits=2)),
+    ),
     # --- what is the same, and easily wrong ---
     "a part of a batch after a seek, in order": (
         *(_FAILOVER, Send(count=3), Ack(**_X, entry=0, index=0), Seek(**_X, to=EARLIEST)),
@@ -146,6 +150,11 @@ FOUND: dict[str, Program] = {
     "who is active": (
         *(Subscribe(**_Y, kind="Failover"), Send(), Send(), _FAILOVER, Ack(**_X, entry=0), Send(), Close(**_X)),
         *(_FAILOVER, Close(**_Y), Send()),
+    ),
+    "permits": (
+        *(Subscribe(**_X, kind="Shared", permits=2), Subscribe(**_Y, kind="Shared", permits=1)),
+        *(Send(), Send(), Send(), Send(), Flow(**_Y, permits=2), Ack(**_X, entry=0), Redeliver(**_X)),
+        *(Flow(**_X, permits=1), Close(**_Y), Flow(**_X, permits=4), Send()),
     ),
     "readers": (
         *(Send(), Send(count=3), Read(**_X, after=0), Read(**_Y, after=LATEST), Send(), Seek(**_Y, to=EARLIEST)),

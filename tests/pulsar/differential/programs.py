@@ -14,6 +14,7 @@ from tests.pulsar.differential.steps import (
     EARLIEST,
     KINDS,
     LATEST,
+    PLENTY,
     Ack,
     AckUpTo,
     Begin,
@@ -21,6 +22,7 @@ from tests.pulsar.differential.steps import (
     Close,
     End,
     Expire,
+    Flow,
     LastId,
     Read,
     Redeliver,
@@ -46,13 +48,15 @@ NONSENSE = 0.03
 def program(seed: int) -> Program:
     """Return the program of a seed."""
     chance = random.Random(seed)
-    return _Maker(chance, KINDS[seed % len(KINDS)]).made(expires=seed % 10 == 9)
+    permits = (1, 2, 4)[seed // 4 % 3] if seed % 20 < len(KINDS) else PLENTY
+    return _Maker(chance, KINDS[seed % len(KINDS)], permits).made(expires=seed % 10 == 9)
 
 
 class _Maker:
-    def __init__(self, chance: random.Random, kind: str) -> None:
+    def __init__(self, chance: random.Random, kind: str, permits: int) -> None:
         self._chance = chance
         self._kind = kind
+        self._permits = permits
         self._steps: list[Step] = []
         self._counts: list[int] = []
         """The numbers of messages of the entries that were sent."""
@@ -75,13 +79,14 @@ class _Maker:
             (1, self._read),
             (5, self._last_id),
             (2, Reload),
+            (0 if permits == PLENTY else 25, self._flow),
         ]
 
     def made(self, *, expires: bool) -> Program:
         """Return a program; in one that `expires`, a transaction is over its time."""
-        self._add(Subscribe(consumer="x", kind=self._kind))
+        self._add(Subscribe(consumer="x", kind=self._kind, permits=self._permits))
         for _ in range(self._chance.randint(1, 3)):
-            self._add(Send(count=self._chance.choice((1, 1, BATCH))))
+            self._add(Send(count=self._count()))
         if expires:
             self._add(BeginShort(transaction="u"))
         number = self._chance.randint(FEWEST, MOST if not expires else FEWEST)
@@ -122,6 +127,10 @@ class _Maker:
             return self._chance.choice("xy")
         return self._chance.choice(sorted(self._consumers)) if self._consumers else None
 
+    def _count(self) -> int:
+        # Pulsar guesses how many batches the permits of a consumer are enough for.
+        return self._chance.choice((1, 1, BATCH)) if self._permits == PLENTY else 1
+
     def _entry(self) -> int:
         return self._chance.randrange(len(self._counts))
 
@@ -144,7 +153,7 @@ class _Maker:
     # --- steps --------------------------------------------------------------------------------------------------------
 
     def _send(self) -> Step:
-        return Send(count=self._chance.choice((1, 1, BATCH)), transaction=self._transaction(0.5))
+        return Send(count=self._count(), transaction=self._transaction(0.5))
 
     def _begin(self) -> Step | None:
         left = sorted({"t", "u"} - self._open)
@@ -199,11 +208,12 @@ class _Maker:
         chance = self._chance.random()
         if consumer == "y" and chance < 0.2:
             return Subscribe(consumer="y", subscription="r", kind=self._chance.choice(KINDS), latest=latest)
-        others = {name for name, subscription in self._consumers.items() if subscription == "s"}
-        if self._kind == "Key_Shared" and others:
-            return None  # which of two consumers has which keys, each broker decides for itself
         kind = self._kind if chance < 0.95 else self._chance.choice(KINDS[:3])
-        return Subscribe(consumer=consumer, kind=kind, latest=latest)
+        return Subscribe(consumer=consumer, kind=kind, latest=latest, permits=self._permits)
+
+    def _flow(self) -> Step | None:
+        consumer = self._consumer()
+        return None if consumer is None else Flow(consumer=consumer, permits=self._chance.choice((1, 1, 2, 4)))
 
     def _close(self) -> Step | None:
         consumer = self._consumer()

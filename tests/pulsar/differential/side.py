@@ -17,9 +17,8 @@ from exacta.protocol.pulsar.entries import build_batch, build_entry, parse_entry
 from exacta.protocol.pulsar.frames import build_entry_frame, build_frame
 from exacta.protocol.pulsar.message_ids import acknowledged, earliest, latest
 from tests.pulsar.differential.links import Link, Received
-from tests.pulsar.differential.steps import EARLIEST, IN_ORDER, LATEST, Step
+from tests.pulsar.differential.steps import EARLIEST, IN_ORDER, LATEST, PLENTY, Step
 
-PERMITS = 1000
 COORDINATOR = "persistent://pulsar/system/transaction_coordinator_assign-partition-0"
 """The topic whose owner is the coordinator with the number 0, the only one that is used."""
 NOT_YET = ("ServiceNotReady", "MetadataError", "UnknownError", "TransactionCoordinatorNotFound")
@@ -49,6 +48,8 @@ class Consumer:
     name: str
     number: int
     subscribe: pb.CommandSubscribe
+    permits: int
+    """What it is permitted when it is opened."""
     is_active: bool = False
     """What the broker has told it last; a consumer believes that it waits until it is told something."""
 
@@ -159,8 +160,8 @@ class Side:
         came = self._came()
         return Told(answer, tuple(came))
 
-    def subscribe(self, name: str, command: pb.CommandSubscribe, permits: int = PERMITS) -> str:
-        """Open a consumer, and permit it everything."""
+    def subscribe(self, name: str, command: pb.CommandSubscribe, permits: int = PLENTY) -> str:
+        """Open a consumer, and permit it so many messages."""
 
         def made() -> pb.CommandSubscribe:
             command.request_id = self.next_request()
@@ -172,7 +173,7 @@ class Side:
         command.topic = self.topic
         answer = self.until_taken(made, "consumer")
         if answer == "ok":
-            self.consumers[name] = Consumer(name, command.consumer_id, command)
+            self.consumers[name] = Consumer(name, command.consumer_id, command, permits)
             if permits:
                 self.tell(pb.CommandFlow(consumer_id=command.consumer_id, message_permits=permits))
             self.note_failover(self.consumers[name])
@@ -238,7 +239,7 @@ class Side:
             gone, self._gone = self._gone, []
             gone += self._sort_out(frames, events, deliveries)
             for consumer in gone:
-                answer = self.subscribe(consumer.name, consumer.subscribe)
+                answer = self.subscribe(consumer.name, consumer.subscribe, consumer.permits)
                 events.append(f"{consumer.name} closed" if answer == "ok" else f"{consumer.name} closed, {answer}")
         changed = (each for each in self.consumers.values() if each.is_active != (each.name in self._active))
         events.extend(f"{each.name} {'is active' if each.is_active else 'waits'}" for each in changed)

@@ -12,6 +12,8 @@ from typing import Any
 
 KINDS = ("Exclusive", "Shared", "Failover", "Key_Shared")
 IN_ORDER = ("Exclusive", "Failover")
+PLENTY = 1000
+"""Permits for all that a program sends."""
 EARLIEST = -1
 LATEST = -2
 
@@ -37,12 +39,21 @@ class Send(Step):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Subscribe(Step):
-    """SUBSCRIBE, and permits for all that there is. A consumer that is open does nothing."""
+    """SUBSCRIBE, and permits, which are granted again when the consumer has been closed by the broker."""
 
     consumer: str
     subscription: str = "s"
     kind: str = "Exclusive"
     latest: bool = False
+    permits: int = PLENTY
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Flow(Step):
+    """FLOW: so many messages more."""
+
+    consumer: str
+    permits: int
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -159,7 +170,7 @@ class Reload(Step):
 STEPS: dict[str, type[Step]] = {
     kind.__name__: kind
     for kind in (
-        *(Send, Subscribe, Read, Close, Unsubscribe, Ack, AckUpTo, Redeliver, Seek, SeekTime, LastId),
+        *(Send, Subscribe, Flow, Read, Close, Unsubscribe, Ack, AckUpTo, Redeliver, Seek, SeekTime, LastId),
         *(Begin, BeginShort, Expire, End, Reload),
     )
 }
