@@ -72,7 +72,8 @@ class _Reader:
         if not here.calls.receive(consumer, self._receive):
             return
         self._consumer = consumer
-        answer = await self._ask(Connect(**self._where, consumer_id=consumer, subscription_type=self._type))
+        connect = Connect(**self._where, consumer_id=consumer, subscription_type=self._type, durable=False)
+        answer = await self._ask(connect)
         self._is_connected = answer == DONE
         if answer != DONE and answer not in GONE:
             here.history.refusals.append(f"refused: {here.writer} connects: {answer}")

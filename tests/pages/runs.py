@@ -201,6 +201,13 @@ NOT_RUN = {
     ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --duration 600"): _TEN_MINUTES,
     ("docs/reference/pulsar.md", "pip install 'exacta[pulsar]'"): _AN_INDEX,
     ("docs/reference/pulsar.md", "exacta serve --pulsar-listen"): "tests/server start it on a free port",
+    ("docs/reference/pulsar.md", "  --web-listen"): "the same",
+    ("docs/reference/pulsar.md", "  --set pulsar.tls.certificate"): "the same",
+    (
+        "docs/reference/describe-subscriptions.md",
+        "exacta subscriptions ",
+    ): "tests/pulsar/test_operating.py has a subscription",
+    ("docs/reference/reset-subscription.md", "exacta subscriptions "): "the same",
     (README, "pip install 'exacta[pulsar]'"): _AN_INDEX,
     (README, "exacta serve --pulsar-listen"): "tests/server start it on a free port",
     (CLUSTERS, "FROM your-spark-image"): "an image is made",
@@ -219,7 +226,11 @@ NO_EXAMPLE = {
     ("docs/how-to/verify.md", "…"): "the output of ten minutes",
     (MOVING, "# before"): "it takes Spark's own connector; `make test-spark-connector` has that",
     ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",
-    ("docs/explanation/architecture.md", "  Kafka clients"): "a drawing",
+    ("docs/explanation/architecture.md", "  Kafka's and "): "a drawing",
+    (
+        "docs/reference/describe-subscriptions.md",
+        "orders-0, subscription billing",
+    ): "the output of a broker with a history",
 }
 
 
