@@ -156,7 +156,8 @@ class Dispatcher:
     def _look(self, key: SubscriptionKey) -> None:
         """Deliver what can be delivered now, one read after another."""
         delivery = self._state.volatile.deliveries.get(key)
-        if delivery is None or not permits(delivery):
+        permitted = 0 if delivery is None else permits(delivery)
+        if delivery is None or not permitted:
             return
         if delivery.waiting:
             chosen = self._deliver(key)
@@ -165,7 +166,7 @@ class Dispatcher:
                 return
         subscription = self._state.subscription(key)
         if subscription is not None and looks_further(subscription, delivery, self._state.limits):
-            self._read_new(key, delivery.read_to, permits(delivery))
+            self._read_new(key, delivery.read_to, permitted)
 
     def _deliver(
         self, key: SubscriptionKey, seen: tuple[SeenEntry, ...] = (), begin: Offset = NOWHERE, end: Offset = NOWHERE

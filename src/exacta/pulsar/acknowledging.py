@@ -56,11 +56,16 @@ class Acknowledged(Struct):
         self.before = max(self.before, other.before)
 
 
-def entry_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> tuple[Offset, Offset] | None:
-    """Return the first and the last offset of the entry that an id names; None: there is none."""
+def _batch_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> tuple[Offset, Offset] | None:
+    """Return the first and the last offset of the batch into which an id falls; None: it falls into none."""
     if message.ledger_id != partition_id or is_earliest(message):
         return None
-    found = lookups.batch_at(partition_id, message.entry_id)
+    return lookups.batch_at(partition_id, message.entry_id)
+
+
+def entry_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> tuple[Offset, Offset] | None:
+    """Return the first and the last offset of the entry that an id names; None: there is none."""
+    found = _batch_of(lookups, partition_id, message)
     return found if found is not None and found[0] == message.entry_id else None
 
 
@@ -136,9 +141,7 @@ def _last_up_to(lookups: Lookups, partition_id: PartitionId, message: MessageIdD
     A client that does not acknowledge the messages of a batch one by one acknowledges what is before the batch, by the
     number before that of the batch's entry. Here that is the last message of the entry before it.
     """
-    if message.ledger_id != partition_id or is_earliest(message):
-        return None
-    found = lookups.batch_at(partition_id, message.entry_id)
+    found = _batch_of(lookups, partition_id, message)
     return None if found is None else Offset(found[1] + 1)
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from exacta.core.ids import TransactionId
 
 MOST_BYTES: Final = 8 << 20
-"""Beyond it the transaction that was announced first is forgotten."""
+"""The names may take so much memory. Then the transaction that was announced first is forgotten."""
 
 _BYTES_A_NAME: Final = 150
 """The memory of a name beside its characters."""

@@ -22,7 +22,6 @@ come (`delays.py`).
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator
 
 from exacta.core.events import EntriesDelivered, EntriesTakenBack, MessagesAcknowledged
 from exacta.core.ids import ConsumerId, Offset
@@ -57,7 +56,7 @@ def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
     round_.give_waiting()
     if not round_.is_cut and command.read_from == delivery.read_to < command.read_to:
         round_.look_at(command)
-    reply = Delivered(entries=tuple(round_.entries()))
+    reply = Delivered(entries=tuple(round_.entries))
     advanced = _advanced(partition, subscription, delivery, round_.passed)
     if round_.is_idle:
         return Outcome(events=advanced, reply=reply)
@@ -129,8 +128,8 @@ class _Round:
         self._served = delivery.served
         self.is_cut = False
         """True if more of what waits could be given in a further round."""
-        self._free: list[tuple[Run, ...]] = []
-        """The messages that are left of each entry in `given`."""
+        self.entries: list[Delivering] = []
+        """What each consumer is to be sent, in the order of `given`."""
         self.given: list[tuple[ConsumerId, SeenEntry, int]] = []
         """The entries with their consumers, and the permits that each takes: one for each message that is left."""
         self.noted: list[SeenEntry] = []
@@ -154,7 +153,7 @@ class _Round:
             seen = SeenEntry(base, entry.count, entry.key)
             consumer = self._choose(seen)
             if consumer is not None:
-                self._give(consumer, seen)
+                self._give(consumer, seen, self._left(seen))
             elif self._is_by_key:
                 self._blocked.add(entry.key)
             else:
@@ -165,8 +164,9 @@ class _Round:
         end = self.read_to
         for read in command.seen:
             seen = delays.without_past_delay(read, self._delivery, self._now_ms)
-            if self._subscription.free(seen.base, Offset(seen.base + seen.count - 1)):
-                if self._has_too_many or not self._take(seen):
+            left = self._left(seen)
+            if left:
+                if self._has_too_many or not self._take(seen, left):
                     self._pass_over(end, seen.base)
                     self.read_to = seen.base
                     return
@@ -177,14 +177,18 @@ class _Round:
         self._pass_over(end, command.read_to)
         self.read_to = command.read_to
 
-    def _take(self, seen: SeenEntry) -> bool:
+    def _left(self, seen: SeenEntry) -> list[Run]:
+        """Return the messages of an entry that are neither acknowledged nor pending."""
+        return self._subscription.free(seen.base, Offset(seen.base + seen.count - 1))
+
+    def _take(self, seen: SeenEntry, left: list[Run]) -> bool:
         if seen.deliver_at_ms:
             self._delayed += 1
             self.noted.append(seen)
             return True
         consumer = self._choose(seen)
         if consumer is not None:
-            self._give(consumer, seen)
+            self._give(consumer, seen, left)
             return True
         if self._is_by_key and self._may_look_ahead:
             self._blocked.add(seen.key)
@@ -254,30 +258,26 @@ class _Round:
             holder = self._delivery.key_holders[seen.key][0]
         return owner if holder in (None, owner.consumer_id) else None
 
-    def _give(self, consumer: Consumer, seen: SeenEntry) -> None:
+    def _give(self, consumer: Consumer, seen: SeenEntry, left: list[Run]) -> None:
         consumer_id = consumer.consumer_id
-        free = tuple(self._subscription.free(seen.base, Offset(seen.base + seen.count - 1)))
-        permits = count(free)
+        permits = count(left)
         self._permits[consumer_id] -= permits
         self._held[consumer_id] += seen.count
         self._keys[seen.key] = consumer_id
         self._served = consumer_id
         if not self._can_take(consumer):
             self._takers = None
-        self._free.append(free)
         self.given.append((consumer_id, seen, permits))
-
-    def entries(self) -> Iterator[Delivering]:
-        """Yield what each consumer is to be sent."""
-        for (consumer_id, seen, _), free in zip(self.given, self._free, strict=True):
-            known = self._delivery.entries.get(seen.base)
-            yield Delivering(
+        known = self._delivery.entries.get(seen.base)
+        self.entries.append(
+            Delivering(
                 consumer_id=consumer_id,
                 base=seen.base,
                 count=seen.count,
                 redeliveries=0 if known is None else known.redeliveries,
-                free=free,
+                free=tuple(left),
             )
+        )
 
 
 def redeliver(state: State, command: Redeliver, now_ms: int) -> Outcome:

@@ -48,22 +48,20 @@ def create(broker: PulsarBroker, request: RestRequest) -> None:
     if others:
         request.refuse_with(NOT_IMPLEMENTED, f"namespaces have no policies: {', '.join(others)}")
         return
-
-    def answer(names: list[str]) -> None:
-        if names:
-            request.refuse_with(CONFLICT, "Namespace already exists")
-        else:
-            request.reply_nothing()
-
-    _read(broker, request, answer)
+    _answer_if_empty(broker, request, "Namespace already exists")
 
 
 def delete(broker: PulsarBroker, request: RestRequest) -> None:
     """Say that a namespace is gone, unless topics lie in it."""
+    _answer_if_empty(broker, request, "Cannot delete non empty namespace")
+
+
+def _answer_if_empty(broker: PulsarBroker, request: RestRequest, refusal: str) -> None:
+    """Answer with nothing, or refuse the request if topics lie in the namespace."""
 
     def answer(names: list[str]) -> None:
         if names:
-            request.refuse_with(CONFLICT, "Cannot delete non empty namespace")
+            request.refuse_with(CONFLICT, refusal)
         else:
             request.reply_nothing()
 
