@@ -1,8 +1,7 @@
 """Retention under a real client: the disk gets its space back, and what is kept is served, also after a restart."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from exacta.adapters.local.damage.inspection import Finding, inspect
 from exacta.adapters.local.files import PosixFiles
 from tests.spark.clusters import read_committed
 from tests.test_cli import run_log
+from tests.waiting import wait_until
 
 PATIENCE_S = 60
 KEPT_BYTES = 300_000
@@ -69,14 +69,6 @@ def offsets(broker: exacta.Broker, topic: str) -> tuple[int, int]:
         consumer.close()
 
 
-def wait_until(holds: Callable[[], bool], what: str) -> None:
-    """Look until it holds: nothing tells clients that the disk has been tidied."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-
-
 def keys(broker: exacta.Broker, topic: str) -> list[bytes | None]:
     return [key for _, key, _ in read_committed(broker.bootstrap_servers, topic)]
 
@@ -87,9 +79,9 @@ def test_the_disk_holds_little_more_than_what_is_kept(broker: exacta.Broker, tmp
     create(broker, "short", **{"retention.bytes": str(KEPT_BYTES)})
     produce(broker, "short", COUNT)
     written = COUNT * RECORD_BYTES
-    wait_until(lambda: size_bytes(tmp_path) < written // 2, "nothing was freed")
+    wait_until(lambda: size_bytes(tmp_path) < written // 2, PATIENCE_S, "nothing was freed")
     assert keys(broker, "kept") == [b"%06d" % number for number in range(20)]
-    wait_until(lambda: offsets(broker, "short")[0] > 0, "nothing was deleted")
+    wait_until(lambda: offsets(broker, "short")[0] > 0, PATIENCE_S, "nothing was deleted")
     low, high = offsets(broker, "short")
     assert high == COUNT
     assert (high - low) * RECORD_BYTES >= KEPT_BYTES
@@ -112,7 +104,7 @@ def test_what_is_deleted_with_its_topic_is_freed(broker: exacta.Broker, tmp_path
     (deleted,) = admin.delete_topics(["gone"]).values()
     deleted.result(PATIENCE_S)
     produce(broker, "other", 250)  # two segments later, where snapshots can be
-    wait_until(lambda: size_bytes(tmp_path) < 450 * RECORD_BYTES, "nothing was freed")
+    wait_until(lambda: size_bytes(tmp_path) < 450 * RECORD_BYTES, PATIENCE_S, "nothing was freed")
     assert len(keys(broker, "other")) == 250
 
 
@@ -121,8 +113,8 @@ def test_an_open_transaction_keeps_its_records(broker: exacta.Broker, tmp_path: 
     producer = produce(broker, "t", 10, **{"transactional.id": "x"})
     create(broker, "other", **{"retention.ms": "1"})
     produce(broker, "other", 300)
-    wait_until(lambda: offsets(broker, "other") == (300, 300), "nothing was deleted")
-    wait_until(lambda: size_bytes(tmp_path) < 200 * RECORD_BYTES, "nothing was freed")
+    wait_until(lambda: offsets(broker, "other") == (300, 300), PATIENCE_S, "nothing was deleted")
+    wait_until(lambda: size_bytes(tmp_path) < 200 * RECORD_BYTES, PATIENCE_S, "nothing was freed")
     assert offsets(broker, "t") == (0, 10)
     producer.commit_transaction(PATIENCE_S)
-    wait_until(lambda: offsets(broker, "t") == (11, 11), "what is committed is as old as the rest")
+    wait_until(lambda: offsets(broker, "t") == (11, 11), PATIENCE_S, "what is committed is as old as the rest")

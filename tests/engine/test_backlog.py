@@ -1,4 +1,4 @@
-"""What may be removed from a log with subscriptions: the table of `core/log/keeping.py`, swept; quotas and expiry."""
+"""The table of what may be removed from a log (`core/log/keeping.py`) is swept; quotas and expiry."""
 
 import logging
 from typing import Any

@@ -8,7 +8,7 @@ again like one that was killed.
 import os
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from confluent_kafka import Producer
 
 from tests.conformance.brokers import BrokerProcess, broker_name, broker_process
 from tests.spark.clusters import held_back, new_topic, read_committed
+from tests.waiting import wait_until
 
 KILLS = int(os.environ.get("EXACTA_TEST_KILLS", "12"))
 PARTITIONS = 2
@@ -96,7 +97,7 @@ def test_every_record_is_copied_once_whoever_is_killed(
                 # Several looks a fill: one only, always the same few milliseconds later, finds every transaction over.
                 return log.stat().st_size > told and any(held_back(broker.bootstrap, target) for _ in range(LOOKS))
 
-            wait_until(in_a_transaction)
+            wait_until(in_a_transaction, TIMEOUT_S)
             if index % 3 == 2:
                 broker.restart_killed()
             else:
@@ -107,7 +108,7 @@ def test_every_record_is_copied_once_whoever_is_killed(
             loop.keep()
             return len(read_committed(broker.bootstrap, target, settled=False)) >= source.count * PARTITIONS
 
-        wait_until(all_copied)
+        wait_until(all_copied, TIMEOUT_S)
     finally:
         loop.kill()
     copied = read_committed(broker.bootstrap, target)
@@ -118,11 +119,3 @@ def test_every_record_is_copied_once_whoever_is_killed(
         f"franz-go on {broker_name()}: {KILLS} kills in a transaction in {time.monotonic() - began:.0f} s, a third of "
         f"them of the broker; {source.count * PARTITIONS} records copied once each; loops that failed: {loop.failures}"
     )
-
-
-def wait_until(reached: Callable[[], bool]) -> None:
-    """Look until something is so; there is nothing to wait on but the broker's answers."""
-    deadline = time.monotonic() + TIMEOUT_S
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

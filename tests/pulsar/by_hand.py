@@ -1,6 +1,6 @@
 """A broker for Pulsar's clients whose loop is turned by hand: time is virtual, and every byte is counted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from google.protobuf.message import Message
@@ -137,3 +137,10 @@ class Broker:
 
 def check_no_consumers(state: State) -> None:
     assert not state.volatile.deliveries
+
+
+def broker_by_hand() -> Iterator[Broker]:
+    """Yield a broker, and end it: a fixture's function, for modules whose `broker` is turned by hand."""
+    made = Broker()
+    yield made
+    made.end()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.by_hand import Broker
+from tests.pulsar.by_hand import Broker, broker_by_hand
 from tests.pulsar.consuming import (
     EARLIEST,
     EXCLUSIVE,
@@ -17,12 +17,7 @@ from tests.pulsar.consuming import (
     producer_of,
 )
 
-
-@pytest.fixture
-def broker() -> Any:
-    made = Broker()
-    yield made
-    made.end()
+broker = pytest.fixture(broker_by_hand)
 
 
 @pytest.fixture

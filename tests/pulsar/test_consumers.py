@@ -6,7 +6,7 @@ import pytest
 
 from exacta.core.commands import DeleteTopic
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.by_hand import Broker
+from tests.pulsar.by_hand import Broker, broker_by_hand
 from tests.pulsar.consuming import (
     EARLIEST,
     EXCLUSIVE,
@@ -21,12 +21,7 @@ from tests.pulsar.consuming import (
 )
 from tests.pulsar.wire import send_frame
 
-
-@pytest.fixture
-def broker() -> Any:
-    made = Broker()
-    yield made
-    made.end()
+broker = pytest.fixture(broker_by_hand)
 
 
 NAMES = [pb.CommandSubscribe.SubType.Name(kind) for kind in TYPES]

@@ -1,20 +1,14 @@
 """The smallest tests of what Pulsar's own clients have found (`tests/pulsar_clients`)."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.by_hand import Broker
+from tests.pulsar.by_hand import Broker, broker_by_hand
 from tests.pulsar.consuming import EXCLUSIVE, TYPES, ConsumerClient, message_id, produce, producer_of
 
-
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    made = Broker()
-    yield made
-    made.end()
+broker = pytest.fixture(broker_by_hand)
 
 
 def test_a_position_behind_the_last_message_is_told_as_the_last_message(broker: Broker) -> None:

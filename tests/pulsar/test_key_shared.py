@@ -1,11 +1,9 @@
 """Key_Shared consumers say how they share the keys, frame by frame."""
 
-from typing import Any
-
 import pytest
 
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.by_hand import Broker
+from tests.pulsar.by_hand import Broker, broker_by_hand
 from tests.pulsar.consuming import KEY_SHARED, ConsumerClient, produce, producer_of
 
 LOWER, UPPER = (0, 32_767), (32_768, 65_535)
@@ -13,11 +11,7 @@ MESSAGES = 8
 """They have no keys, and so each is told apart from the others by its number."""
 
 
-@pytest.fixture
-def broker() -> Any:
-    made = Broker()
-    yield made
-    made.end()
+broker = pytest.fixture(broker_by_hand)
 
 
 def sticky(*ranges: tuple[int, int]) -> pb.KeySharedMeta:

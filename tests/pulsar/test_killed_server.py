@@ -1,46 +1,21 @@
 """`exacta serve` is killed while Pulsar's own client produces: every confirmed message lies in the log once."""
 
-import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pulsar
 
-from exacta.server.listeners import Endpoint, parse_endpoint
+from tests.conformance.brokers import free_port
+from tests.pulsar.serving import Served
 from tests.pulsar.wire import client, stored
 
 KILLS = 3
 CONFIRMED_BETWEEN = 200
-EXIT_SECONDS = 60
-
-
-class Served:
-    """A server process; it keeps its ports when it is started again."""
-
-    def __init__(self, data: Path) -> None:
-        self._data = data
-        self._listen = self._pulsar = Endpoint("127.0.0.1", 0)
-        self.start()
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(self._data)]
-        command += ["--listen", str(self._listen), "--pulsar-listen", str(self._pulsar)]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        assert self._process.stdout is not None
-        first, second = self._process.stdout.readline(), self._process.stdout.readline()
-        self._listen = parse_endpoint(first.split("listening on ")[1].split(",")[0])
-        self._pulsar = parse_endpoint(second.split()[-1])
-        self.url = f"pulsar://{self._pulsar}"
-
-    def kill(self) -> None:
-        self._process.send_signal(signal.SIGKILL)
-        self._process.communicate(timeout=EXIT_SECONDS)
 
 
 def test_every_confirmed_message_is_found_once(tmp_path: Path) -> None:
-    server = Served(tmp_path)
+    server = Served(tmp_path / "data", tmp_path / "log", free_port(), free_port())
+    server.start()
     confirmed: set[bytes] = set()
     failed: list[pulsar.Result] = []
     changed = threading.Condition()
@@ -75,15 +50,14 @@ def test_every_confirmed_message_is_found_once(tmp_path: Path) -> None:
             )
             for kill in range(KILLS):
                 produce(producer, (kill + 1) * CONFIRMED_BETWEEN)
-                server.kill()
-                server.start()
+                server.restart_killed()
             producer.flush()
             producer.close()
     finally:
         server.kill()
     assert not failed
     assert len(confirmed) == sent
-    messages = [message for _, entry in stored(tmp_path, "orders").entries for message in _values(entry)]
+    messages = [message for _, entry in stored(tmp_path / "data", "orders").entries for message in _values(entry)]
     assert messages == [b"%d" % number for number in range(sent)]
 
 

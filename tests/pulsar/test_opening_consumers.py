@@ -5,16 +5,11 @@ from typing import Any
 import pytest
 
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.by_hand import Broker
+from tests.pulsar.by_hand import Broker, broker_by_hand
 from tests.pulsar.consuming import EXCLUSIVE, ConsumerClient, producer_of
 from tests.pulsar.wire import send_frame
 
-
-@pytest.fixture
-def broker() -> Any:
-    made = Broker()
-    yield made
-    made.end()
+broker = pytest.fixture(broker_by_hand)
 
 
 def subscribes(broker: Broker, *after: Any) -> ConsumerClient:

@@ -1,7 +1,5 @@
 """Producers of both protocols where more is kept for subscriptions than the backlog quota allows."""
 
-import time
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pulsar
@@ -12,8 +10,9 @@ import exacta
 from exacta.core.commands import RefuseAppends
 from exacta.core.rejections import Rejection
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.by_hand import Broker, Client
+from tests.pulsar.by_hand import Broker, Client, broker_by_hand
 from tests.pulsar.wire import client, running, send_frame
+from tests.waiting import wait_until
 
 CODES = {
     Rejection.BACKLOG_HOLDS_PRODUCERS: pb.ServerError.ProducerBlockedQuotaExceededError,
@@ -33,11 +32,7 @@ def open_producer(named: bool = False) -> pb.CommandProducer:
     )
 
 
-@pytest.fixture
-def broker() -> Iterator[Broker]:
-    made = Broker()
-    yield made
-    made.end()
+broker = pytest.fixture(broker_by_hand)
 
 
 def opened(broker: Broker, *, named: bool = False) -> Client:
@@ -114,13 +109,6 @@ def quota(policy: str) -> Any:
     )
 
 
-def until(found: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not found():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 MESSAGE = b"x" * 1_024
 
 
@@ -140,14 +128,14 @@ def test_a_producer_waits_until_its_consumer_has_caught_up() -> None:
         producer = opened.create_producer("orders", batching_enabled=False)
         for _ in range(2):
             producer.send(MESSAGE)
-        until(lambda: refuses(broker))
+        wait_until(lambda: refuses(broker), PATIENCE_SECONDS)
         results: list[pulsar.Result] = []
         producer.send_async(b"later", lambda result, message_id: results.append(result))
         for _ in range(2):
             consumer.acknowledge(consumer.receive(PATIENCE_SECONDS * 1000))
         last = consumer.receive(PATIENCE_SECONDS * 1000)
         assert last.data() == b"later"
-        until(lambda: results == [pulsar.Result.Ok])
+        wait_until(lambda: results == [pulsar.Result.Ok], PATIENCE_SECONDS)
 
 
 def test_a_producer_is_told_and_so_is_kafkas() -> None:
@@ -156,7 +144,7 @@ def test_a_producer_is_told_and_so_is_kafkas() -> None:
         producer = opened.create_producer("orders", batching_enabled=False)
         for _ in range(2):
             producer.send(MESSAGE)
-        until(lambda: refuses(broker))
+        wait_until(lambda: refuses(broker), PATIENCE_SECONDS)
         with pytest.raises(pulsar.ProducerBlockedQuotaExceededException):
             producer.send(b"refused")
         codes: list[int | None] = []
@@ -170,7 +158,7 @@ def test_a_producer_is_told_and_so_is_kafkas() -> None:
         assert send() == KafkaError.POLICY_VIOLATION
         for _ in range(2):
             consumer.acknowledge(consumer.receive(PATIENCE_SECONDS * 1000))
-        until(lambda: send() is None)
+        wait_until(lambda: send() is None, PATIENCE_SECONDS)
         producer.send(b"taken")
 
 
@@ -187,5 +175,5 @@ def test_the_oldest_messages_go_and_producers_notice_nothing() -> None:
             consumer.close()
             return found
 
-        until(lambda: oldest() == b"1")
+        wait_until(lambda: oldest() == b"1", PATIENCE_SECONDS)
         assert oldest() == b"1", "a quota's worth is kept"

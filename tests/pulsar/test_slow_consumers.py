@@ -1,18 +1,11 @@
 """Consumers whose clients do not read: nobody else waits for them, and no memory fills."""
 
-from typing import Any
-
 import pytest
 
-from tests.pulsar.by_hand import Broker
+from tests.pulsar.by_hand import Broker, broker_by_hand
 from tests.pulsar.consuming import ConsumerClient, produce, producer_of
 
-
-@pytest.fixture
-def broker() -> Any:
-    made = Broker()
-    yield made
-    made.end()
+broker = pytest.fixture(broker_by_hand)
 
 
 def test_a_client_that_does_not_read_holds_up_nobody_and_fills_no_memory(broker: Broker) -> None:

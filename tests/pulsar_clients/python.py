@@ -1,7 +1,6 @@
 """Pulsar's own client for Python (and C++), which knows no transactions: what its scenarios share."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import pulsar
@@ -14,16 +13,6 @@ TYPES = {
     "key-shared": pulsar.ConsumerType.KeyShared,
 }
 ORDERED = ("exclusive", "failover")
-
-
-@contextmanager
-def python_client(url: str) -> Iterator[pulsar.Client]:
-    """Run a client, which logs errors only."""
-    opened = pulsar.Client(url, operation_timeout_seconds=20, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
-    try:
-        yield opened
-    finally:
-        opened.close()
 
 
 def subscribe(client: pulsar.Client, topic: Any, kind: str = "exclusive", name: str = "s", **options: Any) -> Any:

@@ -21,10 +21,10 @@ import pulsar
 import pytest
 
 from tests.conformance.brokers import free_port
+from tests.pulsar import wire
+from tests.pulsar.serving import Served
 from tests.pulsar_clients.brokers import ON_PULSAR, PULSAR_URL, unique
 from tests.pulsar_clients.differences import told
-from tests.pulsar_clients.python import python_client
-from tests.pulsar_clients.serving import Served
 from tests.pulsar_clients.transforming import Transformer, compiled
 
 KILLS = int(os.environ.get("EXACTA_TEST_KILLS", "20"))
@@ -61,7 +61,7 @@ def test_each_message_is_transformed_once(served: Any, tmp_path: Path, case: str
     clients = [Transformer(class_path, tmp_path / f"{name}.log", url, source, target, kind, acks) for name in "ab"]
     struck: Counter[str] = Counter()
     try:
-        with python_client(url) as feeding:
+        with wire.client(url) as feeding:
             feed = Feed(feeding, source)
             for each in clients:
                 each.wait_for("RUNNING")

@@ -6,11 +6,11 @@ from typing import Any
 import pulsar
 import pytest
 
+from tests.pulsar import wire
 from tests.pulsar_clients.brokers import Given
 from tests.pulsar_clients.python import (
     TYPES,
     failure,
-    python_client,
     receive,
     send,
     subscribe,
@@ -24,7 +24,7 @@ VALUES = [f"{number:02}" for number in range(COUNT)]
 
 @pytest.fixture
 def client(given: Given) -> Iterator[pulsar.Client]:
-    with python_client(given.url) as opened:
+    with wire.client(given.url) as opened:
         yield opened
 
 

@@ -6,15 +6,16 @@ from collections.abc import Iterator
 import pulsar
 import pytest
 
+from tests.pulsar import wire
 from tests.pulsar_clients.brokers import Given
-from tests.pulsar_clients.python import TYPES, python_client, receive, rest, send, subscribe, texts
+from tests.pulsar_clients.python import TYPES, receive, rest, send, subscribe, texts
 
 VALUES = [str(number) for number in range(10)]
 
 
 @pytest.fixture
 def client(given: Given) -> Iterator[pulsar.Client]:
-    with python_client(given.url) as opened:
+    with wire.client(given.url) as opened:
         yield opened
 
 

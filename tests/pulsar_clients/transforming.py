@@ -28,7 +28,7 @@ class Transformer:
         self._log = log
         self._command = [*_JAVA, "-cp", class_path, "Transform", *arguments]
         self.lines: list[str] = []
-        """What it has said: of its transactions, and of what failed."""
+        """The lines that it has printed: about its transactions, and about failures."""
         self._starts = 0
         self.start()
 

@@ -22,6 +22,17 @@ ANSWER_SECONDS = 10
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
+class Gate:
+    """Work on a request that waits until a test opens the gate."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self) -> None:
+        self.begun.set()
+        await self.may_go_on.wait()
+
+
 class Web:
     """A web front of its own whose application tells the length of the body, after what `before` awaits."""
 
@@ -142,22 +153,16 @@ def test_what_is_sent_ahead_takes_little_memory() -> None:
 def test_a_body_that_nobody_reads_is_not_read_on() -> None:
     async def scenario() -> None:
         async with serving() as web:
-            begun, may_go_on = asyncio.Event(), asyncio.Event()
-
-            async def wait() -> None:
-                begun.set()
-                await may_go_on.wait()
-
-            web.before = wait
+            gate = web.before = Gate()
             _, writer = await web.connect()
             writer.write(put(b"x" * (8 << 20)))
-            await begun.wait()
+            await gate.begun.wait()
             [connection] = web.served
             for _ in range(100):
                 await asyncio.sleep(0)
             assert len(connection.cycle.body) < 1 << 20
             assert connection.flow.read_paused
-            may_go_on.set()
+            gate.may_go_on.set()
 
     run(scenario)
 
@@ -287,17 +292,11 @@ def test_one_connection_too_many_is_closed(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_request_at_work_is_answered_when_the_server_stops_and_no_other_begins() -> None:
     async def scenario() -> None:
         async with serving() as web:
-            begun, may_go_on = asyncio.Event(), asyncio.Event()
-
-            async def wait() -> None:
-                begun.set()
-                await may_go_on.wait()
-
-            web.before = wait
+            gate = web.before = Gate()
             reader, writer = await web.connect()
             idle_reader, _ = await web.connect()
             writer.write(get("/first") + get("/second"))
-            await begun.wait()
+            await gate.begun.wait()
             while len(web.served) < 2:
                 await asyncio.sleep(0)
             for connection in web.served:
@@ -305,7 +304,7 @@ def test_a_request_at_work_is_answered_when_the_server_stops_and_no_other_begins
             for connection in list(web.served):
                 connection.close()
             assert await idle_reader.read() == b""
-            may_go_on.set()
+            gate.may_go_on.set()
             assert await answer(reader) == (200, b"/first 0")
             assert await reader.read() == b""
 

@@ -11,7 +11,7 @@ LOCAL = "127.0.0.1"
 
 
 class Server:
-    """As the guard sees it."""
+    """A request as the guard sees it."""
 
     is_stopping = False
 

@@ -242,7 +242,7 @@ def test_what_was_read_elsewhere_is_left_alone(world: World) -> None:
 
 
 def test_no_transaction_acknowledges_beyond_an_offset_what_is_pending_in_another(world: World) -> None:
-    """What is for nobody beside a message is pending with it, and another one must not take it along."""
+    """An offset for nobody beside a message is pending with that message. No other message takes it along."""
     dispatcher = Dispatcher(world, SHARED)
     write(world)
     dropped = world.handle()

@@ -18,7 +18,7 @@ PULSAR_URL = os.environ.get("EXACTA_TEST_PULSAR", "")
 PULSAR_WEB = os.environ.get("EXACTA_TEST_PULSAR_WEB", "http://127.0.0.1:18080")
 
 Observed = tuple[Told, ...]
-"""What came of the steps of a program, as far as the broker kept the connection."""
+"""The observations of a program's steps, as far as the broker kept the connection."""
 
 _stamp = f"{time.time_ns():x}"
 _numbers = itertools.count()
@@ -26,7 +26,7 @@ _numbers = itertools.count()
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Where two brokers part in a way that is not meant."""
+    """The place where two brokers part in a way that is not meant."""
 
     program: Program
     theirs: Observed

@@ -1,4 +1,4 @@
-"""What Exacta does otherwise than Apache Pulsar 4.2, and why: short, argued, complete. Whatever else differs fails.
+"""The list of what Exacta does otherwise than Apache Pulsar 4.2, and why. A test fails by any other difference.
 
 The last word is Pulsar's, but where what it does is a weakness of it that no client relies on. A difference that
 *parts* ends the comparison of its program: what follows must differ.
@@ -58,7 +58,7 @@ def _reads_in_a_transaction(moment: Moment) -> bool:
 
 
 def _acknowledges_what_nobody_has_seen(moment: Moment) -> bool:
-    """Whether an entry is acknowledged that is in an open transaction, or behind one."""
+    """Return whether an entry is acknowledged that is in an open transaction, or behind one."""
     step = moment.step
     return (
         isinstance(step, Ack | AckUpTo)
@@ -72,7 +72,7 @@ def _unsubscribes_beside_others(moment: Moment) -> bool:
 
 
 def _closes_those_that_wait(moment: Moment) -> bool:
-    """Whether all that differs is that a seek has also closed those that wait in a Failover subscription."""
+    """Return whether all that differs is that a seek has also closed those that wait in a Failover subscription."""
     if not isinstance(moment.step, Seek | SeekTime) or moment.answers[0] != moment.answers[1]:
         return False
     waiting = {f"{name} closed" for name in "xy" if moment.kind_of(name) == "Failover"}
@@ -129,7 +129,7 @@ def _comes_late(moment: Moment) -> bool:
 
 
 def _withholds_all_before(moment: Moment) -> bool:
-    """Whether Pulsar brings again what an open transaction has acknowledged cumulatively."""
+    """Return whether Pulsar brings again what an open transaction has acknowledged cumulatively."""
     theirs, ours = moment.entries
     return (
         isinstance(moment.step, Redeliver | Subscribe | Close | Seek | SeekTime | Reload)
@@ -151,7 +151,7 @@ def _gives_back_all_before(moment: Moment) -> bool:
 
 
 def _gives_back_nothing(moment: Moment) -> bool:
-    """Whether all that a transaction had acknowledged was acknowledged at once as well."""
+    """Return whether all that a transaction had acknowledged was acknowledged at once as well."""
     step = moment.step
     theirs, ours = moment.entries
     return (
@@ -169,7 +169,7 @@ def _breaks(moment: Moment) -> bool:
 
 
 def _goes_back_in_a_batch(moment: Moment) -> bool:
-    """Whether a cumulative acknowledgement has replaced single ones of its batch."""
+    """Return whether a cumulative acknowledgement has replaced single ones of its batch."""
     both = {each.entry for each in moment.before if isinstance(each, AckUpTo) and each.index is not None} & {
         each.entry for each in moment.before if isinstance(each, Ack) and each.index is not None
     }
@@ -199,7 +199,7 @@ def _has_acknowledged_a_part(moment: Moment) -> bool:
 
 
 def _counts_on(moment: Moment) -> bool:
-    """Whether all that differs is how often entries have come of which a part is acknowledged."""
+    """Return whether all that differs is how often entries have come of which a part is acknowledged."""
     theirs, ours = (re.sub(r" again \d+", "", "|".join(told.came)) for told in (moment.theirs, moment.ours))
     return moment.answers[0] == moment.answers[1] and theirs == ours and moment.acks_part_of_a_batch()
 

@@ -41,7 +41,7 @@ class Received:
 
 
 class Link(Protocol):
-    """What a side needs of its broker."""
+    """The broker as a side needs it."""
 
     short_s: float
     """The time-out of a transaction that is to end by it: longer than what a program does before it waits."""

@@ -28,7 +28,7 @@ class Moment:
 
     @property
     def came_alike(self) -> bool:
-        """Whether both have delivered the same."""
+        """Return whether both have delivered the same."""
         return self.theirs.came == self.ours.came
 
     def kind_of(self, consumer: str) -> str:

@@ -20,7 +20,7 @@ from tests.pulsar.differential.steps import as_data, from_data
 
 RECORDED = Path(__file__).with_name("recorded.json")
 RANDOM = 60
-"""How many random programs are written down beside those of `found.py`."""
+"""So many random programs are written down beside those of `found.py`."""
 AT_ONCE = 8
 PATIENCE_S = (0.3, 0.5, 1.0)
 

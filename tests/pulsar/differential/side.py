@@ -22,7 +22,7 @@ from tests.pulsar.differential.steps import EARLIEST, IN_ORDER, LATEST, PLENTY, 
 COORDINATOR = "persistent://pulsar/system/transaction_coordinator_assign-partition-0"
 """The topic whose owner is the coordinator with the number 0, the only one that is used."""
 NOT_YET = ("ServiceNotReady", "MetadataError", "UnknownError", "TransactionCoordinatorNotFound")
-"""What clients ask again after, when they connect."""
+"""The errors after which clients that connect ask again."""
 SILENT = "no answer"
 HANGS_UP = "hangs up"
 """The last thing that is told of a broker that has closed the connection."""
@@ -37,7 +37,7 @@ class Entry:
     count: int
     transaction: tuple[int, int] | None
     publish_time_ms: int
-    """By the broker's clock, so that the markers between entries are not out of order."""
+    """The time is the broker's, so that the markers between entries are not out of order."""
     id: pb.MessageIdData | None = None
 
 
@@ -49,9 +49,9 @@ class Consumer:
     number: int
     subscribe: pb.CommandSubscribe
     permits: int
-    """What it is permitted when it is opened."""
+    """The permits that it gets when it is opened."""
     is_active: bool = False
-    """What the broker has told it last; a consumer believes that it waits until it is told something."""
+    """The broker's last word on whether it is active; a consumer believes that it waits until it is told something."""
 
     @property
     def kind(self) -> str:
@@ -61,7 +61,7 @@ class Consumer:
 
 @dataclass(frozen=True)
 class Told:
-    """What came of a step."""
+    """The result of a step."""
 
     answer: str
     came: tuple[str, ...]

@@ -79,8 +79,8 @@ class Unsubscribe(Step):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Ack(Step):
-    """ACK of one entry, or of one message of its batch; without a request id if it is not `answered`."""
+class Acknowledging(Step):
+    """ACK, without a request id if it is not `answered`; `index` is that of a message in the entry's batch."""
 
     consumer: str
     entry: int
@@ -90,14 +90,13 @@ class Ack(Step):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class AckUpTo(Step):
-    """ACK of everything up to an entry, or up to one message of its batch."""
+class Ack(Acknowledging):
+    """ACK of one entry, or of one message of its batch."""
 
-    consumer: str
-    entry: int
-    index: int | None = None
-    transaction: str = ""
-    answered: bool = True
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AckUpTo(Acknowledging):
+    """ACK of everything up to an entry, or up to one message of its batch."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -129,7 +129,7 @@ class _Round:
         self.is_cut = False
         """True if more of what waits could be given in a further round."""
         self.entries: list[Delivering] = []
-        """What each consumer is to be sent, in the order of `given`."""
+        """The entries as their consumers are to be sent them, in the order of `given`."""
         self.given: list[tuple[ConsumerId, SeenEntry, int]] = []
         """The entries with their consumers, and the permits that each takes: one for each message that is left."""
         self.noted: list[SeenEntry] = []
