@@ -1,155 +1,25 @@
-"""Messages are consumed, transformed and produced in transactions under kill -9: each is in the output once.
+"""The client for Java consumes, transforms and produces under kill -9 (`campaign.py`)."""
 
-Theory of operation. Two clients in Java share a subscription, or stand by for each other. A client in Python tops the
-input up. Each kill strikes one of the three processes, the broker among them, at a moment that is drawn, after more
-transactions were committed. Some transactions are aborted by their clients, and what a killed client leaves open is
-aborted when its time is up. At the end another client, in Python, reads the output.
-
-On an Apache Pulsar that the environment names only the clients are killed.
-"""
-
-import contextlib
-import os
-import random
-import time
-from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pulsar
 import pytest
 
-from tests.conformance.brokers import free_port
-from tests.pulsar import wire
-from tests.pulsar.serving import Served
-from tests.pulsar_clients.brokers import ON_PULSAR, PULSAR_URL, unique
+from tests.pulsar_clients.campaign import KILLS, TIMEOUT_S, transform_under_kills
 from tests.pulsar_clients.differences import told
-from tests.pulsar_clients.transforming import Transformer, compiled
+from tests.pulsar_clients.transforming import compiled
 
-KILLS = int(os.environ.get("EXACTA_TEST_KILLS", "20"))
-SEED = int(os.environ.get("EXACTA_TEST_SEED", "1"))
-MESSAGES_PER_KILL = 60
-LONGEST_DELAY_S = 0.3
-DRAIN_TIMEOUT_S = 120.0
 CASES = {
     "shared": ("Shared", "individual"),
     "failover": ("Failover", "individual"),
     "cumulative": ("Failover", "cumulative"),
 }
 
-pytestmark = pytest.mark.timeout(300 + 30 * KILLS)
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Any]:
-    """A broker that may be killed; on Apache Pulsar the one that nobody kills."""
-    if ON_PULSAR:
-        yield None
-        return
-    with Served(tmp_path / "data", tmp_path / "broker.log", free_port(), free_port()) as process:
-        yield process
+pytestmark = pytest.mark.timeout(TIMEOUT_S)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_message_is_transformed_once(served: Any, tmp_path: Path, case: str, reports: list[str]) -> None:
-    chosen, began = random.Random(f"{SEED} {case}"), time.monotonic()
-    url = PULSAR_URL if served is None else served.url
-    source, target = unique(f"in-{case}"), unique(f"out-{case}")
+def test_each_message_is_transformed_once(tmp_path: Path, case: str, reports: list[str]) -> None:
     (classes := tmp_path / "classes").mkdir()
-    class_path, kind, acks = compiled(classes), *CASES[case]
-    clients = [Transformer(class_path, tmp_path / f"{name}.log", url, source, target, kind, acks) for name in "ab"]
-    struck: Counter[str] = Counter()
-    try:
-        with wire.client(url) as feeding:
-            feed = Feed(feeding, source)
-            for each in clients:
-                each.wait_for("RUNNING")
-            kills = -(-KILLS // len(CASES))
-            for index in range(kills):
-                feed.add(MESSAGES_PER_KILL)
-                wait_for_commits(clients, 1 + chosen.randrange(3))
-                time.sleep(chosen.uniform(0, LONGEST_DELAY_S))  # it is the moment of the kill that is drawn
-                if served is not None and index % 3 == 2:
-                    served.restart_killed()
-                    struck["the broker"] += 1
-                else:
-                    victim = chosen.choice(clients)
-                    victim.kill()
-                    victim.start()
-                    victim.wait_for("RUNNING")
-                    struck["a client"] += 1
-            feed.settle()
-            found = read_all(feeding, target, feed.sent)
-    finally:
-        for each in clients:
-            each.kill()
-    counts = Counter(found)
-    assert {value: count for value, count in counts.items() if count > 1} == {}
-    assert sorted(counts) == list(range(feed.sent))
-    lines = [line.split()[0] for each in clients for line in each.lines]
-    course = ", ".join(f"{who} {count}" for who, count in struck.items())
-    ends = ", ".join(f"{lines.count(word)} {word.lower()}" for word in ("COMMITTED", "ABORTED", "FAILED"))
-    reports.append(
-        f"{case} on {'Apache Pulsar' if ON_PULSAR else 'Exacta'}: {kills} kills in {time.monotonic() - began:.0f} s "
-        f"({course}); {feed.sent} messages transformed once each; transactions: {ends}"
-    )
-
-
-class Feed:
-    """The input, and how much of it is confirmed."""
-
-    def __init__(self, client: pulsar.Client, topic: str) -> None:
-        """Open a producer whose messages are numbered, so that none is sent twice."""
-        arrive = told("batches in transactions on a shared subscription, when clients are killed")
-        self._producer = client.create_producer(
-            topic,
-            producer_name="feed",
-            batching_enabled=arrive == "once each",
-            batching_max_messages=10,
-            send_timeout_millis=0,
-            block_if_queue_full=True,
-        )
-        self.sent = 0
-        self._failed: list[Any] = []
-
-    def add(self, count: int) -> None:
-        """Send so many more."""
-        for _ in range(count):
-            self._producer.send_async(b"%d" % self.sent, self._done)
-            self.sent += 1
-
-    def settle(self) -> None:
-        """Wait until all are confirmed."""
-        self._producer.flush()
-        assert self._failed == []
-
-    def _done(self, result: Any, message_id: Any) -> None:
-        if result != pulsar.Result.Ok:
-            self._failed.append(result)
-
-
-def wait_for_commits(clients: list[Transformer], count: int) -> None:
-    """Wait until the clients have committed so many transactions more."""
-
-    def commits() -> int:
-        return sum(line.startswith("COMMITTED") for each in clients for line in list(each.lines))
-
-    wanted, deadline = commits() + count, time.monotonic() + DRAIN_TIMEOUT_S
-    while commits() < wanted:
-        assert time.monotonic() < deadline, f"no commits: {[each.lines[-3:] for each in clients]}"
-        time.sleep(0.01)  # there is nothing to wait on but what two processes say
-
-
-def read_all(client: pulsar.Client, topic: str, count: int) -> list[int]:
-    """Read the output until it has so many messages, and all that is behind the last of them."""
-    reader = client.create_reader(topic, pulsar.MessageId.earliest)
-    found: list[int] = []
-    deadline = time.monotonic() + DRAIN_TIMEOUT_S
-    while len(found) < count or reader.has_message_available():
-        assert time.monotonic() < deadline, (
-            f"{len(found)} of {count}, lacking {sorted(set(range(count)) - set(found))[:20]}"
-        )
-        with contextlib.suppress(pulsar.Timeout):
-            found.append(int(reader.read_next(timeout_millis=1000).data()))
-    return found
+    arrive = told("batches in transactions on a shared subscription, when clients are killed")
+    program, kills = compiled(classes), -(-KILLS // len(CASES))
+    reports.append(transform_under_kills(program, *CASES[case], kills, tmp_path, in_batches=arrive == "once each"))

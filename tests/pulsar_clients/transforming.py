@@ -1,4 +1,4 @@
-"""`Transform.java`, which consumes, transforms and produces: compiled once, and run as processes that can be killed."""
+"""Programs that consume, transform and produce, as processes that can be killed; `Transform.java` is one of them."""
 
 import contextlib
 import queue
@@ -12,25 +12,33 @@ START_TIMEOUT_S = 90.0
 _JAVA = ("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
-def compiled(classes: Path) -> str:
-    """Compile the program; return the class path that it runs with."""
+def compiled(classes: Path) -> list[str]:
+    """Compile the program in Java; return how it is started, up to its arguments."""
     class_path, source = f"{jars()}/*", Path(__file__).with_name("Transform.java")
     command = ["javac", "--release", "17", "-d", str(classes), "-cp", class_path, str(source)]
     subprocess.run(command, check=True, timeout=120)
-    return f"{classes}:{class_path}"
+    return [*_JAVA, "-cp", f"{classes}:{class_path}", "Transform"]
 
 
 class Transformer:
     """One process of it."""
 
-    def __init__(self, class_path: str, log: Path, *arguments: str) -> None:
-        """Start it; `arguments` are those of the program but for the seed."""
+    def __init__(self, command: list[str], log: Path) -> None:
+        """Start it; `command` lacks the last argument, the seed."""
         self._log = log
-        self._command = [*_JAVA, "-cp", class_path, "Transform", *arguments]
+        self._command = command
         self.lines: list[str] = []
         """The lines that it has printed: about its transactions, and about failures."""
         self._starts = 0
         self.start()
+
+    def __enter__(self) -> "Transformer":
+        """Go on."""
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        """End it."""
+        self.kill()
 
     def start(self) -> None:
         """Start it; another seed draws other transactions."""

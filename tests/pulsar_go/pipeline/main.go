@@ -1,4 +1,4 @@
-// Consume, transform and produce in transactions until killed: url input output type seed.
+// Consume, transform and produce in transactions until killed: URL INPUT OUTPUT TYPE ACKS SEED (ACKS is individual).
 package main
 
 import (
@@ -13,12 +13,12 @@ import (
 )
 
 func main() {
-	seed, _ := strconv.ParseInt(os.Args[5], 10, 64)
+	seed, _ := strconv.ParseInt(os.Args[6], 10, 64)
 	random := rand.New(rand.NewSource(seed))
 	for {
 		if err := run(random); err != nil {
 			// A new client begins where the broker says that the subscription is.
-			fmt.Fprintln(os.Stderr, err)
+			fmt.Println("FAILED", err)
 			time.Sleep(200 * time.Millisecond)
 		}
 	}
@@ -41,7 +41,7 @@ func run(random *rand.Rand) error {
 	}
 	consumer, err := client.Subscribe(pulsar.ConsumerOptions{
 		Topic:                          os.Args[2],
-		SubscriptionName:               "pipeline",
+		SubscriptionName:               "transform",
 		Type:                           kind,
 		SubscriptionInitialPosition:    pulsar.SubscriptionPositionEarliest,
 		EnableBatchIndexAcknowledgment: true,
@@ -57,6 +57,7 @@ func run(random *rand.Rand) error {
 		return err
 	}
 	defer producer.Close()
+	fmt.Println("RUNNING")
 	for {
 		if err := transform(client, consumer, producer, kind, random); err != nil {
 			return err
@@ -102,11 +103,16 @@ func transform(
 		if err := transaction.Abort(soon); err != nil {
 			return err
 		}
+		fmt.Println("ABORTED", len(taken))
 		if kind != pulsar.Shared {
 			// Everything comes again, behind what is here already: begin anew instead of sorting it.
 			return fmt.Errorf("aborted")
 		}
 		return nil
 	}
-	return transaction.Commit(soon)
+	if err := transaction.Commit(soon); err != nil {
+		return err
+	}
+	fmt.Println("COMMITTED", len(taken))
+	return nil
 }
