@@ -165,9 +165,7 @@ class AnswersAhead:
             self._unsynced_since_ms = self._clock()
         self.unsynced |= group.touched
         if self._sync_timer is None:
-            self._sync_timer = self._scheduler.call_later(
-                self._state.limits.flush_interval_ms / 1000, self._sync_in_time
-            )
+            self._sync_timer = self._scheduler.call_later(self._flush_interval_ms / 1000, self._sync_in_time)
 
     def sync_begins(self, written: CommitGroup) -> None:
         """Make a begin in this group durable while its client makes its first write, which waits for that."""
