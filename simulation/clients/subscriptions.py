@@ -40,6 +40,8 @@ COMMITTED = 0.65
 HALVES = ((0, 29_999), (30_000, HASHES - 1))
 """The parts of the hashes of keys that consumers name."""
 LATE = (Rejection.INVALID_TRANSACTION_STATE, Rejection.TRANSACTION_NOT_FOUND)
+NOBODY = ConsumerId(1 << 50)
+"""A consumer that is not there (any more)."""
 NOT_NOW = (Rejection.TRANSACTION_CONFLICT, Rejection.OFFSET_OUT_OF_RANGE, *LATE)
 
 
@@ -185,7 +187,18 @@ class _Subscription:
         here, chance = self._here, self._here.chance
         before = Offset(chance.randint(1, self._seen)) if chance.random() < 0.2 else None
         runs = () if before is not None else self._some_runs()
-        answer = await here.calls.ask(Acknowledge(**self._where, runs=runs, before=before, transaction=transaction_id))
+        stranger = before is not None and self._type in IN_ORDER and chance.random() < 0.3
+        answer = await here.calls.ask(
+            Acknowledge(
+                **self._where,
+                runs=runs,
+                before=before,
+                transaction=transaction_id,
+                consumer_id=NOBODY if stranger else None,
+            )
+        )
+        if answer == DONE and stranger:
+            here.history.refusals.append(f"overtaken: a consumer of {here.writer} that is not active acknowledges")
         named = set(range(before)) if before is not None else _messages(runs)
         again = named & self._acknowledged
         if answer == DONE and before is None and again:

@@ -304,6 +304,8 @@ def test_what_a_transaction_has_acknowledged_is_shown(web: Web, wire: Wire) -> N
     )
     wire.open_producer(name)
     message_id = wire.produce(b"a").message_id
+    wire.send(pb.CommandFlow(consumer_id=1, message_permits=1))
+    assert isinstance(wire.receive(), pb.CommandMessage)
     least = begin(wire)
     subscription = [pb.Subscription(topic=name, subscription=each) for each in ("s", "nowhere")]
     wire.ask(

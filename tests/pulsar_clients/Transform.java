@@ -5,6 +5,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import org.apache.pulsar.client.api.Consumer;
 import org.apache.pulsar.client.api.Message;
+import org.apache.pulsar.client.api.MessageId;
 import org.apache.pulsar.client.api.Producer;
 import org.apache.pulsar.client.api.PulsarClient;
 import org.apache.pulsar.client.api.SubscriptionInitialPosition;
@@ -15,6 +16,12 @@ import org.apache.pulsar.client.api.transaction.Transaction;
 public class Transform {
     private static final int MOST = 20;
     private static final int TIMEOUT_S = 5;
+
+    /**
+     * The last message that this process has acknowledged cumulatively. A connection that is lost while messages are
+     * being transformed brings these a second time, and nobody but their consumer can tell.
+     */
+    private static MessageId last = MessageId.earliest;
 
     public static void main(String[] arguments) throws Exception {
         boolean cumulative = arguments[4].equals("cumulative");
@@ -46,7 +53,9 @@ public class Transform {
         List<Message<byte[]>> messages = new ArrayList<>();
         for (Message<byte[]> next; messages.size() < most
                 && (next = consumer.receive(messages.isEmpty() ? 1000 : 20, TimeUnit.MILLISECONDS)) != null;) {
-            messages.add(next);
+            if (!cumulative || next.getMessageId().compareTo(last) > 0) {
+                messages.add(next);
+            }
         }
         if (messages.isEmpty()) {
             return;
@@ -69,6 +78,7 @@ public class Transform {
             }
             if (random.nextInt(5) > 0) {
                 transaction.commit().get(2 * TIMEOUT_S, TimeUnit.SECONDS);
+                last = messages.get(messages.size() - 1).getMessageId();
                 System.out.println("COMMITTED " + messages.size());
                 return;
             }

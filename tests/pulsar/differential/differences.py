@@ -102,13 +102,12 @@ def _mixes_two_transactions(moment: Moment) -> bool:
     )
 
 
-def _aborts_both_kinds(moment: Moment) -> bool:
-    step = moment.step
+def _has_aborted_both_kinds(moment: Moment) -> bool:
+    """Return whether the consumer asks for everything after an abort of single and cumulative acknowledgements."""
+    ended = {each.transaction for each in moment.before if isinstance(each, End | Expire)}
     return (
-        isinstance(step, End)
-        and not step.commit
-        and moment.acks(Ack, step.transaction)
-        and moment.acks(AckUpTo, step.transaction)
+        isinstance(moment.step, Redeliver)
+        and any(moment.acks(Ack, each) and moment.acks(AckUpTo, each) for each in ended)
         and set(moment.theirs.came) < set(moment.ours.came)
     )
 
@@ -139,13 +138,15 @@ def _withholds_all_before(moment: Moment) -> bool:
     )
 
 
-def _gives_back_all_before(moment: Moment) -> bool:
+def _goes_on(moment: Moment) -> bool:
+    """Return whether a consumer gets what had to wait for the end of a cumulative acknowledgement."""
     step = moment.step
     theirs, ours = moment.entries
     return (
-        ((isinstance(step, End) and not step.commit) or isinstance(step, Expire))
+        isinstance(step, End | Expire)
         and moment.answers[0] == moment.answers[1]
         and moment.acks(AckUpTo, step.transaction)
+        and any(isinstance(each, Redeliver | Subscribe | Close | Seek | SeekTime | Reload) for each in moment.before)
         and theirs < ours
     )
 
@@ -269,7 +270,7 @@ DIFFERENCES = (
     Difference(
         "An abort gives back everything that its transaction has acknowledged. Where this was done singly and"
         " cumulatively, Pulsar gives back the cumulative part, and withholds the rest.",
-        _aborts_both_kinds,
+        _has_aborted_both_kinds,
         parts=True,
     ),
     Difference(
@@ -284,14 +285,14 @@ DIFFERENCES = (
         parts=True,
     ),
     Difference(
-        "What an open transaction has acknowledged cumulatively is withheld, as what it has acknowledged singly. Pulsar"
-        " brings it again after a redelivery, a seek, and to every new consumer.",
+        "What an open transaction has acknowledged cumulatively is withheld, and what is behind it keeps its order: a"
+        " consumer that begins again, or anew, waits for the end. Pulsar brings all of it again.",
         _withholds_all_before,
     ),
     Difference(
-        "An abort brings back what its transaction has acknowledged cumulatively. Pulsar waits until the consumer asks"
-        " for it.",
-        _gives_back_all_before,
+        "The end of a transaction that has acknowledged cumulatively lets the consumer go on that waits for it. In"
+        " Pulsar none waits.",
+        _goes_on,
     ),
     Difference(
         "An abort that has nothing to give back redelivers nothing, because all of it was acknowledged at once as well."

@@ -86,6 +86,8 @@ class Acknowledge(Command, frozen=True, kw_only=True):
     runs: tuple[Run, ...] = ()
     before: Offset | None = None
     transaction: TransactionId | None = None
+    consumer_id: ConsumerId | None = None
+    """The consumer that acknowledges, where its client says which one it is."""
 
 
 class AcknowledgeSoon(Acknowledge, frozen=True, kw_only=True):

@@ -107,7 +107,7 @@ def _subscribe(
         partition_id=partition_id,
         subscription=command.subscription,
         subscription_type=SubscriptionType(command.sub_type),
-        epoch=command.consumer_epoch,
+        epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
     )
     subscribe = Subscribe(
         **consumer.where,
