@@ -6,22 +6,28 @@ Owns no state: looks into the engine's state, and into the journal's index.
 from collections.abc import Callable
 
 from exacta.core.groups.lag import aborted_records, visible_end
-from exacta.core.ids import Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId
+from exacta.core.ids import Body, Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
-from exacta.ports.journal import JournalReader, TimeEntry
-from exacta.ports.record_format import Buffer
+from exacta.ports.journal import Failed, JournalReader, TimeEntry
+from exacta.ports.record_format import Buffer, RecordFormat
 
 
 class Lookups:
     """Looks up what the fronts ask. Every method must be called on the event-loop thread; none blocks."""
 
     def __init__(
-        self, state: State, journal: JournalReader, reader: BatchReader, visible: Callable[[str, int], Visible | None]
+        self,
+        state: State,
+        journal: JournalReader,
+        reader: BatchReader,
+        records: RecordFormat,
+        visible: Callable[[str, int], Visible | None],
     ) -> None:
         self._state = state
+        self._records = records
         self._journal = journal
         self._reader = reader
         self._visible = visible
@@ -57,6 +63,22 @@ class Lookups:
         if not extents or not extents[0].first_offsets[0] <= offset <= extents[0].last_offset:
             return None
         return Offset(extents[0].first_offsets[0]), Offset(extents[0].last_offset)
+
+    def body_at(self, partition_id: PartitionId, offset: int) -> Body | None:
+        """Return the encoding of the batch that has this offset; None: it is not there, or not at hand.
+
+        It is read only where a partition has batches of several encodings.
+        """
+        partition = self._state.partitions.get(partition_id)
+        if partition is None:
+            return None
+        if len(partition.bodies) == 1:
+            return next(iter(partition.bodies))
+        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
+        buffers = self._journal.read_cached(extents) if extents else None
+        if not buffers or isinstance(buffers[0], Failed) or not len(buffers[0]):
+            return None
+        return Body(self._records.magic(buffers[0]))
 
     def read_batch(self, topic: str, partition: int, batch: TimeEntry, done: Callable[[Buffer | None], None]) -> None:
         """Read a batch that was looked up; `done` gets None where it cannot be read, or is gone."""

@@ -17,9 +17,10 @@ from typing import Final
 from msgspec import Struct, field
 
 from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command
-from exacta.core.ids import Offset, PartitionId
+from exacta.core.ids import Body, Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run, add
+from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.engine.lookups import Lookups
@@ -69,6 +70,20 @@ def entry_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData
     return found if found is not None and found[0] == message.entry_id else None
 
 
+def _entry_for(lookups: Lookups, consumer: Consumer, message: MessageIdData) -> tuple[Offset, Offset] | None:
+    """Return what `entry_of` returns, for an id that a consumer has got.
+
+    In a Key_Shared subscription each message of Kafka's is an entry of its own, since consumers may share its batch.
+    Where the log is not at hand, the id names no more than one message: the others are delivered again, and none is
+    lost.
+    """
+    if consumer.subscription_type is SubscriptionType.KEY_SHARED:
+        batch = _batch_of(lookups, consumer.partition_id, message)
+        if batch is not None and lookups.body_at(consumer.partition_id, message.entry_id) is not Body.PULSAR:
+            return Offset(message.entry_id), Offset(message.entry_id)
+    return entry_of(lookups, consumer.partition_id, message)
+
+
 def end_beyond(partition_id: PartitionId, message: MessageIdData) -> Offset | None:
     """Return the end that an id lies beyond, `EARLIEST` or `LATEST`. None: it lies between the two.
 
@@ -94,6 +109,8 @@ def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdDa
     if found is None:
         return None
     first, last = found
+    if first != message.entry_id and lookups.body_at(partition_id, first) is Body.KAFKA:
+        return Offset(message.entry_id)  # an entry of its own, see `_entry_for`
     if not message.ack_set or first != message.entry_id:
         return first
     done = acknowledged(first, last - first + 1, message.ack_set)
@@ -116,7 +133,7 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
         key = (message.ledger_id, message.entry_id)
         if key not in entries:
             delivered = _delivered(lookups, consumer, message)
-            entries[key] = delivered or entry_of(lookups, consumer.partition_id, message)
+            entries[key] = delivered or _entry_for(lookups, consumer, message)
         entry = entries[key]
         if entry is None and is_cumulative and (last_before := _last_up_to(lookups, consumer.partition_id, message)):
             before = max(before, last_before)
