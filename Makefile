@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo demo-pulsar test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar docs pulsar-messages clean
 
 help:  ## list the targets
@@ -21,6 +21,9 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 
 demo: $(VENV)/.installed-demo  ## a Spark pipeline under kill -9: nothing lost, nothing twice
 	$(BIN)/exacta demo $(ARGS)
+
+demo-pulsar: $(VENV)/.installed-demo-pulsar  ## Pulsar's client produces, Spark transforms, Kafka's client reads, under kill -9
+	$(BIN)/exacta demo --producer pulsar $(ARGS)
 
 # Many tests wait for a client's own pauses: three at a time, on two cores.
 test: $(VENV)/.installed-test  ## all tests but those in real Spark (seven minutes)

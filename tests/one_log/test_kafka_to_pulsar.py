@@ -26,7 +26,9 @@ def test_a_reader_gets_what_a_record_has(broker: exacta.Broker, compression: str
     assert keyed.properties() == {"name": "value", "other": "ü"}
     assert (long.data(), long.event_timestamp()) == (LONG, 1_700_000_000_123)
     assert [each.message_id().ledger_id() for each in (plain, keyed, long)] == [0, 0, 0]
-    assert [each.message_id().entry_id() + max(each.message_id().batch_index(), 0) for each in (plain, keyed, long)] == [
+    assert [
+        each.message_id().entry_id() + max(each.message_id().batch_index(), 0) for each in (plain, keyed, long)
+    ] == [
         0,
         1,
         2,
