@@ -5,7 +5,7 @@ import pytest
 from confluent_kafka import Producer
 
 import exacta
-from tests.one_log.clients import SECONDS, Sent, kafka_sends, pulsar_reads, pulsar_sends
+from tests.one_log.clients import SECONDS, Sent, kafka_reads, kafka_sends, pulsar_reads, pulsar_sends
 from tests.pulsar.wire import client
 
 LONG = bytes(range(256)) * 400
@@ -26,13 +26,8 @@ def test_a_reader_gets_what_a_record_has(broker: exacta.Broker, compression: str
     assert keyed.properties() == {"name": "value", "other": "ü"}
     assert (long.data(), long.event_timestamp()) == (LONG, 1_700_000_000_123)
     assert [each.message_id().ledger_id() for each in (plain, keyed, long)] == [0, 0, 0]
-    assert [
-        each.message_id().entry_id() + max(each.message_id().batch_index(), 0) for each in (plain, keyed, long)
-    ] == [
-        0,
-        1,
-        2,
-    ]
+    ids = [each.message_id() for each in (plain, keyed, long)]
+    assert [each.entry_id() + max(each.batch_index(), 0) for each in ids] == [0, 1, 2]
 
 
 def test_messages_of_both_come_in_the_order_of_the_log(broker: exacta.Broker) -> None:
@@ -121,8 +116,6 @@ def test_null_values_and_odd_headers_are_not_lost(broker: exacta.Broker) -> None
     assert odd.properties()["twice"] in ("1", "2")
     # A program that passes a message on passes its properties on, and then nothing is lost.
     pulsar_sends(broker, "u", [{"content": odd.data(), "properties": odd.properties()}])
-    from tests.one_log.clients import kafka_reads
-
     [back] = kafka_reads(broker, "u", 1)
     assert [each for each in back.headers() if not each[0].startswith("pulsar-")] == headers
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from exacta.records.conversion.to_kafka import to_kafka
+from exacta.records.conversion.into_kafka import to_kafka
 
 from exacta.core.ids import Body
 from exacta.ports.record_format import Buffer

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from exacta.records.conversion.to_pulsar import to_pulsar
+from exacta.records.conversion.into_pulsar import to_pulsar
 
 from exacta.core.ids import Body
 from exacta.ports.record_format import LogEntry
