@@ -146,3 +146,33 @@ def test_one_acknowledgement_has_not_too_many_parts(broker: Broker, is_answered:
         consumer.client.send(command)
         broker.settle()
         assert consumer.client.connection.has_ended
+
+
+def test_ids_of_entries_that_lie_together_are_looked_for_together(
+    broker: Broker, submitted: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user may give a client a list of ids, which all come in one ACK; most of it is what delivery has forgotten."""
+    count = 3000
+    produce(producer_of(broker), (b"a", b"b"), *[b"x"] * count)
+    consumer = ConsumerClient(broker, permits=0)
+    looked: list[int] = []
+    find = broker.engine.lookups._journal.find
+
+    def counted(stream: int, offset: int, *rest: Any) -> Any:
+        looked.append(offset)
+        return find(stream, offset, *rest)
+
+    monkeypatch.setattr(broker.engine.lookups._journal, "find", counted)
+    submitted.clear()
+    there = [message_id(0, offset) for offset in (0, *range(2, count + 2))]
+    absent = [message_id(0, 1), message_id(5, 0), *[message_id(0, count + 2 + number) for number in range(count)]]
+    assert not consumer.acknowledge(*reversed(there), *absent).HasField("error")
+    assert [each.runs for each in submitted] == [((0, count + 1),)]
+    assert len(looked) < count / 50
+
+
+def test_a_cumulative_acknowledgement_names_one_message(broker: Broker) -> None:
+    produce(producer_of(broker), b"a", b"b")
+    consumer = ConsumerClient(broker, EXCLUSIVE)
+    for ids in ((), (message_id(0, 0), message_id(0, 1))):
+        assert consumer.acknowledge(*ids, cumulative=True).error == pb.ServerError.NotAllowedError
