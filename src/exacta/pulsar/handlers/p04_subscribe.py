@@ -107,6 +107,7 @@ def _subscribe(
         partition_id=partition_id,
         subscription=command.subscription,
         subscription_type=SubscriptionType(command.sub_type),
+        connected_ms=broker.wall_ms(),
         epoch=command.consumer_epoch,
     )
     subscribe = Subscribe(
