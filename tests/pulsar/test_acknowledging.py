@@ -176,3 +176,26 @@ def test_a_cumulative_acknowledgement_names_one_message(broker: Broker) -> None:
     consumer = ConsumerClient(broker, EXCLUSIVE)
     for ids in ((), (message_id(0, 0), message_id(0, 1))):
         assert consumer.acknowledge(*ids, cumulative=True).error == pb.ServerError.NotAllowedError
+
+
+@pytest.mark.parametrize("request_id", [None, 7], ids=["no answer", "answer"])
+@pytest.mark.parametrize("is_other", [False, True], ids=["who seeks", "another consumer"])
+def test_an_acknowledgement_of_before_a_seek_comes_too_late(
+    broker: Broker, request_id: int | None, is_other: bool
+) -> None:
+    """Clients group them, so that one may leave when the seek is decided and nobody has been told yet."""
+    produce(producer_of(broker), b"a", b"b")
+    consumer = ConsumerClient(broker)
+    late = ConsumerClient(broker) if is_other else consumer
+    broker.held_syncs = []
+    consumer.client.send(pb.CommandSeek(consumer_id=1, request_id=5, message_id=EARLIEST))
+    ack = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual, message_id=[message_id(0, 0)])
+    if request_id is not None:
+        ack.request_id = request_id
+    late.client.send(ack)
+    broker.release_syncs()
+    broker.settle()
+    assert not any(each.error for each in late.told() if isinstance(each, pb.CommandAckResponse))
+    consumer.told()
+    consumer.subscribe()
+    assert consumer.values() == [b"a", b"b"]

@@ -146,6 +146,7 @@ def _command(asked: Sequence[Asked]) -> Acknowledge:
     first = asked[0]
     return Acknowledge(
         **first.consumer.where,
+        consumer_id=first.consumer.consumer_id,
         runs=tuple([run for each in asked for run in each.runs]),
         before=first.before or None,
         transaction=first.transaction,
@@ -211,7 +212,9 @@ class Acknowledgements:
 
     def _acknowledge_soon(self, soon: dict[Consumer, Acknowledged]) -> None:
         commands: list[Command] = [
-            AcknowledgeSoon(**consumer.where, runs=tuple(each.runs), before=each.before or None)
+            AcknowledgeSoon(
+                **consumer.where, consumer_id=consumer.consumer_id, runs=tuple(each.runs), before=each.before or None
+            )
             for consumer, each in soon.items()
         ]
         if not self._nobody_listens:

@@ -26,6 +26,9 @@ both commit have acknowledged one message. Here the first one has it.
 
 A refusal changes nothing, also where only one of several messages is in the way.
 
+A consumer that is disconnected acknowledges nothing any more (CONSUMER_NOT_FOUND). Clients group acknowledgements, so
+that one of before a seek may come after it. It would take away what the seek has brought back.
+
 Messages of a non-durable subscription are acknowledged at once only. A transaction is durable, and could not say after
 a restart what became of them. Apache Pulsar takes such an acknowledgement, and a restart forgets it.
 """
@@ -55,6 +58,8 @@ def acknowledge(state: State, command: Acknowledge, now_ms: int) -> Outcome:
     if isinstance(found, Rejection):
         return Outcome(reply=found)
     partition, subscription, delivery = found
+    if command.consumer_id is not None and (delivery is None or command.consumer_id not in delivery.consumers):
+        return Outcome(reply=Rejection.CONSUMER_NOT_FOUND)
     if not _are_seen(partition, command):
         return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)
     if command.transaction is not None:
