@@ -151,15 +151,40 @@ def _gives_back_all_before(moment: Moment) -> bool:
 
 
 def _gives_back_nothing(moment: Moment) -> bool:
-    """Return whether all that a transaction had acknowledged was acknowledged at once as well."""
+    """Return whether all that a transaction had acknowledged was acknowledged at once as well, or skipped."""
     step = moment.step
     theirs, ours = moment.entries
     return (
         ((isinstance(step, End) and not step.commit) or isinstance(step, Expire))
         and moment.answers[0] == moment.answers[1]
-        and (moment.acks(Ack, "") or moment.acks(AckUpTo, ""))
+        and (moment.acks(Ack, "") or moment.acks(AckUpTo, "") or moment.has_sought())
         and not ours
         and bool(theirs)
+    )
+
+
+def _takes_out_of_a_transaction(moment: Moment) -> bool:
+    """Return whether a seek brings again what a transaction had acknowledged, and a plain cumulative one as well."""
+    theirs, ours = moment.entries
+    return (
+        isinstance(moment.step, Seek | SeekTime)
+        and moment.answers[0] == moment.answers[1]
+        and moment.acks(AckUpTo, "")
+        and any(moment.acks(Ack, name) for name in moment.open_ones())
+        and theirs < ours
+    )
+
+
+def _aborts_without_a_consumer(moment: Moment) -> bool:
+    """Return whether all that differs is that Pulsar has counted an abort while no consumer was connected."""
+    without_counts = [re.sub(r" again \d+", "", "|".join(told.came)) for told in (moment.theirs, moment.ours)]
+    places = [place for place, step in enumerate(moment.before) if isinstance(step, Close)]
+    since_closed = moment.before[places[-1] :] if places else ()
+    return (
+        isinstance(moment.step, Subscribe)
+        and moment.answers[0] == moment.answers[1]
+        and without_counts[0] == without_counts[1]
+        and any(isinstance(step, End | Expire) for step in since_closed)
     )
 
 
@@ -294,9 +319,21 @@ DIFFERENCES = (
         _gives_back_all_before,
     ),
     Difference(
-        "An abort that has nothing to give back redelivers nothing, because all of it was acknowledged at once as well."
-        " Pulsar redelivers everything that is not acknowledged.",
+        "An abort that has nothing to give back redelivers nothing, because all of it was acknowledged at once as well,"
+        " or skipped by a seek. Pulsar redelivers everything that is not acknowledged.",
         _gives_back_nothing,
+    ),
+    Difference(
+        "A plain cumulative acknowledgement takes messages out of their transaction, as a single one does. Pulsar"
+        " leaves them pending, which shows after a seek back.",
+        _takes_out_of_a_transaction,
+        parts=True,
+    ),
+    Difference(
+        "Redelivery counts are gone with the last consumer. Pulsar's are gone as well, but an abort after that counts"
+        " again, up to 1.",
+        _aborts_without_a_consumer,
+        parts=True,
     ),
     Difference(
         "An acknowledgement of one message of a batch that an open transaction has acknowledged as a whole is judged as"

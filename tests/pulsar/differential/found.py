@@ -49,7 +49,21 @@ FOUND: dict[str, Program] = {
         *(_FAILOVER, Send(), Begin(**_T), Send(**_T), Send()),
         *(SeekTime(**_X, entry=2), End(**_COMMIT), Send()),
     ),
+    "a seek beyond what a transaction has acknowledged, and back": (
+        *(_FAILOVER, Send(), Send(), Send(), Begin(**_T), Begin(**_U), Ack(**_X, **_U, entry=1), Seek(**_X, to=2)),
+        *(Seek(**_X, to=0), Ack(**_X, **_T, entry=1), End(**_U, commit=False)),
+    ),
     # --- what is meant to differ ---
+    "a plain cumulative acknowledgement wins": (
+        *(_FAILOVER, Send(), Send(), Send(), Begin(**_T), Ack(**_X, **_T, entry=1), AckUpTo(**_X, entry=1)),
+        Seek(**_X, to=0),
+    ),
+    "an abort while nobody is connected": (
+        *(_SHARED, Send(), Begin(**_T), Ack(**_X, **_T, entry=0), Close(**_X), End(**_ABORT), _SHARED),
+    ),
+    "an abort of what a seek has skipped": (
+        *(_FAILOVER, Send(), Send(), Begin(**_T), Ack(**_X, **_T, entry=0), Seek(**_X, to=1), End(**_ABORT)),
+    ),
     "up to a message in a shared subscription": (_SHARED, Send(), AckUpTo(**_X, entry=0), Redeliver(**_X)),
     "a reader in a transaction": (Send(), Read(**_Y), Begin(**_T), Ack(**_Y, **_T, entry=0)),
     "what nobody has seen": (_EXCLUSIVE, Begin(**_T), Send(**_T), Send(), Ack(**_X, entry=1)),

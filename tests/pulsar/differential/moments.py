@@ -7,7 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.pulsar.differential.side import Told
-from tests.pulsar.differential.steps import Ack, AckUpTo, Begin, BeginShort, End, Expire, Read, Seek, Step, Subscribe
+from tests.pulsar.differential.steps import (
+    Ack,
+    AckUpTo,
+    Begin,
+    BeginShort,
+    End,
+    Expire,
+    Read,
+    Seek,
+    SeekTime,
+    Step,
+    Subscribe,
+)
 
 _ENTRY = re.compile(r"\w (\d+)")
 
@@ -46,6 +58,10 @@ class Moment:
             isinstance(step, kind) and transaction in (None, step.transaction)  # type: ignore[attr-defined]
             for step in self.before
         )
+
+    def has_sought(self) -> bool:
+        """Return whether a subscription was moved before."""
+        return any(isinstance(step, Seek | SeekTime) for step in self.before)
 
     def open_ones(self) -> set[str]:
         """Return the transactions that are open before the step."""
