@@ -66,6 +66,19 @@ FOUND: dict[str, Program] = {
     ),
     "up to a message in a shared subscription": (_SHARED, Send(), AckUpTo(**_X, entry=0), Redeliver(**_X)),
     "a reader in a transaction": (Send(), Read(**_Y), Begin(**_T), Ack(**_Y, **_T, entry=0)),
+    "what nobody has seen, without an answer": (
+        *(_SHARED, Send(), Begin(**_T), Send(count=3, **_T), Ack(**_X, entry=1, index=1, answered=False)),
+    ),
+    "a refused acknowledgement of a batch of which a part is acknowledged": (
+        *(_SHARED, Send(count=3), Ack(**_X, entry=0, index=2), Begin(**_T), Ack(**_X, **_T, entry=0), Redeliver(**_X)),
+    ),
+    "up to a message that was not delivered yet": (
+        *(Subscribe(**_X, permits=1), Send(), Send(), Send(), Begin(**_T), AckUpTo(**_X, **_T, entry=2)),
+        Flow(**_X, permits=1),
+    ),
+    "a part of a batch over a restart, without a consumer": (
+        *(_SHARED, Send(count=3), Ack(**_X, entry=0, index=2), Close(**_X), Reload(), _SHARED),
+    ),
     "what nobody has seen": (_EXCLUSIVE, Begin(**_T), Send(**_T), Send(), Ack(**_X, entry=1)),
     "unsubscribing beside others": (_SHARED, Subscribe(**_Y, kind="Shared"), Unsubscribe(**_X), Unsubscribe(**_Y)),
     "a seek closes those that wait": (_FAILOVER, Subscribe(**_Y, kind="Failover"), Send(), Seek(**_X, to=EARLIEST)),
