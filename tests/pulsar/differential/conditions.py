@@ -226,12 +226,28 @@ def permits_entries(moment: Moment) -> bool:
     )
 
 
+def _comes_after_a_restart(moment: Moment) -> bool:
+    """Return whether a step shows what a restart has made of a subscription, to its consumers or to the next one."""
+    has_restarted = any(isinstance(step, Reload) for step in (*moment.before, moment.step))
+    return isinstance(moment.step, Reload | Subscribe) and has_restarted
+
+
+def forgets_a_seek(moment: Moment) -> bool:
+    """Return whether Pulsar counts what transactions had acknowledged before a seek again after a restart."""
+    theirs, ours = moment.entries
+    return (
+        _comes_after_a_restart(moment)
+        and moment.answers[0] == moment.answers[1]
+        and moment.has_sought()
+        and any(moment.acks(kind, name) for kind in (Ack, AckUpTo) for name in "tu")
+        and theirs < ours
+    )
+
+
 def forgets_parts_of_batches(moment: Moment) -> bool:
     """Return whether a part of a batch comes again after a restart, to those who were there or to the next one."""
-    has_restarted = any(isinstance(step, Reload) for step in (*moment.before, moment.step))
     return (
-        isinstance(moment.step, Reload | Subscribe)
-        and has_restarted
+        _comes_after_a_restart(moment)
         and moment.acks_part_of_a_batch()
         and moment.answers[0] == moment.answers[1]
         and not moment.came_alike
@@ -267,7 +283,7 @@ def keeps_parts_of_batches(moment: Moment) -> bool:
     step = moment.step
     return (
         isinstance(step, Seek | SeekTime)
-        and moment.kind_of(step.consumer) in ("Shared", "Key_Shared")
+        and (moment.kind_of(step.consumer) in ("Shared", "Key_Shared") or moment.acks_part_of_a_batch("tu"))
         and moment.acks_part_of_a_batch()
         and not moment.came_alike
     )

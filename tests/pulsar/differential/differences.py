@@ -161,8 +161,14 @@ DIFFERENCES = (
     ),
     Difference(
         "A seek makes every message free again from there on. In a Shared or Key_Shared subscription Pulsar withholds"
-        " the acknowledged part of a batch.",
+        " the acknowledged part of a batch, and in others what a transaction has acknowledged of it.",
         when.keeps_parts_of_batches,
+        parts=True,
+    ),
+    Difference(
+        "A restart forgets no seek. Pulsar reads its log of what transactions have acknowledged from the beginning:"
+        " what was committed before a seek is acknowledged again, and what was refused is pending.",
+        when.forgets_a_seek,
         parts=True,
     ),
 )

@@ -130,6 +130,18 @@ FOUND: dict[str, Program] = {
     "a part of a batch after a seek": (
         *(_SHARED, Send(count=3), Ack(**_X, entry=0, index=0), Seek(**_X, to=EARLIEST)),
     ),
+    "a part of a batch in a transaction, after a seek": (
+        *(_EXCLUSIVE, Send(count=3), Begin(**_T), Ack(**_X, **_T, entry=0, index=0), End(**_COMMIT)),
+        Seek(**_X, to=EARLIEST),
+    ),
+    "a commit before a seek, over a restart": (
+        *(_SHARED, Send(), Send(), Begin(**_T), Ack(**_X, **_T, entry=1), End(**_COMMIT), Seek(**_X, to=EARLIEST)),
+        Reload(),
+    ),
+    "a refusal before a seek, over a restart": (
+        *(_EXCLUSIVE, Send(), Send(), Ack(**_X, entry=1), Begin(**_T), Ack(**_X, **_T, entry=1)),
+        *(Seek(**_X, to=EARLIEST), Reload()),
+    ),
     "how often a batch came of which a part is acknowledged": (
         *(_SHARED, Send(count=3), Redeliver(**_X), Ack(**_X, entry=0, index=0), Redeliver(**_X)),
     ),

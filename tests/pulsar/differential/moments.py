@@ -78,9 +78,10 @@ class Moment:
         """The numbers of the entries that Pulsar has delivered, and those that we have."""
         return _numbers(self.theirs), _numbers(self.ours)
 
-    def acks_part_of_a_batch(self) -> bool:
-        """Return whether a part of a batch was acknowledged before, or left out by a seek."""
-        return any(isinstance(step, Ack | AckUpTo | Seek) and step.index is not None for step in self.before)
+    def acks_part_of_a_batch(self, transactions: str = "") -> bool:
+        """Return whether a part of a batch was acknowledged before, or left out by a seek; or only in transactions."""
+        parts = [step for step in self.before if isinstance(step, Ack | AckUpTo | Seek) and step.index is not None]
+        return any(not transactions or getattr(step, "transaction", "") in {*transactions} for step in parts)
 
 
 def _numbers(told: Told) -> set[int]:
