@@ -150,7 +150,6 @@ def _command(asked: Sequence[Asked]) -> Acknowledge:
         runs=tuple([run for each in asked for run in each.runs]),
         before=first.before or None,
         transaction=first.transaction,
-        consumer_id=first.consumer.consumer_id,
     )
 
 

@@ -34,16 +34,16 @@ class _Expected:
         self.cumulative: tuple[TransactionId, int] = (_NEVER, 0)
 
     def acknowledge(self, messages: Iterable[int]) -> None:
-        for message in messages:
-            self.acknowledged.add(message)
-            self.pending.pop(message, None)
-        if all(message in self.acknowledged for message in range(self.cumulative[1])):
+        """Acknowledge what is left of these messages; what a seek has skipped is not left, and stays pending."""
+        left = set(messages) - self.acknowledged
+        had_cumulative = not self.acknowledged >= set(range(self.cumulative[1]))
+        self.acknowledged |= left
+        self.pending = {message: key for message, key in self.pending.items() if message not in left}
+        if had_cumulative and self.acknowledged >= set(range(self.cumulative[1])):
             self.cumulative = (_NEVER, 0)
 
     def move(self, position: int) -> None:
         self.acknowledged = set(range(position))
-        self.acknowledge(())
-        self.pending = {message: key for message, key in self.pending.items() if message >= position}
 
     def holder_of(self, message: int) -> TransactionId | None:
         """Return the transaction in which a message is pending, or `_NEVER` if it is acknowledged."""

@@ -165,7 +165,7 @@ def _acknowledge_in_handle(
 
 
 def _is_overtaken(delivery: Delivery | None, command: Acknowledge) -> bool:
-    """Return whether a consumer acknowledges all before an offset, and gets no messages, or has not got all of these."""
+    """Return whether a consumer that is not active, or has not got as much, acknowledges all before an offset."""
     if command.before is None or command.consumer_id is None or delivery is None:
         return False
     return delivery.is_in_order and (delivery.active != command.consumer_id or command.before > delivery.read_to)

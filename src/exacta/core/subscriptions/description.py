@@ -268,7 +268,7 @@ def waits(
             yield Wait.DELAYED
         if delivery.waiting and delivery.subscription_type is SubscriptionType.KEY_SHARED:
             yield Wait.KEY
-    if subscription.pending or subscription.cumulative is not None:
+    if subscription.withholds:
         yield Wait.PENDING
     if partition.last_stable_offset < partition.next_offset:
         yield Wait.HELD_BACK
