@@ -89,17 +89,23 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
     Clients put all ids into one ACK that their user has given them at once, so there may be as many as fill a command.
     """
     partition_id = consumer.partition_id
-    ids = [(each.entry_id, tuple(each.ack_set)) for each in command.message_id if each.ledger_id == partition_id]
-    lasts = lookups.entries((partition_id, consumer.subscription), {first for first, _ in ids})
+    bases: list[int] = []
+    ack_sets: dict[int, tuple[int, ...]] = {}  # by their places in the list above, as hardly any id has one
+    for each in command.message_id:
+        if each.ledger_id == partition_id:
+            if words := tuple(each.ack_set):
+                ack_sets[len(bases)] = words
+            bases.append(each.entry_id)
+    lasts = lookups.entries((partition_id, consumer.subscription), set(bases))
     runs: list[Run] = []
-    for base, words in ids:
+    for number, base in enumerate(bases):
         last = lasts.get(base)
         if last is None:
             continue
         first = Offset(base)
         parts: list[Run] = [(first, last)]
-        if words:
-            named_parts = acknowledged(first, last - first + 1, words)
+        if number in ack_sets:
+            named_parts = acknowledged(first, last - first + 1, ack_sets[number])
             parts = [(Offset(part.start), Offset(part.stop - 1)) for part in named_parts]
         for part in consumer.got(first, parts) if consumer.left_out else parts:
             if runs and runs[-1][1] + 1 == part[0]:
@@ -108,7 +114,7 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
                 runs.append(part)
         if len(runs) > MOST_PARTS:
             return None
-    is_whole = len(ids) == len(command.message_id) and all(base in lasts for base, _ in ids)
+    is_whole = len(bases) == len(command.message_id) and lasts.keys() >= set(bases)
     return _joined(runs), is_whole
 
 
