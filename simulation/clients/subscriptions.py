@@ -215,7 +215,8 @@ class _Subscription:
         if self._type is not SubscriptionType.FAILOVER or len(self._consumers) < 2:
             return False
         permit = Permit(**self._where, consumer_id=self._consumers[0], permits=1)
-        return await self._here.calls.ask(permit) == DONE
+        answer: object = await self._here.calls.ask(permit)
+        return answer == DONE
 
     def _some_runs(self) -> tuple[Run, ...]:
         chance = self._here.chance
