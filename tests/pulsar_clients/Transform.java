@@ -41,8 +41,12 @@ public class Transform {
                 once(client, consumer, producer, cumulative, random);
             } catch (Exception error) {
                 System.out.println("FAILED " + error);
-                // What was delivered and not acknowledged comes again.
-                consumer.redeliverUnacknowledgedMessages();
+                // What was delivered and not acknowledged comes again. A consumer that connects anew gets it anyway. If it
+                // is asked for at that moment, the client counts an epoch of which it never tells the broker, and drops
+                // everything that comes (4.2.4).
+                if (consumer.isConnected()) {
+                    consumer.redeliverUnacknowledgedMessages();
+                }
             }
         }
     }
