@@ -16,6 +16,8 @@ class LogEntry(NamedTuple):
     base_offset: int
     offset_count: int
     batch: Buffer
+    gaps: tuple[tuple[int, int], ...] = ()
+    """Runs of these offsets that have no message, as first and last one; only a conversion knows of them."""
 
 
 class RecordFormat(Protocol):

@@ -146,14 +146,15 @@ def walk_batch(payload: Buffer, count: int) -> Iterator[BatchedMessage]:
     Raises `BrokenEntry` where they are not exactly so many, or do not fill the payload.
     """
     view = memoryview(payload)
-    for index, (metadata, start, end) in enumerate(_walked(view, count)):
+    for index, (metadata, start, end) in enumerate(walked(view, count)):
         yield BatchedMessage(index, metadata, view[start:end])
 
 
-def _walked(view: memoryview, count: int) -> Iterator[tuple[SingleMessageMetadata, int, int]]:
+def walked(view: memoryview | bytes, count: int) -> Iterator[tuple[SingleMessageMetadata, int, int]]:
     """Yield what `walk_batch` yields, with the places at which each payload begins and ends.
 
-    This is most of what plain messages of a hundred bytes cost, so that it makes no object that it need not.
+    Raises `BrokenEntry` as that does. This is most of what plain messages of a hundred bytes cost, so that it makes no
+    object that it need not.
     """
     parse, size_at, head = SingleMessageMetadata.FromString, _SIZE.unpack_from, _SIZE.size
     at, whole = 0, len(view)
@@ -192,7 +193,7 @@ def check_entry(entry: Entry, send: CommandSend | None = None) -> None:
     if fault is not None:
         raise BrokenEntry(fault)
     if entry.is_batch and not entry.is_compressed and not entry.is_encrypted:
-        for _ in _walked(entry.payload, entry.message_count):
+        for _ in walked(entry.payload, entry.message_count):
             pass
 
 

@@ -1,0 +1,70 @@
+"""The names by which one protocol's clients are told what only the other one has, and why something is opaque."""
+
+from enum import StrEnum
+from typing import Final
+
+
+class Closed(Exception):
+    """A batch cannot be opened."""
+
+    def __init__(self, reason: "Opaque") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Opaque(StrEnum):
+    """The reason why a batch goes over unopened. Clients read these words."""
+
+    ENCRYPTED = "encrypted"
+    """Only clients with a key can read it."""
+    CHUNK = "chunk"
+    """It is a part of a message that was too large for one entry."""
+    CODEC = "codec"
+    """It is compressed by a codec that is not known here."""
+    COUNT = "count"
+    """It has another number of messages than offsets, or more than an entry may have."""
+    SIZE = "size"
+    """It is larger than is allowed, decompressed or converted."""
+    DAMAGED = "damaged"
+    """Its bytes are not what they say that they are."""
+
+
+# --- headers of Kafka's records that were Pulsar's messages -----------------------------------------------------------
+
+KEY_IS_BYTES: Final = b"pulsar-key-is-bytes"
+EVENT_TIME: Final = b"pulsar-event-time"
+ORDERING_KEY: Final = b"pulsar-ordering-key"
+SEQUENCE_ID: Final = b"pulsar-sequence-id"
+PRODUCER_NAME: Final = b"pulsar-producer-name"
+SCHEMA_VERSION: Final = b"pulsar-schema-version"
+SCHEMA_ID: Final = b"pulsar-schema-id"
+DELIVER_AT: Final = b"pulsar-deliver-at"
+REPLICATED_FROM: Final = b"pulsar-replicated-from"
+REPLICATE_TO: Final = b"pulsar-replicate-to"
+
+OPAQUE: Final = b"pulsar-opaque"
+METADATA: Final = b"pulsar-metadata"
+CHUNK_UUID: Final = b"pulsar-chunk-uuid"
+CHUNK_ID: Final = b"pulsar-chunk-id"
+CHUNK_COUNT: Final = b"pulsar-chunk-count"
+CHUNK_TOTAL_SIZE: Final = b"pulsar-chunk-total-size"
+
+TRUE: Final = b"true"
+
+OF_ENTRIES: Final = frozenset({PRODUCER_NAME, SCHEMA_VERSION, SCHEMA_ID, DELIVER_AT, REPLICATED_FROM, REPLICATE_TO})
+"""Headers that become fields of an entry again, where all its messages agree."""
+
+OF_FIELDS: Final = frozenset({KEY_IS_BYTES, EVENT_TIME, ORDERING_KEY, SEQUENCE_ID}) | OF_ENTRIES
+"""Headers that become fields again, of an entry or of a message."""
+
+# --- properties of Pulsar's messages that were Kafka's records --------------------------------------------------------
+
+KAFKA_HEADERS: Final = b"kafka-headers"
+"""All headers of the record, as Kafka encodes them, in base64."""
+
+KAFKA_OPAQUE: Final = b"kafka-opaque"
+KAFKA_BATCH_HEADER: Final = b"kafka-batch-header"
+"""The 61 bytes before the records that could not be opened, in base64."""
+
+KAFKA_SIZE: Final = b"kafka-size"
+"""The number of the bytes that were too many to be told."""
