@@ -26,8 +26,9 @@ from exacta.protocol.pulsar.compression import compress
 from exacta.protocol.pulsar.entries import MOST_MESSAGES, build_batch, build_body
 from exacta.protocol.pulsar.frames import LARGEST_COMMAND
 from exacta.protocol.pulsar.messages_pb2 import CompressionType, MessageMetadata, SingleMessageMetadata
+from exacta.protocol.pulsar.plain_messages import batched_head, single_head
 from exacta.records.conversion import names
-from exacta.records.conversion.fields import Told, set_entry_fields, told
+from exacta.records.conversion.fields import NOTHING_TOLD, Told, set_entry_fields, told
 from exacta.records.conversion.names import Closed, Opaque
 from exacta.records.conversion.user_headers import is_text, properties_of
 
@@ -39,6 +40,9 @@ _CODECS: Final = (
     CompressionType.ZSTD,
 )
 """Pulsar's codecs by Kafka's numbers."""
+
+_HOLE: Final = build_batch([(SingleMessageMetadata(compacted_out=True), b"")])
+_TIMES: Final = 1 << 63
 
 _ADDED_TO_EACH: Final = 64
 """The bytes that a message in a batch has more than its record, beside what its headers become."""
@@ -71,7 +75,8 @@ def to_pulsar(entry: LogEntry, *, singly: bool, allowed_bytes: int, largest_entr
         together = _together(header, records, found, largest_entry)
         if together is not None:
             return [together]
-    return [_single(header, record, each, largest_entry) for record, each in zip(records, found, strict=True)]
+    producer = _producer_name(header).encode()
+    return [_single(header, record, each, producer, largest_entry) for record, each in zip(records, found, strict=True)]
 
 
 def _kafkas(view: memoryview) -> BatchHeader | None:
@@ -117,29 +122,32 @@ def _together(
     first = found[0].sequence_id
     metadata = _metadata(header, base_offset + records[0][0] if first is None else first, of_entry)
     metadata.num_messages_in_batch = count
-    payload = build_batch(_messages(header, records, found))
+    payload = b"".join(_messages(header, records, found))
     batch = _fitting(header, base_offset, count, metadata, payload, _CODECS[header.codec], largest_entry)
     gaps = tuple((base_offset + first, base_offset + last) for first, last in _gaps(records, count))
     return None if batch is None else LogEntry(base_offset, count, batch, gaps)
 
 
-def _messages(
-    header: BatchHeader, records: Sequence[Record], found: Sequence[Told]
-) -> Iterator[tuple[SingleMessageMetadata, bytes]]:
-    """Yield the messages of a batch, in one object that is used again."""
-    hole, message = SingleMessageMetadata(compacted_out=True), SingleMessageMetadata()
+def _messages(header: BatchHeader, records: Sequence[Record], found: Sequence[Told]) -> list[bytes]:
+    """Return the messages of a batch, as what stands before each payload, and the payload."""
+    base_offset, base_ms, has_times = header.base_offset, header.base_timestamp, not header.log_append_time
+    parts: list[bytes] = []
     at = 0
     for record, each in zip(records, found, strict=True):
-        offset_delta, _, _, value, _ = record
-        for _ in range(at, offset_delta):
-            yield hole, b""
+        offset_delta, time_delta_ms, key, value, _ = record
+        if offset_delta != at:
+            parts.append(_HOLE * (offset_delta - at))
         at = offset_delta + 1
-        message.Clear()
-        _describe(message, header, record, each)
-        message.sequence_id = header.base_offset + offset_delta if each.sequence_id is None else each.sequence_id
-        yield message, value or b""
-    for _ in range(at, header.last_offset_delta + 1):
-        yield hole, b""
+        offset = base_offset + offset_delta
+        if each is NOTHING_TOLD and value is not None and (key is None or is_text(key)):
+            time_ms = _event_time(base_ms + time_delta_ms) if has_times else 0
+            parts += (batched_head(key, len(value), time_ms, offset), value)
+        else:
+            message = SingleMessageMetadata(sequence_id=offset if each.sequence_id is None else each.sequence_id)
+            _describe(message, header, record, each)
+            parts.append(build_batch([(message, value or b"")]))
+    parts.append(_HOLE * (header.last_offset_delta + 1 - at))
+    return parts
 
 
 def _gaps(records: Sequence[Record], count: int) -> Iterator[tuple[int, int]]:
@@ -158,14 +166,26 @@ def _gaps(records: Sequence[Record], count: int) -> Iterator[tuple[int, int]]:
 # --- an entry for each ------------------------------------------------------------------------------------------------
 
 
-def _single(header: BatchHeader, record: Record, found: Told, largest_entry: int) -> LogEntry:
-    """Return the entry of one record.
+def _single(header: BatchHeader, record: Record, found: Told, producer: bytes, largest_entry: int) -> LogEntry:
+    """Return the entry of one record."""
+    offset_delta, time_delta_ms, key, value, _ = record
+    offset = header.base_offset + offset_delta
+    if found is NOTHING_TOLD and value and (key is None or is_text(key)):
+        time_ms = 0 if header.log_append_time else _event_time(header.base_timestamp + time_delta_ms)
+        publish_time = max(header.max_timestamp, 0)
+        head = single_head(producer, offset, publish_time, key, time_ms)
+        if len(head) + len(value) <= largest_entry and len(head) <= LARGEST_COMMAND:
+            return LogEntry(offset, 1, _enveloped(header, offset, 1, (head, value), publish_time))
+    return _described(header, record, found, largest_entry)
+
+
+def _described(header: BatchHeader, record: Record, found: Told, largest_entry: int) -> LogEntry:
+    """Return the entry of one record that is not plain, or does not fit as it is.
 
     One without a payload is written as a batch of one message, because the Go client takes an entry without a payload
     for a damaged one; and so is one whose properties are too large for the metadata of an entry.
     """
-    offset_delta, _, _, value, _ = record
-    offset = header.base_offset + offset_delta
+    offset, value = header.base_offset + record[0], record[3]
     metadata = _metadata(header, offset if found.sequence_id is None else found.sequence_id, found.of_entry)
     _describe(metadata, header, record, found)
     payload = value or b""
@@ -187,12 +207,21 @@ def _single(header: BatchHeader, record: Record, found: Told, largest_entry: int
 def _metadata(header: BatchHeader, sequence_id: int, of_entry: Sequence[tuple[bytes, bytes | None]]) -> MessageMetadata:
     """Return what an entry of a batch's records says of itself."""
     metadata = MessageMetadata(
-        producer_name=f"kafka-{header.producer_id}" if header.producer_id >= 0 else "kafka",
+        producer_name=_producer_name(header),
         sequence_id=sequence_id,
         publish_time=max(header.max_timestamp, 0),
     )
     set_entry_fields(metadata, of_entry)
     return metadata
+
+
+def _producer_name(header: BatchHeader) -> str:
+    return f"kafka-{header.producer_id}" if header.producer_id >= 0 else "kafka"
+
+
+def _event_time(time_ms: int) -> int:
+    """Return a record's time as that of an event, which is none before 1970."""
+    return time_ms if 0 <= time_ms < _TIMES else max(wrapped(time_ms), 0)
 
 
 def _describe(
@@ -210,7 +239,7 @@ def _describe(
         message.null_value = True
     event_time = found.event_time
     if not event_time and not found.was_pulsars and not header.log_append_time:
-        event_time = max(wrapped(header.base_timestamp + time_delta_ms), 0)
+        event_time = _event_time(header.base_timestamp + time_delta_ms)
     if event_time:
         message.event_time = event_time
     if found.ordering_key is not None:
@@ -237,12 +266,13 @@ def _fitting(
         return None
     for each in (codec, CompressionType.ZSTD):
         body = _body(metadata, payload, each)
-        if len(body) <= largest_entry:
+        if sum(map(len, body)) <= largest_entry:
             return _enveloped(header, offset, count, body, metadata.publish_time)
     return None
 
 
-def _body(metadata: MessageMetadata, payload: bytes, codec: CompressionType) -> bytes:
+def _body(metadata: MessageMetadata, payload: bytes, codec: CompressionType) -> tuple[bytes, bytes]:
+    """Return the body of an entry in two parts: what stands before the payload, and the payload."""
     metadata.ClearField("compression")
     metadata.ClearField("uncompressed_size")
     if codec != CompressionType.NONE:
@@ -250,11 +280,11 @@ def _body(metadata: MessageMetadata, payload: bytes, codec: CompressionType) -> 
         if len(compressed) < len(payload):
             metadata.compression = codec
             metadata.uncompressed_size = len(payload)
-            return build_body(metadata, compressed)
-    return build_body(metadata, payload)
+            payload = compressed
+    return build_body(metadata, b""), payload
 
 
-def _enveloped(header: BatchHeader, offset: int, count: int, body: Buffer, publish_time_ms: int) -> bytes:
+def _enveloped(header: BatchHeader, offset: int, count: int, body: Sequence[Buffer], publish_time_ms: int) -> bytes:
     in_transaction = header.transactional
     return foreign_batch(
         Body.PULSAR,
@@ -285,4 +315,4 @@ def _closed(
     if len(body) > largest_entry:  # then no consumer can get it, and all behind it would wait for ever
         metadata.properties.add(key=names.KAFKA_SIZE, value=b"%d" % len(payload))
         body = build_body(metadata, b"")
-    return LogEntry(offset, 1, _enveloped(header, offset, 1, body, metadata.publish_time))
+    return LogEntry(offset, 1, _enveloped(header, offset, 1, (body,), metadata.publish_time))
