@@ -1,4 +1,4 @@
-"""The metadata of plain messages, written without an object for each: a key that is text, times, a sequence id.
+"""The metadata of plain messages, written without an object for each: properties, a key that is text, times, an id.
 
 Whoever makes messages out of something else makes millions of them, and nearly all are plain. These bytes are those
 that `protobuf` writes for the same fields; a test holds that.
@@ -6,6 +6,7 @@ that `protobuf` writes for the same fields; a test holds that.
     field: number << 3 | type, then a varint (type 0), or a length and so many bytes (type 2)
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 _MOST_KEPT: Final = 1 << 14
@@ -50,18 +51,33 @@ def _long_varint(number: int) -> bytes:
     return _BEGINNINGS[number & _MOST_KEPT - 1] + _VARINTS[number >> _LOW_BITS]
 
 
-def batched_head(key: bytes | None, payload_size: int, event_time: int, sequence_id: int) -> bytes:
+def batched_head(
+    properties: Sequence[tuple[bytes, bytes]], key: bytes | None, payload_size: int, event_time: int, sequence_id: int
+) -> bytes:
     """Return what stands before a message's payload in a batch: the size of its metadata, and those."""
-    told = b"" if key is None else b"\x12%b%b" % (_VARINTS[len(key)], key)
-    time = b"\x28" + _long_varint(event_time) if event_time else b""
-    head = b"".join((told, b"\x18", _VARINTS[payload_size], time, b"\x40", _long_varint(sequence_id)))
+    head = b"".join(
+        (
+            _properties(b"\x0a", properties) if properties else b"",
+            b"" if key is None else b"\x12%b%b" % (_VARINTS[len(key)], key),
+            b"\x18",
+            _VARINTS[payload_size],
+            b"\x28" + _long_varint(event_time) if event_time else b"",
+            b"\x40",
+            _long_varint(sequence_id),
+        )
+    )
     return len(head).to_bytes(4) + head
 
 
-def single_head(producer: bytes, sequence_id: int, publish_time: int, key: bytes | None, event_time: int) -> bytes:
+def single_head(
+    producer: bytes,
+    sequence_id: int,
+    publish_time: int,
+    properties: Sequence[tuple[bytes, bytes]],
+    key: bytes | None,
+    event_time: int,
+) -> bytes:
     """Return what stands before the payload of an entry that is one message: the size of its metadata, and those."""
-    told = b"" if key is None else b"\x32%b%b" % (_VARINTS[len(key)], key)
-    time = b"\x60" + _long_varint(event_time) if event_time else b""
     head = b"".join(
         (
             b"\x0a",
@@ -71,8 +87,17 @@ def single_head(producer: bytes, sequence_id: int, publish_time: int, key: bytes
             _long_varint(sequence_id),
             b"\x18",
             _long_varint(publish_time),
-            told,
-            time,
+            _properties(b"\x22", properties) if properties else b"",
+            b"" if key is None else b"\x32%b%b" % (_VARINTS[len(key)], key),
+            b"\x60" + _long_varint(event_time) if event_time else b"",
         )
     )
     return len(head).to_bytes(4) + head
+
+
+def _properties(tag: bytes, properties: Sequence[tuple[bytes, bytes]]) -> bytes:
+    parts: list[bytes] = []
+    for name, value in properties:
+        pair = b"".join((b"\x0a", _VARINTS[len(name)], name, b"\x12", _VARINTS[len(value)], value))
+        parts += (tag, _VARINTS[len(pair)], pair)
+    return b"".join(parts)

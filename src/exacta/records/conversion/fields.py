@@ -5,7 +5,9 @@ becomes a field again only if it is written as this module writes it. Any other 
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct, structs
 
 from exacta.protocol.kafka.record_writing import Header
 from exacta.protocol.pulsar.messages_pb2 import MessageMetadata, SingleMessageMetadata
@@ -73,7 +75,7 @@ def _version_as_text(version: bytes) -> bytes:
 # --- back into fields -------------------------------------------------------------------------------------------------
 
 
-class Told(NamedTuple):
+class Told(Struct, frozen=True, gc=False):
     """The headers of one record, taken apart."""
 
     user: Sequence[Header]
@@ -88,7 +90,7 @@ class Told(NamedTuple):
 
     def with_entrys_as_users(self) -> "Told":
         """Return it with all that its entry cannot say for it among the headers of the user."""
-        return self._replace(user=(*self.user, *self.of_entry), of_entry=())
+        return structs.replace(self, user=(*self.user, *self.of_entry), of_entry=())
 
 
 NOTHING_TOLD: Final = Told(())

@@ -26,20 +26,14 @@ from exacta.protocol.kafka.record_writing import (
     without_count,
     wrapped,
 )
-from exacta.protocol.kafka.records import (
-    HEADER_SIZE,
-    MAGIC_OFFSET,
-    BatchHeader,
-    CorruptBatch,
-    parse_batch_header,
-)
+from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader
 from exacta.protocol.pulsar import compression as pulsar_codecs
 from exacta.protocol.pulsar.entries import MOST_MESSAGES, Entry, parse_body, partition_key, walked
 from exacta.protocol.pulsar.errors import BrokenEntry
 from exacta.protocol.pulsar.messages_pb2 import CompressionType, MessageMetadata
 from exacta.records.conversion import names
 from exacta.records.conversion.fields import any_tag, chunk_headers, entry_headers, message_headers
-from exacta.records.conversion.names import Closed, Opaque
+from exacta.records.conversion.opening import Closed, Opaque, header_of
 
 _CODECS: Final = {
     CompressionType.NONE: kafka_codecs.NONE,
@@ -74,7 +68,7 @@ def to_kafka(batch: Buffer, *, allowed_bytes: int, zstd: bool = True) -> bytes:
     consumers do not know, what was compressed by it is not compressed. No bytes of an entry raise anything.
     """
     view = memoryview(batch)
-    header = _pulsars(view)
+    header = header_of(view, Body.PULSAR)
     if header is None:
         return bytes(view)
     if not header.record_count:  # compaction has emptied it
@@ -102,7 +96,7 @@ def kafka_bound(batch: Buffer, *, allowed_bytes: int | None = None) -> int:
     With the `allowed_bytes` that `to_kafka` will be given, an entry that says that it has more counts as opaque.
     """
     view = memoryview(batch)
-    header = _pulsars(view)
+    header = header_of(view, Body.PULSAR)
     if header is None:
         return len(view)
     try:
@@ -118,16 +112,6 @@ def kafka_bound(batch: Buffer, *, allowed_bytes: int | None = None) -> int:
     if allowed_bytes is not None and (added > allowed_bytes or (entry.is_compressed and plain > allowed_bytes)):
         return opaque
     return max(opaque, HEADER_SIZE + plain + size_of_metadata + added)
-
-
-def _pulsars(view: memoryview) -> BatchHeader | None:
-    """Return the header of a batch of Pulsar's; None for any other bytes."""
-    if len(view) < HEADER_SIZE or view[MAGIC_OFFSET] != Body.PULSAR:
-        return None
-    try:
-        return parse_batch_header(view)
-    except CorruptBatch:
-        return None
 
 
 # --- what can be opened -----------------------------------------------------------------------------------------------
