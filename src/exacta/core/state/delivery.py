@@ -59,8 +59,6 @@ class SeenEntry(Struct, frozen=True):
     key: int = -1
     deliver_at_ms: int = 0
     """The time before which it is not delivered; 0: it has none."""
-    gaps: tuple[Run, ...] = ()
-    """The offsets in it that have no message any more; they count as acknowledged."""
 
 
 class Entry(Struct):

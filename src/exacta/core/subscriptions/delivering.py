@@ -31,7 +31,7 @@ from exacta.core.replies import DONE, Delivered, Delivering
 from exacta.core.state.delivery import Consumer, Delivery, SeenEntry
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
-from exacta.core.state.runs import Run, add, count, missing, runs_between, subtract
+from exacta.core.state.runs import Run, count, runs_between
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
 from exacta.core.subscriptions import delays, keys
@@ -58,7 +58,7 @@ def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
     if is_next and not round_.is_cut and not _keeps_order(subscription, delivery):
         round_.look_at(command)
     reply = Delivered(entries=tuple(round_.entries))
-    advanced = _advanced(partition, subscription, delivery, round_.passed, round_.gaps)
+    advanced = _advanced(partition, subscription, delivery, round_.passed)
     if round_.is_idle:
         return Outcome(events=advanced, reply=reply)
     delivered = EntriesDelivered(
@@ -103,24 +103,19 @@ def _keeps_order(subscription: Subscription, delivery: Delivery) -> bool:
 
 
 def _advanced(
-    partition: Partition, subscription: Subscription, delivery: Delivery, passed: list[Run], gaps: list[Run]
+    partition: Partition, subscription: Subscription, delivery: Delivery, passed: list[Run]
 ) -> tuple[MessagesAcknowledged, ...]:
-    """Return the event by which the position passes what is for nobody; it may be lost, and nobody waits for it.
-
-    Gaps within entries are acknowledged by it, too, so that an entry is done when its messages are.
-    """
+    """Return the event by which the position passes what is for nobody; it may be lost, and nobody waits for it."""
     position = subscription.position
     while runs := [
         *runs_between(delivery.passed, position, position),
         *runs_between(passed, position, position),
-        *runs_between(gaps, position, position),
         *runs_between(subscription.acknowledged, position, position),
     ]:
         position = Offset(runs[0][1] + 1)
-    beyond = tuple((max(first, position), last) for first, last in gaps if last >= position)
-    if position == subscription.position and not beyond:
+    if position == subscription.position:
         return ()
-    return (acknowledged(partition, subscription, beyond, position),)
+    return (acknowledged(partition, subscription, (), position),)
 
 
 class _Round:
@@ -152,8 +147,6 @@ class _Round:
         self._delayed = 0
         """The number of those that are noted because they are delayed."""
         self.passed: list[Run] = []
-        self.gaps: list[Run] = []
-        """The gaps of the entries that were looked at, which are not acknowledged yet."""
         self.read_to = delivery.read_to
 
     @property
@@ -191,22 +184,13 @@ class _Round:
             elif not self._delivery.is_in_order and not self._is_done(seen):
                 self.noted.append(seen)  # what is left of it is pending
             self._pass_over(end, seen.base)
-            self._note_gaps(seen)
             end = Offset(seen.base + seen.count)
         self._pass_over(end, command.read_to)
         self.read_to = command.read_to
 
     def _left(self, seen: SeenEntry) -> list[Run]:
         """Return the messages of an entry that are neither acknowledged nor pending."""
-        left = self._subscription.free(seen.base, Offset(seen.base + seen.count - 1))
-        for gap in seen.gaps:
-            subtract(left, *gap)
-        return left
-
-    def _note_gaps(self, seen: SeenEntry) -> None:
-        for first, last in seen.gaps:
-            for part in missing(self._subscription.acknowledged, max(first, self._subscription.position), last):
-                add(self.gaps, *part)
+        return self._subscription.free(seen.base, Offset(seen.base + seen.count - 1))
 
     def _take(self, seen: SeenEntry, left: list[Run]) -> bool:
         if seen.deliver_at_ms:

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from exacta.records.conversion.into_kafka import to_kafka
-
 from exacta.core.ids import Body
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.records import parse_batch_header
 from exacta.records.admission import MAX_DECOMPRESSED_BYTES
+from exacta.records.conversion.into_kafka import to_kafka
 
 
 def converted(buffers: Sequence[Buffer], room: int, *, zstd: bool) -> list[Buffer]:

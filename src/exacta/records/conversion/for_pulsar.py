@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from exacta.records.conversion.into_pulsar import to_pulsar
-
 from exacta.core.ids import Body
 from exacta.ports.record_format import LogEntry
 from exacta.protocol.kafka.records import MAGIC_OFFSET
 from exacta.records.admission import MAX_DECOMPRESSED_BYTES
+from exacta.records.conversion.into_pulsar import to_pulsar
 
 
 def is_foreign(entry: LogEntry) -> bool:
