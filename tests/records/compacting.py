@@ -14,7 +14,7 @@ from aiokafka.record.memory_records import MemoryRecords as AioMemoryRecords
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Body, ProducerEpoch, ProducerId
 from exacta.ports.compaction import Rewritten, Rules
 from exacta.protocol.kafka.batch_building import control_batch
-from exacta.protocol.kafka.compression import GZIP, NONE
+from exacta.protocol.kafka.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
 from exacta.protocol.kafka.records import (
     HEADER_SIZE,
     assign_offset,
@@ -35,6 +35,13 @@ with warnings.catch_warnings():
 NOW_MS = 1_700_000_000_000
 RETENTION_MS = 1_000
 EPOCH = 3
+PULSARS_CODECS = {
+    NONE: CompressionType.NONE,
+    GZIP: CompressionType.ZLIB,
+    SNAPPY: CompressionType.SNAPPY,
+    LZ4: CompressionType.LZ4,
+    ZSTD: CompressionType.ZSTD,
+}
 
 
 @dataclass(frozen=True)
@@ -100,7 +107,7 @@ def build_pulsars(
     metadata = MessageMetadata(producer_name="p", sequence_id=7, publish_time=max(records[0][2], 0), **fields)
     if batched:
         metadata.num_messages_in_batch = len(records)
-        payload = build_batch((_message(*record, headers), record[1] or b"") for record in records)
+        payload = build_batch((_single(*record, headers), record[1] or b"") for record in records)
     else:
         [(key, value, time_ms)] = records
         payload = value or b""
@@ -119,7 +126,7 @@ def build_pulsars(
     return b"".join(assign_offset(batch, base_offset, 5))
 
 
-def _message(
+def _single(
     key: bytes | None, value: bytes | None, time_ms: int, headers: Sequence[tuple[str, bytes | None]]
 ) -> SingleMessageMetadata:
     message = SingleMessageMetadata()
