@@ -232,9 +232,9 @@ def entries_have_one_place(state: State) -> Iterator[str]:
 def _misplaced(key: SubscriptionKey, delivery: Delivery, subscription: Subscription) -> Iterator[str]:
     for entry in delivery.entries.values():
         places = (entry.consumer is not None) + (entry.base in delivery.waiting)
-        if subscription.is_done(entry.base, entry.last):
+        if delivery.is_done(subscription, entry.base, entry.last):
             yield f"10: {key} still has {entry}, of which nothing is left"
-        elif places != (1 if subscription.free(entry.base, entry.last) and not entry.deliver_at_ms else 0):
+        elif places != (1 if delivery.left(subscription, entry.base, entry.last) and not entry.deliver_at_ms else 0):
             yield f"10: {key} has {entry} in {places} places"
         if entry.last >= delivery.read_to:
             yield f"10: {key} has {entry} before it was looked at"

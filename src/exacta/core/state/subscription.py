@@ -96,15 +96,13 @@ class Subscription(Struct, array_like=True):
         """Return whether one of these messages is acknowledged."""
         return first < self.position or overlaps(self.acknowledged, first, last)
 
-    def is_done(self, first: Offset, last: Offset) -> bool:
-        """Return whether all of these messages are acknowledged."""
-        return last < self.position or not missing(self.acknowledged, max(first, self.position), last)
+    def unacknowledged(self, first: Offset, last: Offset) -> list[Run]:
+        """Return those of these messages that are not acknowledged; they may be pending."""
+        return [] if last < self.position else missing(self.acknowledged, max(first, self.position), last)
 
     def free(self, first: Offset, last: Offset) -> list[Run]:
         """Return those of these messages that are neither acknowledged nor pending."""
-        if last < self.position:
-            return []
-        left = missing(self.acknowledged, max(first, self.position), last)
+        left = self.unacknowledged(first, last)
         if self.cumulative is not None:
             subtract(left, Offset(0), Offset(self.cumulative.before - 1))
         for runs in self.pending.values():
