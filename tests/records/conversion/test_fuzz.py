@@ -5,8 +5,9 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exacta.core.ids import Body
 from exacta.ports.record_format import LogEntry
-from exacta.protocol.kafka.records import HEADER_SIZE, parse_batch_header, sound_batches
+from exacta.protocol.kafka.records import HEADER_SIZE, MAGIC_OFFSET, parse_batch_header, sound_batches
 from exacta.records.conversion import kafka_bound, to_kafka, to_pulsar
 from exacta.records.pulsar_entries import entry_of
 from tests.records.conversion.batches import kafka_batches, pulsar_entries, read_kafka, with_header
@@ -75,16 +76,19 @@ def test_any_batch_becomes_entries(
 
 
 numbers = st.integers(-2, 12) | st.integers(-(1 << 31), (1 << 31) - 1)
+batches = pulsar_entries() | kafka_batches()
 
 
-@given(
-    pulsar_entries() | kafka_batches(), st.integers(0, 0xFFFF), numbers, numbers, st.binary(min_size=26, max_size=26)
-)
-def test_any_header_is_believed(batch: LogEntry, attributes: int, delta: int, count: int, times: bytes) -> None:
-    changed = with_header(bytes(batch.batch), 21, struct.pack(">Hi", attributes, delta) + times)
+@given(batches, st.integers(0, 0xFFFF), numbers, numbers, st.binary(min_size=26, max_size=26), st.booleans())
+def test_any_header_is_believed(
+    batch: LogEntry, attributes: int, delta: int, count: int, times: bytes, singly: bool
+) -> None:
+    changed = with_header(bytes(batch.batch), DELTA_AT - 2, struct.pack(">Hi", attributes, delta) + times)
     changed = with_header(changed, COUNT_AT, struct.pack(">i", count))
-    check_kafka(changed) if changed[16] == 0x50 else check_pulsar(batch._replace(batch=changed), singly=False)
-    check_pulsar(batch._replace(batch=changed), singly=True) if changed[16] == 2 else None
+    if changed[MAGIC_OFFSET] == Body.PULSAR:
+        check_kafka(changed)
+    else:
+        check_pulsar(batch._replace(batch=changed), singly)
 
 
 @given(st.binary(max_size=100), st.booleans())

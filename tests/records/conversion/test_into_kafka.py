@@ -1,5 +1,7 @@
 """Pulsar's messages as Kafka's records: field by field."""
 
+import base64
+
 import pytest
 
 from exacta.core.ids import Body
@@ -212,8 +214,6 @@ def test_what_compression_makes_larger_is_not_compressed() -> None:
 def test_headers_that_were_kafkas_come_back() -> None:
     headers = [(b"a", b"1"), (b"a", None), (b"\xff", b"\xff"), (b"", b"")]
     told = encoded_headers(headers)
-    import base64
-
     properties = [Property(key=b"a", value=b"1"), Property(key=names.KAFKA_HEADERS, value=base64.b64encode(told))]
     assert one(properties=properties).headers == (*headers, *OWN)
 

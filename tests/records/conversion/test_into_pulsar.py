@@ -20,6 +20,7 @@ from tests.records.conversion.batches import (
     kafka_batch,
     pulsar_entry,
     read_pulsar,
+    with_header,
 )
 
 
@@ -89,14 +90,17 @@ def test_where_the_time_is_the_brokers_there_is_no_other() -> None:
     assert {message.event_time for message in found.messages} == {0}
 
 
-@pytest.mark.parametrize(
-    ("first_ms", "time_ms", "event_time"), [(-9, -9, 0), (0, 0, 0), ((1 << 63) - 1, 1 << 63, 0), (-9, 7, 7)]
-)
-def test_times_that_are_no_times_are_none(first_ms: int, time_ms: int, event_time: int) -> None:
-    batch = kafka_batch([(min(time_ms, (1 << 63) - 1), b"k", b"v", ())], first_ms=first_ms)
-    if time_ms != min(time_ms, (1 << 63) - 1):
-        pytest.skip("no batch says so")
-    assert together(batch).messages[0].event_time == event_time
+@pytest.mark.parametrize(("time_ms", "event_time"), [(-9, 0), (0, 0), (7, 7)])
+def test_times_before_1970_are_none(time_ms: int, event_time: int) -> None:
+    assert together(kafka_batch([(time_ms, b"k", b"v", ())], first_ms=-9)).messages[0].event_time == event_time
+
+
+def test_the_sum_of_a_base_and_a_delta_wraps_in_64_bits_as_for_readers() -> None:
+    last_ms = (1 << 63) - 1
+    batch = kafka_batch([(1_000, b"k", b"v", ()), (last_ms, b"k", b"v", ())])
+    assert [each.event_time for each in together(batch).messages] == [1_000, last_ms]
+    later = with_header(batch.batch, 27, (1_001).to_bytes(8))
+    assert [each.event_time for each in together(batch._replace(batch=later)).messages] == [1_001, 0]
 
 
 @pytest.mark.parametrize(
@@ -253,12 +257,13 @@ def test_the_codec_stays(codec: int) -> None:
 
 
 def test_what_is_too_large_is_compressed_more_and_then_taken_apart() -> None:
-    zeros, noise = bytes(3_000), random.Random(1).randbytes(3_000)
+    chance = random.Random(1)
+    zeros, noise, other = bytes(3_000), chance.randbytes(3_000), chance.randbytes(3_000)
     (entry,) = converted(kafka_batch([(1_000, b"k", zeros, ())] * 2), largest_entry=4_000)
     assert (read_pulsar(entry).codec, entry.offset_count) == (CompressionType.ZSTD, 2)
-    found = converted(kafka_batch([(1_000, b"k", noise, ())] * 2), largest_entry=4_000)
+    found = converted(kafka_batch([(1_000, b"k", noise, ()), (1_000, b"k", other, ())]), largest_entry=4_000)
     assert [(each.base_offset, each.offset_count) for each in found] == [(40, 1), (41, 1)]
-    assert [each.payload for entry in found for each in read_pulsar(entry).messages] == [noise, noise]
+    assert [each.payload for entry in found for each in read_pulsar(entry).messages] == [noise, other]
     first, second = converted(kafka_batch([(1_000, b"k", noise, ()), THREE[0]]), largest_entry=2_000)
     (message,) = read_pulsar(first).messages
     assert dict(message.properties) == {names.KAFKA_OPAQUE: b"size", names.KAFKA_SIZE: b"3000"}
