@@ -58,9 +58,10 @@ def to_pulsar(entry: LogEntry, *, singly: bool, allowed_bytes: int, largest_entr
 
     With `singly` each record is an entry of one message, and otherwise all together are one, in which a message's index
     is its offset's distance. At most `allowed_bytes` come out of a decompression, and at most so many are added to what
-    the records themselves are. An entry of more than `largest_entry` bytes is compressed more, and if that does not
-    help, its records are entries of their own. A batch that cannot be opened is one message at its first offset that
-    says why. Batches without data are no entries. No bytes of a batch raise anything.
+    the records themselves are. An entry of more than `largest_entry` bytes is compressed more. A batch that is too large
+    all the same, or cannot be opened, is one message at its first offset that says why. Its records are never entries
+    of their own unless all are, since an acknowledgement of the first one would be taken for one of the batch. Batches
+    without data are no entries. No bytes of a batch raise anything.
     """
     view = memoryview(entry.batch)
     header = header_of(view, Body.KAFKA)
@@ -75,8 +76,7 @@ def to_pulsar(entry: LogEntry, *, singly: bool, allowed_bytes: int, largest_entr
     found = [told(record[4]) for record in records]
     if not singly:
         together = _together(header, records, found, largest_entry)
-        if together is not None:
-            return [together]
+        return [_opaque(header, view, Opaque.SIZE, largest_entry) if together is None else together]
     producer = _producer_name(header).encode()
     return [_single(header, record, each, producer, largest_entry) for record, each in zip(records, found, strict=True)]
 
