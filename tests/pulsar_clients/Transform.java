@@ -41,12 +41,13 @@ public class Transform {
                 once(client, consumer, producer, cumulative, random);
             } catch (Exception error) {
                 System.out.println("FAILED " + error);
-                // What was delivered and not acknowledged comes again. A consumer that connects anew gets it anyway. If it
-                // is asked for at that moment, the client counts an epoch of which it never tells the broker, and drops
+                // What was delivered and not acknowledged comes again, and what waits in the client is dropped. While it
+                // connects anew the client would count an epoch of which it never tells the broker, and then drop
                 // everything that comes (4.2.4).
-                if (consumer.isConnected()) {
-                    consumer.redeliverUnacknowledgedMessages();
+                while (!consumer.isConnected()) {
+                    Thread.sleep(1);
                 }
+                consumer.redeliverUnacknowledgedMessages();
             }
         }
     }

@@ -58,10 +58,10 @@ def to_pulsar(entry: LogEntry, *, singly: bool, allowed_bytes: int, largest_entr
 
     With `singly` each record is an entry of one message, and otherwise all together are one, in which a message's index
     is its offset's distance. At most `allowed_bytes` come out of a decompression, and at most so many are added to what
-    the records themselves are. An entry of more than `largest_entry` bytes is compressed more. A batch that is still
-    too large, or cannot be opened, is one message at its first offset that says why. Its records are never entries of
-    their own unless all are, since an acknowledgement of the first one would be taken for one of the batch. Batches
-    without data are no entries. No bytes of a batch raise anything.
+    the records themselves are. An entry of more than `largest_entry` bytes is compressed more. A batch that is too
+    large all the same, or cannot be opened, is one message at its first offset that says why. Its records are never
+    entries of their own unless all are, since an acknowledgement of the first one would be taken for one of the batch.
+    Batches without data are no entries. No bytes of a batch raise anything.
     """
     view = memoryview(entry.batch)
     header = header_of(view, Body.KAFKA)
