@@ -7,7 +7,6 @@ import re
 from tests.pulsar.differential.moments import Moment
 from tests.pulsar.differential.side import HANGS_UP, SILENT
 from tests.pulsar.differential.steps import (
-    PLENTY,
     Ack,
     AckUpTo,
     Close,
@@ -219,7 +218,7 @@ def permits_entries(moment: Moment) -> bool:
     theirs, ours = moment.entries
     steps = (*moment.before, moment.step)
     return (
-        any(isinstance(step, Subscribe) and step.permits < PLENTY for step in steps)
+        moment.has_few_permits()
         and any(isinstance(step, Send) and step.count > 1 for step in steps)
         and moment.answers[0] == moment.answers[1]
         and theirs > ours
