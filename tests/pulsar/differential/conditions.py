@@ -120,7 +120,7 @@ def withholds_all_before(moment: Moment) -> bool:
         isinstance(moment.step, Redeliver | Subscribe | Close | Seek | SeekTime | Reload)
         and moment.answers[0] == moment.answers[1]
         and any(moment.acks(AckUpTo, name) for name in moment.open_ones())
-        and theirs >= ours
+        and (theirs >= ours or (moment.has_few_permits() and bool(theirs - ours)))
     )
 
 
@@ -274,7 +274,7 @@ def delivers_all_before(moment: Moment) -> bool:
     return (
         isinstance(moment.step, Flow)
         and any(moment.acks(AckUpTo, name) for name in moment.open_ones())
-        and theirs > ours
+        and bool(theirs - ours)
     )
 
 
