@@ -43,6 +43,11 @@ def kinds_not_checked() -> Replacements:
     return [(Subscription, "pending_in", one_by_one)]
 
 
+@canary("a consumer that is not active acknowledges cumulatively in a transaction", shows="overtaken: ")
+def overtaken_not_checked() -> Replacements:
+    return [(acknowledging, "_is_overtaken", lambda delivery, command: False)]
+
+
 @canary("an abort acknowledges what its transaction had acknowledged", shows=r"10: .* differs from its log")
 def ack_of_abort_stays() -> Replacements:
     original = Subscription.end

@@ -278,6 +278,9 @@ def test_messages_say_the_epoch_that_their_client_has_asked_for(broker: Broker) 
     assert [each.command.HasField("consumer_epoch") for each in consumer.pushed()] == [False]
     consumer.redeliver(epoch=3)
     assert [each.command.consumer_epoch for each in consumer.pushed()] == [3]
+    counting = ConsumerClient(broker, EXCLUSIVE, subscription="counting", consumer_epoch=0)
+    [first] = counting.pushed()  # it says so, or its client would keep it when it has asked for everything again
+    assert (first.command.HasField("consumer_epoch"), first.command.consumer_epoch) == (True, 0)
     shared = ConsumerClient(broker, SHARED, subscription="shared")
     shared.redeliver(epoch=3)
     assert not any(each.command.HasField("consumer_epoch") for each in shared.pushed())

@@ -62,8 +62,11 @@ class Consumer(Struct, eq=False, kw_only=True):
     partition_id: PartitionId
     subscription: str
     subscription_type: SubscriptionType
-    epoch: int = 0
-    """It grows whenever the client wants everything again: it drops messages of an earlier epoch."""
+    connected_ms: int = 0
+    """The time at which the client has opened it, in milliseconds since 1970."""
+    epoch: int | None = None
+    """It grows whenever the client wants everything again: it drops messages that say an earlier epoch, the first one
+    of which is 0. None: the client counts no epochs."""
     allowed: int = 0
     """The messages that the client has permitted, and that were not pushed."""
     granted: int = 0
@@ -266,7 +269,7 @@ class Consumers:
             consumer.note_left_out(entry.base, left_out)
         elif consumer.left_out:
             consumer.left_out.pop(entry.base, None)
-        if consumer.is_in_order and consumer.epoch:
+        if consumer.is_in_order and consumer.epoch is not None:
             message.consumer_epoch = consumer.epoch
         broker_entry = BrokerEntryMetadata(index=last) if self.takes_broker_entries else None
         return build_entry_frame(message, *on_the_wire(sent.batch), broker_entry=broker_entry)

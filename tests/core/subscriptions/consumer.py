@@ -55,9 +55,13 @@ class Consumer:
         transaction = None if inside is None else inside.transaction_id
         return self.world.send(command(**self._where, runs=runs(*pairs), transaction=transaction))
 
-    def acknowledge_before(self, offset: int, inside: Handle | None = None) -> object:
+    def acknowledge_before(
+        self, offset: int, inside: Handle | None = None, consumer_id: ConsumerId | None = None
+    ) -> object:
         transaction = None if inside is None else inside.transaction_id
-        return self.world.send(Acknowledge(**self._where, before=Offset(offset), transaction=transaction))
+        return self.world.send(
+            Acknowledge(**self._where, before=Offset(offset), transaction=transaction, consumer_id=consumer_id)
+        )
 
     def seek(self, to: int) -> object:
         return self.world.send(Seek(**self._where, to=Offset(to)))

@@ -4,12 +4,14 @@ import pytest
 from msgspec.structs import replace
 
 from exacta.core.apply import apply
-from exacta.core.ids import TransactionId
+from exacta.core.ids import ConsumerId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.snapshot import is_same, restore, snapshot
 from exacta.core.state.state import State
+from exacta.core.state.subscription import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer, runs
+from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import SMALL, Handle, World, world_of_ten
 
 CONFLICT = Rejection.TRANSACTION_CONFLICT
@@ -106,6 +108,31 @@ def test_a_transaction_goes_on_cumulatively_over_what_it_has_one_by_one(world: W
     assert consumer.acknowledge_before(6, inside=handle) == DONE
     assert handle.end(commit=True) == DONE
     assert consumer.subscription.position == 6
+    world.check()
+
+
+@pytest.mark.parametrize(
+    ("kind", "who", "inside", "expected"),
+    [
+        (SubscriptionType.EXCLUSIVE, "active", True, DONE),
+        (SubscriptionType.FAILOVER, "active", True, DONE),
+        (SubscriptionType.FAILOVER, "standing by", True, CONFLICT),
+        (SubscriptionType.FAILOVER, "gone", True, Rejection.CONSUMER_NOT_FOUND),
+        (SubscriptionType.FAILOVER, "standing by", False, DONE),
+        (SubscriptionType.FAILOVER, "gone", False, Rejection.CONSUMER_NOT_FOUND),
+    ],
+)
+def test_only_the_active_consumer_acknowledges_all_before_an_offset_in_a_transaction(
+    world: World, consumer: Consumer, kind: SubscriptionType, who: str, inside: bool, expected: object
+) -> None:
+    """Another one may have messages that the active one has got meanwhile, and both could commit them."""
+    dispatcher = Dispatcher(world, kind)
+    ids = {"active": dispatcher.connect(permits=100), "gone": ConsumerId(9)}
+    dispatcher.pump()
+    if kind is SubscriptionType.FAILOVER:
+        ids["standing by"] = dispatcher.connect("z")
+    handle = world.handle() if inside else None
+    assert consumer.acknowledge_before(4, inside=handle, consumer_id=ids[who]) == expected
     world.check()
 
 

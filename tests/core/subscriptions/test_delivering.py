@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from exacta.core.commands import DeleteRecords
 from exacta.core.ids import Offset
+from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering
 from exacta.core.state.subscription import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
@@ -127,7 +128,8 @@ def test_what_a_transaction_has_acknowledged_comes_back_with_its_abort_only(
         for each in sent[:3]:
             dispatcher.acknowledge(each[1], inside=handle)
     assert dispatcher.redeliver(consumer) == DONE
-    assert bases(dispatcher.pump()) == [3], "what is pending is not delivered again"
+    waits = cumulative and subscription_type in IN_ORDER
+    assert bases(dispatcher.pump()) == ([] if waits else [3]), "what is pending is not delivered again"
     dispatcher.acknowledge(sent[3][1], inside=committed)
     committed.end(commit=True)
     handle.end(commit=False)
@@ -135,6 +137,48 @@ def test_what_a_transaction_has_acknowledged_comes_back_with_its_abort_only(
     assert bases(again) == [0, 1, 2]
     counted = subscription_type not in IN_ORDER
     assert {each.redeliveries for _, each in again} == {1 if counted else 0}
+    world.check()
+
+
+@pytest.mark.parametrize("subscription_type", IN_ORDER)
+def test_later_messages_do_not_overtake_what_was_acknowledged_cumulatively(
+    world: World, subscription_type: SubscriptionType
+) -> None:
+    """The consumer has 3 by the time of the abort, and an acknowledgement of it would acknowledge 0 to 2, too."""
+    dispatcher = Dispatcher(world, subscription_type)
+    write(world, 4)
+    consumer = dispatcher.connect(permits=100)
+    dispatcher.pump()
+    handle, late = world.handle(), world.handle()
+    acknowledging = Consumer(world)
+    assert acknowledging.acknowledge_before(3, inside=handle, consumer_id=consumer) == DONE
+    write(world, 1)
+    [(_, goes_on)] = dispatcher.pump()
+    handle.end(commit=False)
+    assert dispatcher.pump() == []
+    assert acknowledging.acknowledge_before(4, inside=late, consumer_id=consumer) == Rejection.TRANSACTION_CONFLICT
+    assert dispatcher.redeliver(consumer) == DONE
+    assert bases(dispatcher.pump()) == [0, 1, 2, 3, goes_on.base]
+    assert acknowledging.acknowledge_before(4, inside=late, consumer_id=consumer) == DONE
+    world.check()
+
+
+@pytest.mark.parametrize("subscription_type", IN_ORDER)
+@pytest.mark.parametrize("commit", [True, False])
+def test_another_consumer_waits_for_the_end_of_what_was_acknowledged_cumulatively(
+    world: World, subscription_type: SubscriptionType, commit: bool
+) -> None:
+    dispatcher = Dispatcher(world, subscription_type)
+    write(world, 4)
+    gone = dispatcher.connect(permits=100)
+    dispatcher.pump()
+    handle = world.handle()
+    assert Consumer(world).acknowledge_before(3, inside=handle, consumer_id=gone) == DONE
+    dispatcher.disconnect(gone)
+    dispatcher.connect(permits=100)
+    assert dispatcher.pump() == []
+    handle.end(commit=commit)
+    assert bases(dispatcher.pump()) == ([3] if commit else [0, 1, 2, 3])
     world.check()
 
 

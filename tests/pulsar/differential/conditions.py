@@ -12,7 +12,6 @@ from tests.pulsar.differential.steps import (
     Close,
     End,
     Expire,
-    Flow,
     Redeliver,
     Reload,
     Seek,
@@ -87,13 +86,12 @@ def mixes_two_transactions(moment: Moment) -> bool:
     )
 
 
-def aborts_both_kinds(moment: Moment) -> bool:
-    step = moment.step
+def has_aborted_both_kinds(moment: Moment) -> bool:
+    """Return whether the consumer asks for everything after an abort of single and cumulative acknowledgements."""
+    ended = {each.transaction for each in moment.before if isinstance(each, End | Expire)}
     return (
-        isinstance(step, End)
-        and not step.commit
-        and moment.acks(Ack, step.transaction)
-        and moment.acks(AckUpTo, step.transaction)
+        isinstance(moment.step, Redeliver)
+        and any(moment.acks(Ack, each) and moment.acks(AckUpTo, each) for each in ended)
         and set(moment.theirs.came) < set(moment.ours.came)
     )
 
@@ -124,13 +122,15 @@ def withholds_all_before(moment: Moment) -> bool:
     )
 
 
-def gives_back_all_before(moment: Moment) -> bool:
+def goes_on(moment: Moment) -> bool:
+    """Return whether a consumer gets what had to wait for the end of a cumulative acknowledgement."""
     step = moment.step
     theirs, ours = moment.entries
     return (
-        ((isinstance(step, End) and not step.commit) or isinstance(step, Expire))
+        isinstance(step, End | Expire)
         and moment.answers[0] == moment.answers[1]
         and moment.acks(AckUpTo, step.transaction)
+        and any(isinstance(each, Redeliver | Subscribe | Close | Seek | SeekTime | Reload) for each in moment.before)
         and theirs < ours
     )
 
@@ -268,13 +268,17 @@ def forgets_what_it_has_refused(moment: Moment) -> bool:
     )
 
 
-def delivers_all_before(moment: Moment) -> bool:
-    """Return whether Pulsar delivers for the first time what an open transaction has acknowledged cumulatively."""
-    theirs, ours = moment.entries
+def has_not_got_it(moment: Moment) -> bool:
+    """Return whether a transaction acknowledges all before a message that its consumer has not got, or not again.
+
+    A consumer without many permits has not got everything; one that waits for the end of a transaction has got less.
+    """
+    step = moment.step
     return (
-        isinstance(moment.step, Flow)
-        and any(moment.acks(AckUpTo, name) for name in moment.open_ones())
-        and bool(theirs - ours)
+        isinstance(step, AckUpTo)
+        and bool(step.transaction)
+        and moment.answers == ("ok", "TransactionConflict")
+        and moment.kind_of(step.consumer) in ("Exclusive", "Failover")
     )
 
 

@@ -63,7 +63,7 @@ DIFFERENCES = (
     Difference(
         "An abort gives back everything that its transaction has acknowledged. Where this was done singly and"
         " cumulatively, Pulsar gives back the cumulative part, and withholds the rest.",
-        when.aborts_both_kinds,
+        when.has_aborted_both_kinds,
         parts=True,
     ),
     Difference(
@@ -78,14 +78,14 @@ DIFFERENCES = (
         parts=True,
     ),
     Difference(
-        "What an open transaction has acknowledged cumulatively is withheld, as what it has acknowledged singly. Pulsar"
-        " brings it again after a redelivery, a seek, and to every new consumer.",
+        "What an open transaction has acknowledged cumulatively is withheld, and what is behind it keeps its order: a"
+        " consumer that begins again, or anew, waits for the end. Pulsar brings all of it again.",
         when.withholds_all_before,
     ),
     Difference(
-        "What an open transaction has acknowledged cumulatively is not delivered, either, if it was not yet. Pulsar"
-        " delivers it to the next permits.",
-        when.delivers_all_before,
+        "A transaction acknowledges cumulatively what its consumer has got, and only for the active one. Pulsar takes"
+        " it from every consumer, and delivers these messages afterwards.",
+        when.has_not_got_it,
         parts=True,
     ),
     Difference(
@@ -96,9 +96,9 @@ DIFFERENCES = (
         parts=True,
     ),
     Difference(
-        "An abort brings back what its transaction has acknowledged cumulatively. Pulsar waits until the consumer asks"
-        " for it.",
-        when.gives_back_all_before,
+        "The end of a transaction that has acknowledged cumulatively lets the consumer go on that waits for it. In"
+        " Pulsar none waits.",
+        when.goes_on,
     ),
     Difference(
         "An abort that has nothing to give back redelivers nothing, because all of it was acknowledged at once as well,"

@@ -168,6 +168,20 @@ def pending_messages_can_end(state: State) -> Iterator[str]:
         yield f"limits: {state.volatile.subscriptions} subscriptions are counted"
 
 
+def acknowledged_runs_are_counted(state: State, log: Log) -> Iterator[str]:
+    """Yield every transaction whose runs are not counted as the log has them: their limit goes by that number."""
+    expected: Counter[TransactionId] = Counter()
+    for event in log:
+        if isinstance(event, MessagesAcknowledgedInTransaction):
+            expected[event.transaction_id] += len(event.runs)
+    for transaction_id, found in state.transactions.items():
+        if found.acknowledged_runs != expected[transaction_id]:
+            yield (
+                f"limits: {found.acknowledged_runs} runs of transaction {transaction_id} are counted, "
+                f"and {expected[transaction_id]} were acknowledged"
+            )
+
+
 def non_durable_ones_are_in_use(state: State) -> Iterator[str]:
     """Invariant 10, for readers: a non-durable subscription has consumers or is idle, and its name is no other's."""
     volatile = state.volatile

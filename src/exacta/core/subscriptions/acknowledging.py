@@ -15,6 +15,10 @@
     has acknowledged so
     beyond what others have    acknowledged **        CONFLICT ***
     acknowledged one by one
+    beyond all of these, and   acknowledged           CONFLICT ****
+    the consumer is not active
+    beyond all of these, and   acknowledged           CONFLICT ****
+    beyond what it has got
     beyond all of these        acknowledged           pending
 
 * Apache Pulsar refuses it too. An entry of several messages conflicts only where the messages overlap.
@@ -24,7 +28,15 @@
 *** Apache Pulsar 4.2 checks the two kinds of acknowledgement against the same kind only. Then two transactions that
 both commit have acknowledged one message. Here the first one has it.
 
+**** Only the active consumer of an Exclusive or Failover subscription acknowledges so in a transaction. Another one may
+still have messages of a connection that it has lost, which the active one has got meanwhile. If it could commit them,
+the active one would commit them again, since nobody can tell which messages a cumulative acknowledgement is about.
+The same holds for messages that were given back, and that it has not got again. Apache Pulsar 4.2 checks neither.
+
 A refusal changes nothing, also where only one of several messages is in the way.
+
+A consumer that is disconnected acknowledges nothing any more (CONSUMER_NOT_FOUND). Clients group acknowledgements, so
+that one of before a seek may come after it. It would take away what the seek has brought back.
 
 Messages of a non-durable subscription are acknowledged at once only. A transaction is durable, and could not say after
 a restart what became of them. Apache Pulsar takes such an acknowledgement, and a restart forgets it.
@@ -55,6 +67,8 @@ def acknowledge(state: State, command: Acknowledge, now_ms: int) -> Outcome:
     if isinstance(found, Rejection):
         return Outcome(reply=found)
     partition, subscription, delivery = found
+    if command.consumer_id is not None and (delivery is None or command.consumer_id not in delivery.consumers):
+        return Outcome(reply=Rejection.CONSUMER_NOT_FOUND)
     if not _are_seen(partition, command):
         return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)
     if command.transaction is not None:
@@ -128,7 +142,7 @@ def _acknowledge_in_handle(
     transaction = open_handle(state, transaction_id, now_ms)
     if isinstance(transaction, Rejection):
         return Outcome(reply=transaction)
-    if _has_conflict(subscription, command, transaction_id):
+    if _is_overtaken(delivery, command) or _has_conflict(subscription, command, transaction_id):
         return Outcome(reply=Rejection.TRANSACTION_CONFLICT)
     if not _has_room_in_transaction(state, subscription, transaction, len(command.runs)):
         return Outcome(reply=Rejection.LIMIT_REACHED)
@@ -148,6 +162,13 @@ def _acknowledge_in_handle(
         before=_beyond_passed_in(subscription, delivery, command.before or Offset(0), transaction_id),
     )
     return Outcome(events=(*before.events, pending), reply=DONE, inside_transaction=before.inside_transaction)
+
+
+def _is_overtaken(delivery: Delivery | None, command: Acknowledge) -> bool:
+    """Return whether a consumer that is not active, or has not got as much, acknowledges all before an offset."""
+    if command.before is None or command.consumer_id is None or delivery is None:
+        return False
+    return delivery.is_in_order and (delivery.active != command.consumer_id or command.before > delivery.read_to)
 
 
 def _has_conflict(subscription: Subscription, command: Acknowledge, transaction_id: TransactionId) -> bool:

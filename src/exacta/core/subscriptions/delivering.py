@@ -54,7 +54,8 @@ def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
         return Outcome(reply=Delivered())
     round_ = _Round(subscription, delivery, state.limits, now_ms)
     round_.give_waiting()
-    if not round_.is_cut and command.read_from == delivery.read_to < command.read_to:
+    is_next = command.read_from == delivery.read_to < command.read_to
+    if is_next and not round_.is_cut and not _keeps_order(subscription, delivery):
         round_.look_at(command)
     reply = Delivered(entries=tuple(round_.entries))
     advanced = _advanced(partition, subscription, delivery, round_.passed)
@@ -86,9 +87,19 @@ def looks_further(subscription: Subscription, delivery: Delivery, limits: Limits
     """
     if len(subscription.acknowledged) >= limits.max_acknowledged_runs:
         return False
+    if _keeps_order(subscription, delivery):
+        return False
     if len(delivery.delayed) >= limits.max_delayed_entries:
         return False
     return delivery.is_in_order or len(delivery.entries) + more < limits.max_noted_entries
+
+
+def _keeps_order(subscription: Subscription, delivery: Delivery) -> bool:
+    """Return whether nothing may be delivered because earlier messages may come back, or were to come back before."""
+    if not delivery.is_in_order:
+        return False
+    pending = subscription.cumulative
+    return delivery.waits_for_redeliver or (pending is not None and delivery.read_to < pending.before)
 
 
 def _advanced(

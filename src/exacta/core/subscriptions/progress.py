@@ -4,6 +4,23 @@ A message that is acknowledged, or pending in a transaction, is nobody's to deli
 delivered again: of a Shared or Key_Shared subscription exactly that entry, and its redelivery count grows. An Exclusive
 or Failover subscription goes back to its position, since it delivers in order, as Apache Pulsar does.
 
+What a transaction has acknowledged cumulatively is a matter of order. Later messages are with the consumer that has
+acknowledged so, and with it only:
+
+    delivery has come to       while it is pending      with an abort             when the consumer asks for
+                                                                                  everything again
+    the offset, or beyond it   goes on                  goes back to the          goes back to the position, and
+                                                        position, and waits       waits for the end
+                                                        until it is asked *
+    a place before it          waits for the end        goes on                   goes back to the position
+
+Delivery has come to a place before it if the consumer has asked, or if it is another consumer than the one that has
+acknowledged.
+
+* The consumer has later messages by then. If it got the earlier ones behind them, an acknowledgement of the later ones
+would acknowledge the earlier ones, too, and nobody would ever see them. So its client drops what it has, and asks; that
+is how clients of Apache Pulsar come by these messages, too. Other acknowledgements go on meanwhile.
+
     an entry that is   acknowledged, skipped,   the subscription is   it is moved to the      it is deleted,
                        or its records deleted   moved beyond it *     entry, or before it *   or its topic is *
     not looked at      passed over              passed over           delivered               gone
@@ -49,7 +66,9 @@ def end(state: State, key: SubscriptionKey, transaction_id: TransactionId, *, co
         _settle(state, key, subscription, runs, before)
     elif delivery is not None and delivery.is_in_order:
         if runs or before:
+            has_later_ones = before > 0 and delivery.read_to >= before
             delivery.begin_again(subscription.position)
+            delivery.waits_for_redeliver = has_later_ones
     elif delivery is not None:
         for first, last in _with_all_before(runs, before):
             _give_back(delivery, subscription, first, last)

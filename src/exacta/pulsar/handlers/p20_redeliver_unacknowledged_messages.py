@@ -15,7 +15,8 @@ def handle(broker: PulsarBroker, command: CommandRedeliverUnacknowledgedMessages
     """Take the entries back; nobody waits for an answer. From now on messages say the epoch that the client says."""
     consumer = request.connection.consumers.get(command.consumer_id)
     if consumer is not None:
-        consumer.epoch = max(consumer.epoch, command.consumer_epoch)
+        if command.HasField("consumer_epoch"):
+            consumer.epoch = max(consumer.epoch or 0, command.consumer_epoch)
         entries = tuple(
             Offset(each.entry_id) for each in command.message_ids if each.ledger_id == consumer.partition_id
         )
