@@ -149,12 +149,14 @@ def gives_back_nothing(moment: Moment) -> bool:
 
 
 def takes_out_of_a_transaction(moment: Moment) -> bool:
-    """Return whether a seek brings again what a transaction had acknowledged, and a plain cumulative one as well."""
+    """Return whether a seek brings again what a transaction had acknowledged, and a plain one as well."""
     theirs, ours = moment.entries
+    parts = (each for each in moment.before if isinstance(each, Ack) and each.index is not None)
+    acks_a_part = any(not each.transaction for each in parts)
     return (
         isinstance(moment.step, Seek | SeekTime)
         and moment.answers[0] == moment.answers[1]
-        and moment.acks(AckUpTo, "")
+        and (moment.acks(AckUpTo, "") or acks_a_part)
         and any(moment.acks(Ack, name) for name in moment.open_ones())
         and theirs < ours
     )
