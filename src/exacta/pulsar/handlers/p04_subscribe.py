@@ -160,6 +160,9 @@ def _refuse(request: PulsarRequest, command: Any, rejection: Rejection) -> None:
     if rejection is Rejection.SUBSCRIPTION_BUSY:
         text = f"the subscription {command.subscription!r} has consumers that do not share it so"
         request.refuse(ServerError.ConsumerBusy, text)
+    elif rejection is Rejection.KEY_RANGES_REFUSED:
+        text = "the consumer names no hashes, names some in disorder or twice, or names some of another consumer's"
+        request.refuse(ServerError.ConsumerAssignError, text)
     else:
         request.reject(rejection)
 
