@@ -1,4 +1,4 @@
-"""What a Kafka client reads of a log that has batches of Pulsar's among its own."""
+"""Convert what a Kafka client reads of a log that has batches of Pulsar's among its own."""
 
 from collections.abc import Sequence
 

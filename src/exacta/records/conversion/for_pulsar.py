@@ -1,4 +1,4 @@
-"""What a client of Pulsar's reads of a log that has batches of Kafka's among its own."""
+"""Convert what a client of Pulsar's reads of a log that has batches of Kafka's among its own."""
 
 from collections.abc import Sequence
 
