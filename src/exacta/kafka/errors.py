@@ -97,8 +97,9 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
     # by aborting (KIP-447).
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.TRANSACTION_NOT_BEGUN): (4, ErrorCode.ILLEGAL_GENERATION),
     # KIP-890: older versions of these do not know that error. Java's client and librdkafka abort after
-    # UNKNOWN_PRODUCER_ID, and go on (KIP-360); INVALID_TXN_STATE, and to Java an unknown code, would be fatal.
-    (ApiKey.ADD_PARTITIONS_TO_TXN, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
+    # UNKNOWN_PRODUCER_ID, and go on (KIP-360); INVALID_TXN_STATE, and to Java an unknown code, would be fatal. Only a
+    # commit is refused so, never an abort: a client that aborts would try to abort again, for ever (KAFKA-19250).
+    (ApiKey.ADD_PARTITIONS_TO_TXN, Rejection.TRANSACTION_ABORTABLE): (5, ErrorCode.UNKNOWN_PRODUCER_ID),
     (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
     (ApiKey.END_TXN, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.ILLEGAL_GENERATION),

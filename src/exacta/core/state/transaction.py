@@ -124,7 +124,7 @@ class TransactionalId(Struct, array_like=True):
     """The client that initialised the id, in its own words; empty where nobody has noted it."""
     client_host: str = ""
     concluded: Conclusion | None = None
-    """How much of its last transaction it has to hear: that was joint, and ended by its id. See `conclusion.py`."""
+    """Says that its holder has not heard of its last transaction's end: that was joint, and ended by its id."""
 
     @property
     def pair(self) -> tuple[ProducerId, ProducerEpoch]:
