@@ -7,7 +7,7 @@ docs/reference/transaction-errors.md is made from here (`make docs`).
 A request is named with a version at which an answer changes; it stands for the versions up to the next one that is
 named. A state says how the transactional id came to be there; "by 1" and "by 2": ended by this version of the protocol.
 
-A further table is of a *concluded* id: its joint transaction was ended by its TxnID (`core/transactions/conclusion.py`).
+A further table is of a *concluded* id: its joint transaction was ended by its TxnID (`transactions/conclusion.py`).
 """
 
 from enum import Enum
