@@ -70,7 +70,11 @@ def _joint(history: History) -> Iterator[str]:
     for name, is_there in history.joint.items():
         writing = history.writings[name]
         kept = _kept(history, writing)
-        odd = [value for value, (place, offset) in kept.items() if (offset in whole[place].committed) is not is_there]
+        odd = [
+            value
+            for value, (place, offset) in kept.items()
+            if (whole[place].committed.get(offset) == value) is not is_there
+        ]
         if odd:
             how = "committed" if is_there else "not committed"
             yield f"torn joint transaction: Pulsar's part of {name} is {how}, {odd[:3]!r} are otherwise"

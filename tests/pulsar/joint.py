@@ -82,9 +82,7 @@ class Side(Wire):
 
 def kafka_producer(bootstrap: str, transactional_id: str = "x") -> Producer:
     """Return an initialised transactional producer."""
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "transaction.timeout.ms": 60_000}
-    )
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "log_level": 0})
     producer.init_transactions(SECONDS)
     return producer
 
