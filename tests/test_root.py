@@ -7,7 +7,7 @@ import pytest
 
 import exacta
 
-NAMES = ["Broker", "ConfigurationError", "ServerError", "spark"]
+NAMES = ["Broker", "ConfigurationError", "ServerError", "join_transaction", "spark"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -21,11 +21,12 @@ def test_a_name_is_there_after_the_only_import(name: str) -> None:
 
 def test_they_are_those_of_their_modules() -> None:
     from exacta import spark, testing
+    from exacta.client import joint
     from exacta.config import options as config
     from exacta.server import server
 
     found = [getattr(exacta, name) for name in NAMES]
-    assert found == [testing.Broker, config.ConfigurationError, server.ServerError, spark]
+    assert found == [testing.Broker, config.ConfigurationError, server.ServerError, joint.join_transaction, spark]
 
 
 def test_they_are_listed() -> None:

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exacta import spark as spark
+    from exacta.client.joint import join_transaction as join_transaction
     from exacta.config.configuration import ConfigurationError
     from exacta.server.errors import ServerError
     from exacta.testing import Broker as Broker
 
     __version__: str
 
-__all__ = ["Broker", "ConfigurationError", "ServerError", "__version__", "spark"]
+__all__ = ["Broker", "ConfigurationError", "ServerError", "__version__", "join_transaction", "spark"]
 
 _HOMES = {
     "Broker": "exacta.testing",
     "ConfigurationError": "exacta.config.configuration",
     "ServerError": "exacta.server.errors",
+    "join_transaction": "exacta.client.joint",
 }
 
 

@@ -219,6 +219,9 @@ NOT_RUN = {
     (CLUSTERS, "spark-submit"): _PACKED,
 }
 
+ONE_LOG = "docs/explanation/one-log.md"
+_BOTH_SIDES = "it takes a client of Pulsar's, too; tests/pulsar/test_joint_transactions.py has both sides"
+
 # Blocks that are neither code nor output that a run could compare, by their first line.
 NO_EXAMPLE = {
     (README, " Kafka clients"): "a drawing",
@@ -231,6 +234,9 @@ NO_EXAMPLE = {
         "docs/reference/describe-subscriptions.md",
         "orders-0, subscription billing",
     ): "the output of a broker with a history",
+    (ONE_LOG, "producer.begin_transaction()"): _BOTH_SIDES,
+    (ONE_LOG, "transfers, to Pulsar's clients"): "the output of a moment",
+    ("docs/reference/join-transaction.md", "import exacta"): _BOTH_SIDES,
 }
 
 
