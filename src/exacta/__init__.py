@@ -9,17 +9,39 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from exacta import spark as spark
     from exacta.config.configuration import ConfigurationError
+    from exacta.databases.errors import OutcomeUnknown, TakenOver, TwoPhaseError
+    from exacta.databases.postgres import Postgres as Postgres
+    from exacta.databases.sqlite import Sqlite as Sqlite
+    from exacta.databases.two_phase import two_phase as two_phase
     from exacta.server.errors import ServerError
     from exacta.testing import Broker as Broker
 
     __version__: str
 
-__all__ = ["Broker", "ConfigurationError", "ServerError", "__version__", "spark"]
+__all__ = [
+    "Broker",
+    "ConfigurationError",
+    "OutcomeUnknown",
+    "Postgres",
+    "ServerError",
+    "Sqlite",
+    "TakenOver",
+    "TwoPhaseError",
+    "__version__",
+    "spark",
+    "two_phase",
+]
 
 _HOMES = {
     "Broker": "exacta.testing",
     "ConfigurationError": "exacta.config.configuration",
+    "OutcomeUnknown": "exacta.databases.errors",
+    "Postgres": "exacta.databases.postgres",
     "ServerError": "exacta.server.errors",
+    "Sqlite": "exacta.databases.sqlite",
+    "TakenOver": "exacta.databases.errors",
+    "TwoPhaseError": "exacta.databases.errors",
+    "two_phase": "exacta.databases.two_phase",
 }
 
 

@@ -95,9 +95,12 @@ class Connection:
             raise UnsupportedByBroker(f"{self.address} offers no usable version of {type(request).__name__}")
         return version
 
-    def serves(self, request: Message) -> bool:
-        """Return whether there is a version in which `request` can be sent."""
-        return self._usable_version(request) is not None
+    def serves(self, request: Message, version: int | None = None) -> bool:
+        """Return whether there is a version in which `request` can be sent; with `version`, whether it can in that."""
+        if version is None:
+            return self._usable_version(request) is not None
+        first, last = self._ranges.get(call_of(request).key, (0, -1))
+        return first <= version <= last
 
     def _usable_version(self, request: Message) -> int | None:
         call = call_of(request)
@@ -176,10 +179,10 @@ class Connection:
         self._in_flight.popleft()
         return response
 
-    def call(self, request: Message, deadline: Deadline) -> Any:
+    def call(self, request: Message, deadline: Deadline, *, version: int | None = None) -> Any:
         """Send one request and return its reply; nothing else may be in flight."""
         assert not self._in_flight
-        self.send(request, deadline)
+        self.send(request, deadline, version=version)
         return self.receive(deadline)
 
     def close(self) -> None:

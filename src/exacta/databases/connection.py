@@ -1,0 +1,21 @@
+"""How the cluster is reached: Kafka's own settings, with the meaning that they have for Spark's source and sink."""
+
+from collections.abc import Mapping
+
+from exacta.client.security import Cluster
+from exacta.databases.errors import TwoPhaseError
+from exacta.spark.options.parsing import OptionError
+from exacta.spark.options.properties import cluster_by
+
+CLIENT_ID = "exacta-two-phase"
+
+
+def cluster_of(bootstrap_servers: str, config: Mapping[str, str]) -> Cluster:
+    """Return the cluster; raises `TwoPhaseError` for a setting that is wrong, or that says nothing of connections."""
+    try:
+        cluster, unknown = cluster_by(bootstrap_servers, config, client_id=CLIENT_ID)
+    except OptionError as error:
+        raise TwoPhaseError(f"config: {error}".replace("option 'kafka.", "'")) from error
+    if unknown:
+        raise TwoPhaseError(f"config: {', '.join(unknown)} does not say how a cluster is reached")
+    return cluster
