@@ -42,6 +42,11 @@ class Database(ABC):
         """Begin a transaction; raises `TwoPhaseError` if the user has one open."""
 
     @property
+    def is_lost(self) -> bool:
+        """Return whether the connection was there, and is of no more use."""
+        return False
+
+    @property
     @abstractmethod
     def is_in_transaction(self) -> bool:
         """Return whether the transaction is still open, and can be committed."""

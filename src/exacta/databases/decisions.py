@@ -18,7 +18,7 @@ at once. The cluster is a part of the key, since another cluster gives the same 
 """
 
 from exacta.databases.database import Database
-from exacta.databases.errors import TakenOver
+from exacta.databases.errors import taken_over
 
 TABLE = "exacta_decisions"
 
@@ -77,9 +77,10 @@ class Decisions:
             (row,) = self._database.ask(self._sql(_READ), self._key)
             present: Pair = (row[0], row[1])
             if present != holder:
-                raise TakenOver(
-                    f"the database '{self._database.name}' knows a later instance of transactional id "
-                    f"'{self._key[1]}': another one has started meanwhile, or the log is an older copy of itself"
+                raise taken_over(
+                    self._key[1],
+                    f"the database '{self._database.name}' knows a later one (if none has started meanwhile, the log "
+                    "was put back to an older state)",
                 )
         return None if row[2] is None else (row[2], row[3])
 

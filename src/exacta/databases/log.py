@@ -4,19 +4,23 @@ This module owns the producer's pair and what the open transaction has written. 
 its messages and offsets are answered: in a two-phase commit (KIP-939) every answer follows the sync. It has no
 time-out then, and outlives this process.
 
-Errors are those of `exacta.client`.
+Errors are `TwoPhaseError`s: `TakenOver` where the log knows another holder of the transactional id. After an error the
+open transaction can only be aborted.
 """
 
 import random
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
+from exacta.client.errors import ClientError, KafkaError
 from exacta.client.partitioner import partition_of_key
 from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import Client
 from exacta.client.single_record import Header, SingleRecord
 from exacta.client.transactions import CommittedOffset, Producer, TopicPartition, commit_offsets
-from exacta.client.two_phase import end_transaction, take_over
+from exacta.client.two_phase import NoTwoPhaseCommits, end_transaction, take_over
+from exacta.databases.errors import TwoPhaseError, one_line, taken_over
 
 Bytes = bytes | str | None
 Headers = Mapping[str, Bytes] | Iterable[tuple[str, Bytes]]
@@ -39,11 +43,14 @@ class Log:
         """The partition that messages without a key go to, by topic, for the length of a transaction."""
         self.has_written = False
         """Whether the open transaction may have something in the log."""
+        self.failure: TwoPhaseError | None = None
+        """The first error since the transaction began."""
 
     @property
     def cluster_id(self) -> str:
         """Return the id of the cluster, asking it."""
-        self._client.nodes()
+        with self._errors():
+            self._client.nodes()
         return self._client.cluster_id or ""
 
     @property
@@ -63,7 +70,9 @@ class Log:
         Return the pair of the transaction that is open, if one is. It can only be ended.
         """
         self._forget()
-        taken = take_over(self._client, self._transactional_id, expected=self._producer)
+        with self._errors():
+            taken = take_over(self._client, self._transactional_id, expected=self._producer)
+        self._forget()
         self._producer = taken.producer
         return taken.left_open
 
@@ -72,31 +81,41 @@ class Log:
     ) -> None:
         """Put a message into the transaction; it is sent when its batch is full, at the latest by `prepare`."""
         record = SingleRecord(_encoded(key), _encoded(value), _pairs(headers))
-        at = TopicPartition(topic, self._partition(topic, _encoded(key)) if partition is None else partition)
-        if self._writer is None:
-            self._writer = IdempotentProducer(self._client, self.producer)
-        self.has_written = True
         now_ms = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
-        while not self._writer.extend(at, now_ms, record):
-            pass
+        with self._errors():
+            at = TopicPartition(topic, self._partition(topic, _encoded(key)) if partition is None else partition)
+            if self._writer is None:
+                timeout_ms = self._client.call_timeout_ms
+                self._writer = IdempotentProducer(self._client, self.producer, delivery_timeout_ms=timeout_ms)
+            self.has_written = True
+            while not self._writer.extend(at, now_ms, record):
+                pass
 
     def send_offsets(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
         """Put a group's offsets into the transaction."""
         if offsets:
             self.has_written = True
             committed = {TopicPartition(*at): CommittedOffset(offset, "") for at, offset in offsets.items()}
-            commit_offsets(self._client, self.producer, group, committed)
+            with self._errors():
+                commit_offsets(self._client, self.producer, group, committed)
 
     def prepare(self) -> None:
-        """Return once everything that the transaction has written is durable in the log."""
+        """Return once everything that the transaction has written is durable in the log.
+
+        Raises the first error since it began, even if the caller has met it already.
+        """
+        if self.failure is not None:
+            raise self.failure
         if self._writer is not None:
-            self._writer.flush()
+            with self._errors():
+                self._writer.flush()
             self._close_writer()
 
     def end(self, *, commit: bool) -> None:
         """End the transaction that is open, or was left open."""
         self._close_writer()
-        self._producer = end_transaction(self._client, self.producer, commit=commit)
+        with self._errors():
+            self._producer = end_transaction(self._client, self.producer, commit=commit)
         self._forget()
 
     def close(self) -> None:
@@ -108,6 +127,21 @@ class Log:
         self._close_writer()
         self._keyless.clear()
         self.has_written = False
+        self.failure = None
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Say what the client says."""
+        try:
+            yield
+        except ClientError as error:
+            self.failure = self.failure or self._said(error)
+            raise self._said(error) from error
+
+    def _said(self, error: ClientError) -> TwoPhaseError:
+        if isinstance(error, KafkaError) and error.fenced:
+            return taken_over(self._transactional_id, str(error))
+        return TwoPhaseError(f"{'' if isinstance(error, NoTwoPhaseCommits) else 'the log: '}{one_line(error)}")
 
     def _close_writer(self) -> None:
         if self._writer is not None:

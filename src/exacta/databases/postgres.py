@@ -4,6 +4,7 @@ The driver is loaded when it is needed, so that whoever uses SQLite need not hav
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from exacta.databases.database import Database
@@ -24,7 +25,7 @@ _DURABLE = (
 
 
 class Postgres(Database):
-    """A database of PostgreSQL: a connection string of libpq, or a connection of psycopg without an open transaction."""
+    """A database of PostgreSQL: a connection string of libpq, or a connection of psycopg with no transaction open."""
 
     placeholder = "%s"
     at_a_decision = _DURABLE
@@ -33,7 +34,7 @@ class Postgres(Database):
         self._given = not isinstance(database, str)
         self._conninfo = database if isinstance(database, str) else ""
         self._connection: psycopg.Connection[Any] | None = None if isinstance(database, str) else database
-        self._block: psycopg.Transaction | None = None
+        self._block: AbstractContextManager[psycopg.Transaction] | None = None
         self._timeout_ms = 0.0
         self.name = "PostgreSQL"
 
@@ -54,7 +55,7 @@ class Postgres(Database):
             ) from error
         self.errors = (psycopg.Error,)
         self._timeout_ms = timeout_ms
-        if self._connection is not None and self._connection.closed and not self._given:
+        if self.is_lost and not self._given:
             self.close()
         if self._connection is None:
             try:
@@ -77,7 +78,7 @@ class Postgres(Database):
         from psycopg import OperationalError
         from psycopg.pq import TransactionStatus
 
-        if self.connection.closed:
+        if self.is_lost:
             raise OperationalError("the connection is closed")
         if self.connection.info.transaction_status != TransactionStatus.IDLE:
             raise TwoPhaseError(f"the connection to the database '{self.name}' has a transaction open already")
@@ -87,6 +88,11 @@ class Postgres(Database):
         self.begin()
         self.connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
         self.connection.execute(f"SET LOCAL lock_timeout = {max(1, int(self._timeout_ms))}".encode())
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the connection was there, and is of no more use."""
+        return self._connection is not None and bool(self._connection.closed)
 
     @property
     def is_in_transaction(self) -> bool:
@@ -101,7 +107,7 @@ class Postgres(Database):
 
         block, self._block = self._block, None
         assert block is not None
-        if self.connection.closed:  # psycopg would return as if it had committed
+        if self.is_lost:  # psycopg would return as if it had committed
             raise OperationalError("the connection is closed")
         block.__exit__(None, None, None)
 
@@ -112,7 +118,7 @@ class Postgres(Database):
 
         block, self._block = self._block, None
         if block is not None:
-            block.__exit__(Rollback, Rollback(block), None)
+            block.__exit__(Rollback, Rollback(), None)
             if self.connection.info.transaction_status != TransactionStatus.IDLE:
                 raise OperationalError("the transaction could not be rolled back")
 
@@ -133,7 +139,7 @@ class Postgres(Database):
     def refuses(self, error: BaseException) -> bool:
         """Return whether an error is the database's word on the user's rows, or on the transactions beside this one."""
         code = getattr(error, "sqlstate", None)
-        return code is not None and code[:2] not in (_CONNECTION_LOST, _OPERATOR_INTERVENTION)
+        return code is not None and not self.is_lost and code[:2] not in (_CONNECTION_LOST, _OPERATOR_INTERVENTION)
 
     def ask(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Execute a statement of ours; return the rows."""

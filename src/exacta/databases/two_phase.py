@@ -15,23 +15,23 @@ log, which keeps what is open; take over the row in the database; commit what is
 it. After a failure the id is taken over only from ourselves, so that two instances do not fence each other in turn.
 
 The transaction counts as committed as soon as the database has committed. If the log cannot be reached then, the block
-ends without an error: a program that repeats what has failed would do it twice.
+ends without an error, and so does `close`: a program that repeats what has failed would do it twice.
 
 A second instance may start at any moment. It fences the first one in the log, then in the database (`decisions.py`).
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Self
 
-from exacta.client.errors import ClientError, KafkaError
 from exacta.client.routing import Client
 from exacta.databases.connection import cluster_of
 from exacta.databases.database import Database
 from exacta.databases.decisions import Decisions, Pair
-from exacta.databases.errors import OutcomeUnknown, TakenOver, TwoPhaseError, one_line
-from exacta.databases.log import Bytes, Headers, Log
+from exacta.databases.errors import OutcomeUnknown, TakenOver, TwoPhaseError, one_line, taken_over
+from exacta.databases.log import Log
+from exacta.databases.transaction import Transaction
 
 logger = logging.getLogger("exacta.two_phase")
 
@@ -81,6 +81,8 @@ class TwoPhase:
         self._decisions: Decisions | None = None
         self._holder: Pair | None = None
         """The pair by which the row in the database knows this instance; None where recovery is due."""
+        self._decided: Pair | None = None
+        """The pair that the last recovery has found in the row."""
         self._taken_over: str | None = None
         """The reason why nothing can be done any more."""
         self._is_open = False
@@ -97,12 +99,19 @@ class TwoPhase:
         return self
 
     def close(self) -> None:
-        """Close the connections. Raises `TwoPhaseError` if the last transaction is still to be ended in the log."""
+        """End what is still to be ended in the log, if that is possible, and close the connections."""
         try:
             if self._decisions is not None and self._holder is None and self._taken_over is None:
                 self._recover()
         except TakenOver:
             pass  # whoever has taken over ends it
+        except TwoPhaseError as error:
+            logger.error(
+                "the last transaction of '%s' is still open in the log, and holds readers back until the next start: "
+                "%s",
+                self.transactional_id,
+                error,
+            )
         finally:
             self._close()
 
@@ -113,18 +122,13 @@ class TwoPhase:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        try:
-            self.close()
-        except TwoPhaseError as late:
-            if error is None:
-                raise
-            logger.warning("%s", late)
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # --- a transaction ------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def transaction(self) -> "Iterator[Transaction]":
+    def transaction(self) -> Iterator[Transaction]:
         """Return a transaction, which is committed at the end of the `with`, and rolled back if an error leaves it.
 
         If the `with` ends without an error, the transaction is committed. If an error leaves it, there is nothing of
@@ -133,7 +137,7 @@ class TwoPhase:
         the transactional id.
         """
         self._begin()
-        transaction = Transaction(self, self._log, self._database)
+        transaction = Transaction(self._log, self._database)
         try:
             try:
                 yield transaction
@@ -168,6 +172,8 @@ class TwoPhase:
         try:
             self._database.begin()
         except self._database.errors:
+            if not self._database.is_lost:
+                raise
             self._database.discard()
             self._database.open(self._timeout_ms)
             self._database.begin()
@@ -178,8 +184,7 @@ class TwoPhase:
             raise TwoPhaseError(
                 f"the transaction of the database '{self._database.name}' was ended, or has failed, within the block"
             )
-        with self.errors_of_the_log():
-            self._log.prepare()
+        self._log.prepare()
         return self._log.pair if self._log.has_written else None
 
     def _decide(self, pair: Pair | None) -> None:
@@ -195,43 +200,44 @@ class TwoPhase:
                 raise
             raise self._failed("the decision could not be written", error) from error
         if not is_holder:
-            raise self._fenced("the row in the database belongs to it")
+            raise taken_over(self.transactional_id, f"the database '{self._database.name}' lets only that one decide")
 
     def _commit(self, pair: Pair | None) -> None:
         try:
             self._database.commit()
-        except BaseException as error:
-            self._holder = None
-            if not isinstance(error, self._database.errors):
-                raise  # such as an interrupt: the next recovery says what came of it
+        except self._database.errors as error:
             self._settle(pair, error)
             return
+        except BaseException:
+            self._holder = None  # such as an interrupt: the next recovery says what came of it
+            raise
         if pair is not None:
             self._end_in_log()
 
     def _settle(self, pair: Pair | None, error: Exception) -> None:
         """Find out whether a commit that has failed has taken place; raise if it has not, or if nobody can say."""
+        self._holder = None
         failed = self._failed("the commit failed", error)
-        if pair is None:
-            # No row tells of it. A refusal is the database's last word, and a lost connection is none.
-            self._discard()
-            raise error if self._database.refuses(error) else OutcomeUnknown(str(failed)) from error
+        is_refused = self._database.refuses(error)
         try:
-            end = self._recover()
-        except (TwoPhaseError, *self._database.errors) as unsettled:
+            self._recover()
+        except TwoPhaseError as unsettled:
             raise OutcomeUnknown(
-                f"{failed}; whether it has taken place is decided at the next start: {one_line(unsettled)}"
+                f"{failed}; whether it has taken place is decided at the next start: {unsettled}"
             ) from error
-        if end == "committed":
+        if pair is not None and self._decided == pair:
             return
-        raise error if self._database.refuses(error) else failed from error
+        if is_refused:
+            raise error
+        # Of a transaction without messages no row tells.
+        raise (failed if pair is not None else OutcomeUnknown(str(failed))) from error
 
     def _end_in_log(self) -> None:
         """Commit in the log what the database has committed; later, where the log cannot be had."""
         try:
-            with self.errors_of_the_log():
-                self._log.end(commit=True)
+            self._log.end(commit=True)
         except TakenOver as fenced:
+            self._taken_over = str(fenced)
             logger.warning("%s; it commits the messages of the last transaction, too", fenced)
         except TwoPhaseError as late:
             self._holder = None
@@ -242,6 +248,8 @@ class TwoPhase:
 
     def _roll_back(self, error: BaseException) -> None:
         """Undo both sides, as far as that is possible now; recovery does the rest."""
+        if isinstance(error, TakenOver):
+            self._taken_over = str(error)
         try:
             self._database.rollback()
         except self._database.errors as lost:
@@ -249,12 +257,14 @@ class TwoPhase:
             self._discard()
         if not self._log.has_written or self._taken_over is not None:
             return
-        if isinstance(error.__cause__, ClientError) or not isinstance(error, Exception):
+        if self._log.failure is not None or not isinstance(error, Exception):
             self._holder = None  # the log has just failed, or somebody is in a hurry
             return
         try:
             self._log.end(commit=False)
-        except ClientError as late:
+        except TakenOver as fenced:
+            self._taken_over = str(fenced)
+        except TwoPhaseError as late:
             self._holder = None
             logger.warning("a transaction that is given up could not be aborted in the log yet: %s", late)
 
@@ -272,7 +282,7 @@ class TwoPhase:
         Raises `TwoPhaseError`; then recovery is still due.
         """
         self._holder = None
-        with self.errors_of_the_log(), self._errors_of_recovery():
+        with self._errors_of_recovery():
             self._discard()
             self._database.open(self._timeout_ms)
             if self._decisions is None:
@@ -281,13 +291,13 @@ class TwoPhase:
                 self._decisions = decisions
             left_open = self._log.take_over()
             holder = self._log.pair
-            decided = self._decisions.take_over(holder)
+            self._decided = self._decisions.take_over(holder)
             if left_open is not None:
-                self._log.end(commit=left_open == decided)
+                self._log.end(commit=left_open == self._decided)
         self._holder = holder
         if left_open is None:
             return None
-        end = "committed" if left_open == decided else "aborted"
+        end = "committed" if left_open == self._decided else "aborted"
         logger.info("transactional id '%s': %s what was open as %s", self.transactional_id, end, left_open)
         return end
 
@@ -301,74 +311,5 @@ class TwoPhase:
         except self._database.errors as error:
             raise self._failed("it could not be taken over", error) from error
 
-    # --- errors -------------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def errors_of_the_log(self) -> Iterator[None]:
-        """Raise what the log says as a `TwoPhaseError`."""
-        try:
-            yield
-        except ClientError as error:
-            if isinstance(error, KafkaError) and error.fenced:
-                raise self._fenced(str(error)) from error
-            raise TwoPhaseError(f"the log: {one_line(error)}") from error
-
-    def _fenced(self, reason: str) -> TakenOver:
-        self._taken_over = f"another instance has taken over transactional id '{self.transactional_id}': {reason}"
-        return TakenOver(self._taken_over)
-
     def _failed(self, what: str, error: BaseException) -> TwoPhaseError:
         return TwoPhaseError(f"the database '{self._database.name}': {what}: {one_line(error)}")
-
-
-class Transaction:
-    """A transaction over a log and a database; it ends with its `with`."""
-
-    def __init__(self, both: TwoPhase, log: Log, database: Database) -> None:
-        self._both = both
-        self._log = log
-        self._database = database
-        self.is_over = False
-
-    @property
-    def connection(self) -> Any:
-        """Return the connection of the database's driver, whose transaction is this one. Do not commit on it."""
-        self._refuse_if_over()
-        return self._database.connection
-
-    def execute(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> Any:
-        """Execute a statement in the database, as the driver's own `execute`; return the driver's cursor."""
-        return self.connection.execute(statement, parameters)
-
-    def produce(
-        self,
-        topic: str,
-        value: Bytes,
-        *,
-        key: Bytes = None,
-        headers: Headers = (),
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-    ) -> None:
-        """Write a message into a topic. Its partition is chosen by the key, as the Java client does.
-
-        Messages without a key go to one partition of the topic, which each transaction draws anew. Strings are
-        written as UTF-8. The time is now, unless `timestamp_ms` says another one, in ms since 1970.
-        """
-        self._refuse_if_over()
-        with self._both.errors_of_the_log():
-            self._log.produce(topic, value, key, headers, partition, timestamp_ms)
-
-    def send_offsets(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
-        """Commit a consumer group's offsets with the transaction: by topic and partition, the offset to go on at.
-
-        The group's members do not count: it is the transactional id that fences. So one transactional id must belong
-        to the same partitions for ever.
-        """
-        self._refuse_if_over()
-        with self._both.errors_of_the_log():
-            self._log.send_offsets(group, offsets)
-
-    def _refuse_if_over(self) -> None:
-        if self.is_over:
-            raise TwoPhaseError("the transaction is over")
