@@ -20,10 +20,10 @@ ROOT = Path(__file__).parents[2]
 
 
 class End(NamedTuple):
-    """The end of a life: the name of the point at which it was killed, or None; and how many points it has passed."""
+    """The end of a life: whether it was killed; and the names of the points that it has come to."""
 
-    killed: str | None
-    points: int
+    killed: bool
+    points: list[str]
 
 
 class Lives:
@@ -56,18 +56,17 @@ class Lives:
 
 
 def _live(place: shop.Place, orders: int, kill_at: int, out: int) -> None:
-    passed = 0
+    points: list[str] = []
 
     def hook(at: int, name: str) -> None:
-        nonlocal passed
-        passed = at
+        points.append(name)
         if at == kill_at:
-            os.write(out, json.dumps({"killed": name, "points": at}).encode())
+            os.write(out, json.dumps({"killed": True, "points": points}).encode())
             os.kill(os.getpid(), signal.SIGKILL)
 
     with hooked(hook):
         shop.life(place, orders)
-    os.write(out, json.dumps({"killed": None, "points": passed}).encode())
+    os.write(out, json.dumps({"killed": False, "points": points}).encode())
 
 
 def _fork(line: str) -> str:
@@ -90,7 +89,7 @@ def _fork(line: str) -> str:
     _, status = os.waitpid(child, 0)
     killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
     ended = json.loads(answer)
-    if "error" not in ended and killed != (ended["killed"] is not None):
+    if "error" not in ended and killed != ended["killed"]:
         ended = {"error": f"{ended}, but status {status}"}
     return json.dumps(ended)
 

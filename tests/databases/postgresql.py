@@ -23,6 +23,7 @@ from typing import Any
 
 import psutil
 import psycopg
+from psycopg import sql
 
 from tests.waiting import wait_until
 
@@ -106,6 +107,12 @@ class PostgresServer:
     def conninfo(self) -> str:
         """How clients connect."""
         return f"host={self._folder} dbname=postgres user=postgres"
+
+    def new_database(self, name: str) -> str:
+        """Create a database, and return how clients connect to it."""
+        with psycopg.connect(self.conninfo, autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        return f"host={self._folder} dbname={name} user=postgres"
 
     @property
     def _data(self) -> Path:

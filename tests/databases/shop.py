@@ -4,7 +4,6 @@ Each transaction reads the last number, inserts the next one, sends a message wi
 consumer group. So rows, messages and offset tell the same story, whatever is killed: 1, 2, 3, ...
 """
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import exacta
@@ -36,7 +35,7 @@ class Place(NamedTuple):
         )
 
 
-def order(both: Any, place: Place, *, input_topic: str = "input") -> int:
+def order(both: Any, place: Place) -> int:
     """Place the next order, and return its number."""
     with both.transaction() as transaction:
         (last,) = transaction.execute("SELECT coalesce(max(number), 0) FROM orders").fetchone()
@@ -101,8 +100,3 @@ def check_quickly(place: Place) -> int:
     assert found == list(range(1, len(found) + 1))
     assert offset(place) == len(found)
     return len(found)
-
-
-def numbers(found: Sequence[int]) -> str:
-    """Return them for a message."""
-    return ", ".join(map(str, found))
