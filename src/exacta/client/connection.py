@@ -149,8 +149,8 @@ class Connection:
             version = self.version_of(request)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = codec.encode_request(request, version, self._correlation_id, self._client_id)
-        self._write(frame, deadline)
         self._in_flight.append((self._correlation_id, call_of(request).response, version))
+        self._write(frame, deadline)
 
     def receive(self, deadline: Deadline, memory: Callable[[int], memoryview] = _new_memory) -> Any:
         """Read the reply to the oldest request in flight, into `memory` of its size."""
@@ -182,8 +182,14 @@ class Connection:
     def call(self, request: Message, deadline: Deadline, *, version: int | None = None) -> Any:
         """Send one request and return its reply; nothing else may be in flight."""
         assert not self._in_flight
-        self.send(request, deadline, version=version)
-        return self.receive(deadline)
+        try:
+            self.send(request, deadline, version=version)
+            return self.receive(deadline)
+        except BaseException:
+            # After an interrupt, too: the reply would be taken for the one to the next call.
+            if self._in_flight:
+                self.close()
+            raise
 
     def close(self) -> None:
         """Close the socket; what is in flight is lost."""

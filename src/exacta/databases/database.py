@@ -94,8 +94,8 @@ class Database(ABC):
     @contextmanager
     def taking_over(self) -> Iterator[None]:
         """Return a transaction of ours, which is committed at the end of the `with`."""
-        self.begin_to_take_over()
         try:
+            self.begin_to_take_over()
             yield
         except BaseException:
             self.rollback()

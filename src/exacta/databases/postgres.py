@@ -119,8 +119,8 @@ class Postgres(Database):
         block, self._block = self._block, None
         if block is not None:
             block.__exit__(Rollback, Rollback(), None)
-            if self.connection.info.transaction_status != TransactionStatus.IDLE:
-                raise OperationalError("the transaction could not be rolled back")
+        if self._connection is not None and self._connection.info.transaction_status != TransactionStatus.IDLE:
+            raise OperationalError("the transaction could not be rolled back")
 
     def discard(self) -> None:
         """Give up a connection whose state is unknown."""

@@ -136,9 +136,11 @@ class TwoPhase:
         raised as its driver has made it, any other one is a `TwoPhaseError`: `TakenOver` where another instance has
         the transactional id.
         """
-        self._begin()
+        self._make_ready()
         transaction = Transaction(self._log, self._database)
+        self._is_open = True
         try:
+            self._begin()
             try:
                 yield transaction
             finally:
@@ -152,7 +154,7 @@ class TwoPhase:
             self._is_open = False
         self._commit(pair)
 
-    def _begin(self) -> None:
+    def _make_ready(self) -> None:
         if self._is_open:
             raise TwoPhaseError("a transaction is open already: there is one at a time, in one thread")
         if self._decisions is None:
@@ -161,22 +163,20 @@ class TwoPhase:
             raise TakenOver(self._taken_over)
         if self._holder is None:
             self._recover()
+
+    def _begin(self) -> None:
+        """Begin in the database; on a new connection where the one of before was lost meanwhile."""
         try:
-            self._begin_in_database()
+            try:
+                self._database.begin()
+            except self._database.errors:
+                if not self._database.is_lost:
+                    raise
+                self._database.discard()
+                self._database.open(self._timeout_ms)
+                self._database.begin()
         except self._database.errors as error:
             raise self._failed("no transaction could begin", error) from error
-        self._is_open = True
-
-    def _begin_in_database(self) -> None:
-        """Begin; on a new connection where the one of before was lost meanwhile."""
-        try:
-            self._database.begin()
-        except self._database.errors:
-            if not self._database.is_lost:
-                raise
-            self._database.discard()
-            self._database.open(self._timeout_ms)
-            self._database.begin()
 
     def _prepare(self) -> Pair | None:
         """Make durable in the log what the transaction has written; return its pair, or None for nothing."""
