@@ -34,7 +34,7 @@ class Actor:
         _here.actor = self
         try:
             program()
-        except (exacta.TwoPhaseError, exacta.OutcomeUnknown, psycopg.errors.LockNotAvailable) as error:
+        except (exacta.TwoPhaseError, exacta.OutcomeUnknown, psycopg.Error) as error:
             self.error = error
         finally:
             self._is_still.set()
