@@ -2,9 +2,20 @@
 
 Each transaction reads the last number, inserts the next one, sends a message with it, and commits it as the offset of a
 consumer group. So rows, messages and offset tell the same story, whatever is killed: 1, 2, 3, ...
+
+    python -m tests.databases.shop PLACE
+
+goes on for ever, whatever fails, at the place that the JSON names. It prints a line for each order and each failure.
 """
 
+import json
+import random
+import sqlite3
+import sys
+import time
 from typing import Any, NamedTuple
+
+import psycopg
 
 import exacta
 from exacta.client.group_offsets import fetch_offsets
@@ -100,3 +111,20 @@ def check_quickly(place: Place) -> int:
     assert found == list(range(1, len(found) + 1))
     assert offset(place) == len(found)
     return len(found)
+
+
+def run(place: Place) -> None:
+    """Place orders until somebody kills the process."""
+    while True:
+        try:
+            with place.both() as both:
+                print(f"STARTED {both.recovered}", flush=True)
+                while True:
+                    print(f"ORDER {order(both, place)}", flush=True)
+        except (exacta.TwoPhaseError, exacta.OutcomeUnknown, sqlite3.Error, psycopg.Error) as error:
+            print(f"FAILED {type(error).__name__}: {' '.join(str(error).split())}", flush=True)
+            time.sleep(random.uniform(0, 0.2))  # two instances that restart at once would only fence each other
+
+
+if __name__ == "__main__":
+    run(Place(*json.loads(sys.argv[1])))
