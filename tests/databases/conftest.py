@@ -19,6 +19,11 @@ from tests.spark.clusters import new_topic
 KILLS = int(os.environ.get("EXACTA_TEST_TWO_PHASE", "0"))
 KINDS = ["sqlite", "postgres"] if KILLS else ["sqlite"]
 each_kind = pytest.mark.parametrize("kind", KINDS)
+on_sqlite = pytest.mark.parametrize("kind", ["sqlite"])
+on_postgres = pytest.mark.parametrize(
+    "kind", [pytest.param("postgres", marks=pytest.mark.skipif(not KILLS, reason="make test-two-phase runs it"))]
+)
+takes_minutes = pytest.mark.skipif(not KILLS, reason="it takes minutes: make test-two-phase")
 OPTIONS = {"transaction.two.phase.commit.enable": True}
 
 NewPlace = Callable[..., shop.Place]

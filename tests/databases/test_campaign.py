@@ -1,4 +1,4 @@
-"""A campaign: two instances of the program share a transactional id; they, broker and database are killed again and again.
+"""A campaign: two instances share a transactional id, and they, broker and database are killed again and again.
 
 Each blow strikes a process that is drawn, at a moment that is drawn, after some more orders. An instance may also be
 frozen for a while, so that it goes on as a zombie. At the end rows, messages and offset must tell the same.
@@ -19,7 +19,7 @@ import pytest
 
 from tests.conformance.brokers import BrokerProcess, exacta_process
 from tests.databases import shop
-from tests.databases.conftest import KILLS, each_kind
+from tests.databases.conftest import KILLS, each_kind, takes_minutes
 from tests.databases.postgresql import PostgresServer
 from tests.spark.clusters import new_topic
 from tests.waiting import wait_until
@@ -31,7 +31,7 @@ PROGRESS_TIMEOUT_S = 120.0
 
 pytestmark = [
     each_kind,
-    pytest.mark.skipif(not KILLS, reason="it takes minutes: make test-two-phase"),
+    takes_minutes,
     pytest.mark.timeout(KILLS * 30 + 300),
 ]
 
@@ -73,7 +73,7 @@ def wait_for_orders(instances: list[Instance], count: int) -> None:
     wait_until(
         lambda: orders(instances) >= wanted,
         PROGRESS_TIMEOUT_S,
-        f"no orders: {[each.said()[-5:] for each in instances]}",
+        "no orders",
     )
 
 
@@ -129,7 +129,7 @@ def test_both_or_neither(kind: str, tmp_path: Path, request: pytest.FixtureReque
         count = shop.check(place)
         said = Counter(line for each in instances for line in each.said() if line.startswith("FAILED"))
     reports.append(
-        f"two-phase commits, {kind}: {KILLS} kills in {time.monotonic() - began:.0f} s ({dict(struck)}); {count} orders, "
-        f"each in both places once; the program was told {dict(said)}"
+        f"two-phase commits, {kind}: {KILLS} kills in {time.monotonic() - began:.0f} s ({dict(struck)}); {count} "
+        f"orders, each in both places once; the program was told {dict(said)}"
     )
     assert count > KILLS

@@ -13,11 +13,9 @@ import exacta
 from exacta.databases.postgres import Postgres
 from exacta.databases.sqlite import Sqlite
 from tests.databases import shop
-from tests.databases.conftest import KILLS, NewPlace, each_kind
+from tests.databases.conftest import NewPlace, each_kind, on_postgres, on_sqlite
 from tests.databases.points import hooked
 from tests.databases.postgresql import PostgresServer
-
-pytestmark = each_kind
 
 LOST = (exacta.TwoPhaseError, exacta.OutcomeUnknown, psycopg.Error)
 
@@ -41,6 +39,7 @@ def points_of_a_life(place: shop.Place) -> list[str]:
     return names
 
 
+@each_kind
 @pytest.mark.timeout(600)
 def test_the_broker_is_killed_at_each_point(place: shop.Place, broker: exacta.Broker) -> None:
     """It is back at once: the program does not notice."""
@@ -52,6 +51,7 @@ def test_the_broker_is_killed_at_each_point(place: shop.Place, broker: exacta.Br
     shop.check(place)
 
 
+@each_kind
 @pytest.mark.timeout(600)
 def test_an_interrupt_at_each_point(place: shop.Place) -> None:
     """The program goes on after it, with the same object if that has started, and in another life."""
@@ -86,11 +86,10 @@ def test_an_interrupt_at_each_point(place: shop.Place) -> None:
     shop.check(place)
 
 
-@pytest.mark.skipif(not KILLS, reason="it takes a PostgreSQL: make test-two-phase")
+@on_postgres
 @pytest.mark.timeout(1200)
 def test_the_database_is_killed_at_each_point(place: shop.Place, request: pytest.FixtureRequest) -> None:
-    if place.kind == "sqlite":
-        pytest.skip("SQLite has no process of its own: test_killed.py")
+    """SQLite has no process of its own: `test_killed.py`."""
     server: PostgresServer = request.getfixturevalue("postgres")
     count = len(points_of_a_life(place))
     for number in range(1, count + 1):
@@ -127,6 +126,7 @@ def hasty(new_place: NewPlace, kind: str) -> shop.Place:
     return new_place(kind, timeout_ms=500)
 
 
+@each_kind
 def test_the_log_is_away_before_the_decision(hasty: shop.Place, broker: exacta.Broker) -> None:
     with hasty.both() as both:
         shop.order(both, hasty)
@@ -139,6 +139,7 @@ def test_the_log_is_away_before_the_decision(hasty: shop.Place, broker: exacta.B
     assert shop.check(hasty) == 2
 
 
+@each_kind
 def test_the_log_is_away_after_the_decision(
     hasty: shop.Place, broker: exacta.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -154,6 +155,7 @@ def test_the_log_is_away_after_the_decision(
     assert shop.check(hasty) == 2
 
 
+@each_kind
 def test_the_log_is_away_until_the_end(
     hasty: shop.Place, broker: exacta.Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -203,6 +205,7 @@ def losing(patched: pytest.MonkeyPatch, place: shop.Place, *, commits: bool) -> 
     patched.setattr(kind, "commit", commit)
 
 
+@each_kind
 @pytest.mark.parametrize("commits", [True, False])
 def test_a_commit_whose_answer_is_lost(place: shop.Place, monkeypatch: pytest.MonkeyPatch, commits: bool) -> None:
     """The row says what came of it: if it is there, nothing has failed."""
@@ -219,6 +222,7 @@ def test_a_commit_whose_answer_is_lost(place: shop.Place, monkeypatch: pytest.Mo
     assert shop.check(place) == (3 if commits else 2)
 
 
+@each_kind
 @pytest.mark.parametrize("commits", [True, False])
 def test_a_commit_of_which_nobody_can_say_anything(
     place: shop.Place, monkeypatch: pytest.MonkeyPatch, commits: bool
@@ -238,6 +242,7 @@ def test_a_commit_of_which_nobody_can_say_anything(
     assert shop.check(place) == (3 if commits else 2)
 
 
+@each_kind
 def test_rows_without_messages_whose_commit_is_lost(place: shop.Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """No row tells of it."""
     with place.both() as both:
@@ -248,9 +253,8 @@ def test_rows_without_messages_whose_commit_is_lost(place: shop.Place, monkeypat
     assert shop.rows(place) == [1, 2]
 
 
+@on_sqlite
 def test_a_database_that_another_program_has_locked(new_place: NewPlace, kind: str) -> None:
-    if kind == "postgres":
-        pytest.skip("its writers do not wait for each other as a whole")
     place = new_place(kind, timeout_ms=50)
     with place.both() as both:
         other = sqlite3.connect(place.address, isolation_level=None)
@@ -263,6 +267,7 @@ def test_a_database_that_another_program_has_locked(new_place: NewPlace, kind: s
     assert shop.check(place) == 1
 
 
+@each_kind
 def test_a_start_that_meets_a_lock_is_repeated(new_place: NewPlace, kind: str) -> None:
     place = new_place(kind, timeout_ms=200)
     shop.life(place, 1)

@@ -26,23 +26,26 @@ def test_at_every_point_of_a_recovery(place: shop.Place, lives: Lives, reports: 
     """A life that ends what another one has left is killed, too. Then a third one does it.
 
     The first one dies on both sides of the commit of the database: prepared and not decided, decided and not ended.
-    With `make test-two-phase` it dies at each point once, and the second one goes on to place an order.
+    With `make test-two-phase` it dies at each point at which something may be in the log, and the second one dies at
+    points at which nothing can have changed, too.
     """
     lives.live(place, 1)
     points = lives.live(place, 1).points
     last_commit = max(at for at, name in enumerate(points, 1) if name.endswith(".commit"))
+    written = points.index("after Connection.send of AddOffsetsToTxnRequest") + 1
+    taken_over = points.index("before Connection.send of InitProducerIdRequest") + 1
     kills = 0
-    for first in range(1, len(points) + 1) if KILLS else (last_commit - 1, last_commit):
-        second = points.index("before Connection.send of InitProducerIdRequest") if not KILLS else 0
+    for first in range(written, len(points) + 1) if KILLS else (last_commit - 1, last_commit):
+        second = 1 if KILLS else taken_over
         while True:
-            second += 1
             left = lives.live(place, 1, first)
             assert left.points == points[:first]
-            if not lives.live(place, 1 if KILLS else 0, second).killed:
+            if not lives.live(place, 0, second).killed:
                 break
             lives.live(place, 0)
             shop.check_quickly(place)
             kills += 2
-    assert kills > (4000 if KILLS else 50)
+            second += 1
+    assert kills > (1500 if KILLS else 50)
     shop.check(place)
     reports.append(f"two-phase commits, {place.kind}: {kills} kills, two in a row before a life that ends well")

@@ -11,10 +11,9 @@ import pytest
 
 import exacta
 from tests.databases import shop
-from tests.databases.conftest import KILLS, NewPlace, each_kind
+from tests.databases.conftest import NewPlace, each_kind, on_postgres, takes_minutes
 from tests.databases.points import hooked
 
-pytestmark = each_kind
 STUCK_S = 120.0
 
 
@@ -91,6 +90,7 @@ def points_of(place: shop.Place) -> list[str]:
     return actor.points
 
 
+@each_kind
 @pytest.mark.timeout(600)
 def test_a_successor_at_each_point_of_a_life(new_place: NewPlace, kind: str) -> None:
     """It comes, does all of its work, and goes; then the first one goes on."""
@@ -115,7 +115,8 @@ def test_a_successor_at_each_point_of_a_life(new_place: NewPlace, kind: str) -> 
     assert refused > 10
 
 
-@pytest.mark.skipif(not KILLS, reason="it takes minutes: make test-two-phase")
+@each_kind
+@takes_minutes
 @pytest.mark.timeout(7200)
 def test_two_lives_that_cross(new_place: NewPlace, kind: str, reports: list[str]) -> None:
     """The first one stops at a point of its order, the second one at a point of its start; the first one ends first."""
@@ -143,10 +144,12 @@ def test_two_lives_that_cross(new_place: NewPlace, kind: str, reports: list[str]
     reports.append(f"two-phase commits, {kind}: {crossings} crossings of two instances, which ended as {sorted(ends)}")
 
 
+@on_postgres
 def test_a_zombie_that_had_prepared_cannot_decide_any_more(place: shop.Place) -> None:
-    """The successor finds no decision, and aborts; the zombie's row must not come after that."""
-    if place.kind == "sqlite":
-        pytest.skip("the zombie has the lock until it ends; the next test has what is left of this")
+    """The successor finds no decision, and aborts; the zombie's row must not come after that.
+
+    In SQLite the zombie has the lock until it ends, so that the successor has to wait.
+    """
     shop.life(place, 1)
     zombie = Actor(lambda: shop.life(place, 1), _prepared())
     with hooked(hook):
@@ -173,6 +176,7 @@ def _prepared() -> Callable[[int, str], bool]:
     return stop
 
 
+@each_kind
 def test_a_zombie_that_had_decided_is_committed_by_its_successor(place: shop.Place) -> None:
     zombie = Actor(lambda: shop.life(place, 1), lambda _, name: name == "before Connection.send of EndTxnRequest")
     with hooked(hook):
@@ -186,6 +190,7 @@ def test_a_zombie_that_had_decided_is_committed_by_its_successor(place: shop.Pla
     assert shop.check(place) == 2
 
 
+@each_kind
 def test_who_was_taken_over_can_do_nothing_any_more(place: shop.Place) -> None:
     """Neither with messages, which the log refuses, nor without, which the row refuses."""
     with place.both() as old, place.both() as new:
@@ -203,6 +208,7 @@ def test_who_was_taken_over_can_do_nothing_any_more(place: shop.Place) -> None:
     assert shop.check(place) == 2
 
 
+@each_kind
 def test_an_instance_whose_log_was_put_back_is_refused(place: shop.Place) -> None:
     """The log of before gives pairs that the database has seen."""
     with place.both() as both:

@@ -38,11 +38,11 @@ class Log:
         self._producer: Producer | None = None
         self._writer: IdempotentProducer | None = None
         self._counts: dict[str, tuple[int, float]] = {}
-        """How many partitions each topic has, and when that was asked."""
+        """The number of partitions of each topic, and when it was asked for."""
         self._keyless: dict[str, int] = {}
         """The partition that messages without a key go to, by topic, for the length of a transaction."""
         self.has_written = False
-        """Whether the open transaction may have something in the log."""
+        """It is true if the open transaction may have something in the log."""
         self.failure: TwoPhaseError | None = None
         """The first error since the transaction began."""
 

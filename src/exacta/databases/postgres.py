@@ -21,7 +21,7 @@ _DURABLE = (
     "RETURNING set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' "
     "ELSE current_setting('synchronous_commit') END, true)"
 )
-"""With `synchronous_commit=off` a commit is answered before it is durable, and a crash of the server undoes it."""
+"""The end that makes the commit durable: `synchronous_commit=off` answers before that, and a crash undoes it."""
 
 
 class Postgres(Database):
