@@ -104,7 +104,7 @@ TWO_PHASE_KILLS ?= 100
 
 test-two-phase: $(VENV)/.installed-test  ## rows of SQLite and PostgreSQL with messages, killed at every step, then TWO_PHASE_KILLS=100 times each (an hour)
 	$(BIN)/python -m tests.databases.postgresql
-	EXACTA_TEST_TWO_PHASE=$(TWO_PHASE_KILLS) $(BIN)/python -m pytest tests/databases $(ARGS)
+	EXACTA_TEST_TWO_PHASE=$(TWO_PHASE_KILLS) $(BIN)/python -m pytest tests/databases tests/examples/test_shop.py $(ARGS)
 
 # Of the broker and its clients in Java; EXACTA_TEST_PULSAR=pulsar://host:port: the scenarios on an Apache Pulsar, of
 # which only the clients are killed.

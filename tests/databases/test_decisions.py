@@ -1,18 +1,26 @@
 """The row that decides: its table, swept, on each database."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from exacta.databases.database import Database
-from exacta.databases.decisions import Decisions, Pair
+from exacta.databases.decisions import DEFINITION, Decisions, Pair
 from exacta.databases.errors import TakenOver
 from tests.databases.conftest import each_kind
 from tests.databases.shop import Place
 
+ROOT = Path(__file__).parents[2]
 BEFORE, NOW, NEXT_EPOCH, NEXT_ID = (7, 30_000), (8, 3), (8, 4), (9, 0)
 
 pytestmark = each_kind
+
+
+def test_the_page_prints_the_table_as_it_is_created(kind: str) -> None:
+    (printed,) = re.findall("```sql\n(.*?);\n```", (ROOT / "docs/how-to/database.md").read_text(), re.DOTALL)
+    assert printed == DEFINITION.strip().replace("IF NOT EXISTS ", "")
 
 
 @pytest.fixture

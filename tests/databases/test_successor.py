@@ -10,6 +10,8 @@ import psycopg
 import pytest
 
 import exacta
+from exacta.client.routing import Client
+from exacta.client.transactions import init_producer_id
 from tests.databases import shop
 from tests.databases.conftest import NewPlace, each_kind, on_postgres, takes_minutes
 from tests.databases.points import hooked
@@ -206,6 +208,25 @@ def test_who_was_taken_over_can_do_nothing_any_more(place: shop.Place) -> None:
         with pytest.raises(exacta.TakenOver):
             shop.order(old, place)
     assert shop.check(place) == 2
+
+
+@each_kind
+def test_what_an_operator_aborts_is_lost_and_the_next_start_says_so(
+    place: shop.Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    def abort(_: int, name: str) -> None:
+        if name == "before Connection.send of EndTxnRequest":
+            with Client(place.servers) as operator:
+                init_producer_id(operator, place.topic, transaction_timeout_ms=1_000)
+
+    with place.both() as both, hooked(abort):
+        assert shop.order(both, place) == 1
+    assert shop.rows(place) == [1]
+    assert shop.messages(place) == []
+    assert "are lost" not in caplog.text
+    with place.both() as both:
+        assert both.recovered is None
+    assert "its messages are lost: it was aborted in the log: a new instance initialised" in caplog.text
 
 
 @each_kind

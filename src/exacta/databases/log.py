@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from exacta.client.errors import ClientError, KafkaError
+from exacta.client.explanations import ABORTED, explain
 from exacta.client.partitioner import partition_of_key
 from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import Client
@@ -110,6 +111,15 @@ class Log:
             with self._errors():
                 self._writer.flush()
             self._close_writer()
+
+    def why_aborted(self, pair: tuple[int, int]) -> str | None:
+        """Return why the transaction of a pair was aborted, as far as the broker remembers that it was."""
+        with self._errors():
+            (found,) = explain(self._client, [self._transactional_id])
+        for each in found.incidents:
+            if each.what == ABORTED and (each.producer_id, each.producer_epoch) == pair:
+                return f"{each.cause} ({each.client})" if each.client else each.cause
+        return None
 
     def end(self, *, commit: bool) -> None:
         """End the transaction that is open, or was left open."""

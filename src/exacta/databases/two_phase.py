@@ -14,6 +14,9 @@ Recovery is the same at a start and after a failure whose outcome is not known: 
 log, which keeps what is open; take over the row in the database; commit what is open if the row names it, else abort
 it. After a failure the id is taken over only from ourselves, so that two instances do not fence each other in turn.
 
+Nobody else may end what is prepared. An operator can abort it in the log (`exacta transactions abort`), also after the
+database has committed it. The next start says so, since nobody can mend it.
+
 The transaction counts as committed as soon as the database has committed. If the log cannot be reached then, the block
 ends without an error, and so does `close`: a program that repeats what has failed would do it twice.
 
@@ -294,12 +297,25 @@ class TwoPhase:
             self._decided = self._decisions.take_over(holder)
             if left_open is not None:
                 self._log.end(commit=left_open == self._decided)
+            else:
+                self._look_for_a_loss()
         self._holder = holder
         if left_open is None:
             return None
         end = "committed" if left_open == self._decided else "aborted"
         logger.info("transactional id '%s': %s what was open as %s", self.transactional_id, end, left_open)
         return end
+
+    def _look_for_a_loss(self) -> None:
+        """Say if somebody has aborted in the log what the database has committed: an operator can do so."""
+        reason = None if self._decided is None else self._log.why_aborted(self._decided)
+        if reason is not None:
+            logger.error(
+                "the database has committed the last transaction of '%s', and its messages are lost: it was aborted in "
+                "the log: %s",
+                self.transactional_id,
+                reason,
+            )
 
     @contextmanager
     def _errors_of_recovery(self) -> Iterator[None]:
