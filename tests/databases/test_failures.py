@@ -93,13 +93,18 @@ def test_the_database_is_killed_at_each_point(place: shop.Place, request: pytest
     server: PostgresServer = request.getfixturevalue("postgres")
     count = len(points_of_a_life(place))
     for number in range(1, count + 1):
-        with hooked(at_point(number, server.restart_killed)):
-            goal = len(shop.rows(place)) + 1
-            while len(shop.rows(place)) < goal:
-                try:
-                    shop.life(place, 1)
-                except LOST:
-                    continue
+        struck: list[int] = []
+
+        def strike(number: int = number, struck: list[int] = struck) -> None:
+            if not struck:
+                struck.append(number)
+                server.restart_killed()
+
+        goal = len(shop.rows(place)) + 1
+        while len(shop.rows(place)) < goal:
+            with contextlib.suppress(*LOST), hooked(at_point(number, strike)):
+                shop.life(place, 1)
+        assert struck
         shop.life(place, 0)
         shop.check_quickly(place)
     assert shop.check(place) >= count

@@ -10,9 +10,10 @@ Every function may be repeated without harm, and repeats itself until its deadli
 from typing import NamedTuple
 
 from exacta.client.deadline import Deadline
-from exacta.client.errors import FENCED, ClientError
+from exacta.client.errors import FENCED, ClientError, KafkaError
 from exacta.client.routing import TRANSACTION, Client, Coordinator
 from exacta.client.transactions import NO_TIMEOUT_MS, Producer
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
 
@@ -52,24 +53,34 @@ def take_over(
         keep_prepared_txn=True,
     )
     if not client.offers(route, request, deadline, version=_INIT_PRODUCER_ID):
-        raise NoTwoPhaseCommits(
-            f"{client.bootstrap} takes no part in two-phase commits (KIP-939); "
-            "on an Exacta set transaction.two.phase.commit.enable=true"
+        raise _none_here(client)
+    try:
+        response = client.call(
+            route,
+            request,
+            what=f"taking over transactional id '{transactional_id}'",
+            codes=lambda reply: (reply.error_code,),
+            # An older incarnation's request that is still on its way can meet ours; the next try wins.
+            also_retry=FENCED if expected is None else frozenset(),
+            deadline=deadline,
+            version=_INIT_PRODUCER_ID,
         )
-    response = client.call(
-        route,
-        request,
-        what=f"taking over transactional id '{transactional_id}'",
-        codes=lambda reply: (reply.error_code,),
-        # An older incarnation's request that is still on its way can meet ours; the next try wins.
-        also_retry=FENCED if expected is None else frozenset(),
-        deadline=deadline,
-        version=_INIT_PRODUCER_ID,
-    )
+    except KafkaError as error:
+        # Apache Kafka 4.4 says so even where it offers that version: it cannot keep a transaction yet.
+        if error.code == ErrorCode.UNSUPPORTED_VERSION:
+            raise _none_here(client) from error
+        raise
     left_open = (response.ongoing_txn_producer_id, response.ongoing_txn_producer_epoch)
     return Taken(
         Producer(transactional_id, response.producer_id, response.producer_epoch),
         None if left_open[0] == _NOBODY else left_open,
+    )
+
+
+def _none_here(client: Client) -> NoTwoPhaseCommits:
+    return NoTwoPhaseCommits(
+        f"{client.bootstrap} takes no part in two-phase commits (KIP-939); "
+        "on an Exacta set transaction.two.phase.commit.enable=true"
     )
 
 
