@@ -109,6 +109,8 @@ def abort(
             fail(f"no transaction of {found.transactional_id} is open", EXIT_NO)
         _show(found, _now_ms(), owners_of_transactions(client, [] if found.is_handle else [found.transactional_id]))
         question = "Abort it?" if found.is_handle else "Abort it? Its producer will be fenced"
+        if found.deadline_ms is None and found.gives_reasons:
+            question += ", and if another system has committed its part, this one is lost"
         if not yes and not typer.confirm(question):
             raise typer.Exit(EXIT_NO)
         now = _look_up(client, name, is_transactional_id)
