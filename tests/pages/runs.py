@@ -129,6 +129,7 @@ written.option("checkpointLocation", "/path/to/checkpoint").trigger(availableNow
 
 RUNS = [
     Run(README, ("Ten lines",), prints="^b'42 apples'$"),
+    Run("docs/explanation/one-log.md", ("Each reads the other's messages",), serves=True),
     Run(
         README,
         ("With Spark",),
