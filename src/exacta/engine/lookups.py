@@ -8,6 +8,7 @@ from collections.abc import Callable
 from exacta.core.groups.lag import aborted_records, visible_end
 from exacta.core.ids import Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId
 from exacta.core.rejections import Rejection
+from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
@@ -57,6 +58,19 @@ class Lookups:
         if not extents or not extents[0].first_offsets[0] <= offset <= extents[0].last_offset:
             return None
         return Offset(extents[0].first_offsets[0]), Offset(extents[0].last_offset)
+
+    def gap_at(self, partition_id: PartitionId, offset: int) -> Run | None:
+        """Return the offsets from this one to the next batch, if no batch has it; None: one has it, or none follows.
+
+        Compaction has removed what was there, or it was deleted. So nobody will ever get it.
+        """
+        partition = self._state.partitions.get(partition_id)
+        extents = []
+        if partition is not None:
+            extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
+        if not extents or extents[0].first_offsets[0] <= offset:
+            return None
+        return Offset(offset), Offset(extents[0].first_offsets[0] - 1)
 
     def read_batch(self, topic: str, partition: int, batch: TimeEntry, done: Callable[[Buffer | None], None]) -> None:
         """Read a batch that was looked up; `done` gets None where it cannot be read, or is gone."""

@@ -17,7 +17,7 @@ class LogEntry(NamedTuple):
     offset_count: int
     batch: Buffer
     gaps: tuple[tuple[int, int], ...] = ()
-    """Runs of these offsets that have no message, as first and last one; only a conversion knows of them."""
+    """Runs of these offsets that have no message, as first and last one. Of Kafka's batches only a conversion knows."""
 
 
 class RecordFormat(Protocol):

@@ -1,8 +1,9 @@
 """Acknowledgements as clients send them: from message ids and ack sets to runs of offsets, and gathered where they may.
 
 An id names an entry, whole, or as far as its ack set says. How many messages an entry has is looked up in the log,
-since clients do not say it reliably. An id that names nothing that is there asks for nothing: its topic or its messages
-are gone.
+since clients do not say it reliably. An id of an entry that compaction has removed since it was delivered stands for
+all that is not there any more up to the next entry. Any other id that names nothing asks for nothing: its topic or its
+messages are gone.
 
 Theory of operation. ACKs are gathered with the others of this turn of the loop. Those that want no answer become one
 command for each consumer, and those that want one become one command as long as they are of one consumer and of one
@@ -30,6 +31,7 @@ from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Asked, PulsarConnection, logger
 from exacta.pulsar.errors import text_of
 from exacta.pulsar.groups import RequestGroup
+from exacta.pulsar.transactions import is_transactional
 
 NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
     {Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.SUBSCRIPTION_NOT_FOUND, Rejection.CONSUMER_NOT_FOUND}
@@ -69,6 +71,13 @@ def entry_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData
     return found if found is not None and found[0] == message.entry_id else None
 
 
+def _gap_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Run | None:
+    """Return what is not there any more from an id's entry on; None: something is there, or nothing ever was."""
+    if message.ledger_id != partition_id or is_earliest(message):
+        return None
+    return lookups.gap_at(partition_id, message.entry_id)
+
+
 def end_beyond(partition_id: PartitionId, message: MessageIdData) -> Offset | None:
     """Return the end that an id lies beyond, `EARLIEST` or `LATEST`. None: it lies between the two.
 
@@ -89,10 +98,11 @@ def _delivered(lookups: Lookups, consumer: Consumer, message: MessageIdData) -> 
 
 
 def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
-    """Return the first message of an entry that an id's ack set leaves; None where no such entry is there."""
+    """Return the first message of an entry that an id's ack set leaves, or where it was; None: it never was there."""
     found = lookups.batch_at(partition_id, message.entry_id)
     if found is None:
-        return None
+        gap = _gap_of(lookups, partition_id, message)
+        return None if gap is None else gap[0]
     first, last = found
     if not message.ack_set or first != message.entry_id:
         return first
@@ -118,31 +128,50 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
             delivered = _delivered(lookups, consumer, message)
             entries[key] = delivered or entry_of(lookups, consumer.partition_id, message)
         entry = entries[key]
-        if entry is None and is_cumulative and (last_before := _last_up_to(lookups, consumer.partition_id, message)):
-            before = max(before, last_before)
-            continue
+        if entry is None and is_transactional(command):
+            entry = _removed_entry(lookups, consumer.partition_id, message)
         if entry is None:
-            is_whole = False
+            found = _instead_of_entry(lookups, consumer.partition_id, message, is_cumulative)
+            if found is None:
+                is_whole = False
+            elif is_cumulative:
+                before = max(before, Offset(found[1] + 1))
+            else:
+                runs.append(found)
             continue
         first, last = entry
         parts = acknowledged(first, last - first + 1, message.ack_set)
         if not is_cumulative:
-            found = [(Offset(part.start), Offset(part.stop - 1)) for part in parts]
-            runs += consumer.got(first, found) if consumer.left_out else found
+            named_runs = [(Offset(part.start), Offset(part.stop - 1)) for part in parts]
+            runs += consumer.got(first, named_runs) if consumer.left_out else named_runs
         else:
             is_begun = bool(parts) and parts[0].start == first
             before = max(before, Offset(parts[0].stop if is_begun else first))
     return None if len(runs) > MOST_PARTS else (runs, before, is_whole)
 
 
-def _last_up_to(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
-    """Return the offset behind the entry into which an id falls; None: it falls into none.
+def _instead_of_entry(
+    lookups: Lookups, partition_id: PartitionId, message: MessageIdData, is_cumulative: bool
+) -> Run | None:
+    """Return the messages that an id means that names no entry; None: it means none.
 
     A client that does not acknowledge the messages of a batch one by one acknowledges what is before the batch, by the
     number before that of the batch's entry. Here that is the last message of the entry before it.
     """
-    found = _batch_of(lookups, partition_id, message)
-    return None if found is None else Offset(found[1] + 1)
+    inside = _batch_of(lookups, partition_id, message) if is_cumulative else None
+    return inside or _gap_of(lookups, partition_id, message)
+
+
+def _removed_entry(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Run | None:
+    """Return the first and the last offset of an entry that compaction has removed, as far as its id tells them.
+
+    In a transaction an id must not stand for more: the messages of another id beside it would be acknowledged twice.
+    """
+    gap = _gap_of(lookups, partition_id, message)
+    if gap is None:
+        return None
+    count = message.batch_size if message.batch_size > 0 else max(64 * len(message.ack_set), 1)
+    return gap[0], min(gap[1], Offset(gap[0] + count - 1))
 
 
 def _command(asked: Sequence[Asked]) -> Acknowledge:

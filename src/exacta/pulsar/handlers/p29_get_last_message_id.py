@@ -18,6 +18,7 @@ from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
+from exacta.records.keyed_records import gaps_of
 from exacta.records.pulsar_entries import entry_of, is_entry
 
 NEEDS = OPEN_TO_ALL
@@ -61,10 +62,16 @@ def _answer(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, po
             request.refuse(ServerError.PersistenceError, "the last message cannot be read")
             return
         is_batch = is_entry(batch) and entry_of(batch).is_batch
-        index = last[1] - last[0] if is_batch else NO_BATCH_INDEX
+        index = _last_index(batch, *last) if is_batch else NO_BATCH_INDEX
         _reply(request, _id(consumer, last[0], index), marked)
 
     lookups.read_batch_at(consumer.partition_id, *last, request.guard(read))
+
+
+def _last_index(batch: Buffer, first: Offset, last: Offset) -> int:
+    """Return the index of the last message that compaction has left of a batch; a reader waits for that one."""
+    gaps = gaps_of(batch)
+    return (gaps[-1][0] - 1 if gaps and gaps[-1][1] == last else last) - first
 
 
 def _done_before(broker: PulsarBroker, consumer: Consumer, position: Offset) -> Offset | None:
