@@ -61,7 +61,7 @@ def test_what_the_metadata_say_that_nobody_here_knows_stays() -> None:
     metadata = body[4:] + b"\xaa\x3f\x03new"  # the field 1013
     payload = build_batch((SingleMessageMetadata(partition_key=A), value) for value in (b"1", b"2"))
     whole = len(metadata).to_bytes(4, "big") + metadata + payload
-    batch = foreign_batch(0x50, whole, 2, timestamp_ms=1, producer_id=-1, producer_epoch=-1)
+    batch = foreign_batch(0x50, (whole,), 2, timestamp_ms=1, producer_id=-1, producer_epoch=-1)
     left = rewritten(batch)
     assert left is not None
     assert b"\xaa\x3f\x03new" in bytes(left.batch)
@@ -114,7 +114,7 @@ def test_what_cannot_be_opened_stays_whole() -> None:
 
 def test_an_entry_that_says_another_count_than_its_batch_stays() -> None:
     body = entry_of(put(0, (None, b"1"), (None, b"2"))).body
-    batch = foreign_batch(0x50, body, 3, timestamp_ms=1, producer_id=-1, producer_epoch=-1)
+    batch = foreign_batch(0x50, (body,), 3, timestamp_ms=1, producer_id=-1, producer_epoch=-1)
     assert rewritten(batch) == Rewritten(batch, 3, 1)
 
 
@@ -127,7 +127,7 @@ def test_a_hole_that_a_producer_has_sent_is_none_of_its_messages() -> None:
     )
     metadata = MessageMetadata(producer_name="p", sequence_id=0, publish_time=NOW_MS, num_messages_in_batch=2)
     body = parse_body(build_body(metadata, payload)).body
-    batch = foreign_batch(0x50, body, 2, timestamp_ms=NOW_MS, producer_id=-1, producer_epoch=-1)
+    batch = foreign_batch(0x50, (body,), 2, timestamp_ms=NOW_MS, producer_id=-1, producer_epoch=-1)
     left = rewritten(batch, put(2, (A, b"3")))
     assert left is not None
     assert bytes(left.batch) == batch
@@ -153,7 +153,7 @@ def test_without_protobuf_an_entry_stays_whole(monkeypatch: pytest.MonkeyPatch) 
 
 @given(body=st.binary(max_size=80), count=st.integers(1, 3))
 def test_any_bytes_are_an_entry_or_stay(body: bytes, count: int) -> None:
-    batch = foreign_batch(0x50, body, count, timestamp_ms=1, producer_id=-1, producer_epoch=-1)
+    batch = foreign_batch(0x50, (body,), count, timestamp_ms=1, producer_id=-1, producer_epoch=-1)
     rewritten(batch)
 
 
@@ -161,7 +161,7 @@ def test_any_bytes_are_an_entry_or_stay(body: bytes, count: int) -> None:
 def test_damaged_entries_are_read_as_something_or_stay(at: int, byte: int, codec: int) -> None:
     body = bytearray(entry_of(put(0, (A, b"1" * 20), (B, None), (A, b"2" * 20), codec=codec)).body)
     body[at % len(body)] = byte
-    batch = foreign_batch(0x50, bytes(body), 3, timestamp_ms=1, producer_id=-1, producer_epoch=-1)
+    batch = foreign_batch(0x50, (bytes(body),), 3, timestamp_ms=1, producer_id=-1, producer_epoch=-1)
     found = pulsar_records(batch, parse_batch_header(batch), 1 << 16)
     if found is not None and found.keys:
         left, _ = found.rewritten([0], 5)

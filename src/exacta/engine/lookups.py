@@ -3,7 +3,9 @@
 Owns no state: looks into the engine's state, and into the journal's index.
 """
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 from exacta.core.groups.lag import aborted_records, visible_end
 from exacta.core.ids import Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId
@@ -14,6 +16,21 @@ from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import JournalReader, TimeEntry
 from exacta.ports.record_format import Buffer
+
+ENTRIES_AT_ONCE_BYTES: Final = 32 << 10
+"""The index is read ahead so far, in bytes of the log, where many entries are looked for.
+
+It is cheap where entries are large and far apart, and finds hundreds at once where they are small.
+"""
+
+
+class Entries(NamedTuple):
+    """What was found at offsets that are said to be those of entries."""
+
+    lasts: dict[int, Offset]
+    """The last offset of each entry that begins there."""
+    gaps: dict[int, Offset]
+    """For an offset that no batch has: the last one before the next batch. What was there was removed, or deleted."""
 
 
 class Lookups:
@@ -43,11 +60,44 @@ class Lookups:
             return None
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
 
-    def noted_entry(self, key: SubscriptionKey, base: int) -> tuple[Offset, Offset] | None:
-        """Return the first and the last offset of an entry that delivery has noted; None: it has noted none there."""
+    def entries(self, key: SubscriptionKey, bases: Iterable[int]) -> Entries:
+        """Return the entries that begin at these offsets, as far as they are there.
+
+        An entry that a delivery has noted is not looked for in the log. The others are looked for in order, many of
+        them at once where they lie together.
+        """
         delivery = self._state.volatile.deliveries.get(key)
-        entry = None if delivery is None else delivery.entries.get(Offset(base))
-        return None if entry is None else (entry.base, entry.last)
+        noted = {} if delivery is None else delivery.entries
+        found = Entries({}, {})
+        others: list[int] = []
+        for base in bases:
+            entry = noted.get(Offset(base))
+            if entry is None:
+                others.append(base)
+            else:
+                found.lasts[base] = entry.last
+        partition = self._state.partitions.get(key[0])
+        if others and partition is not None:
+            self._find_entries(partition.partition_id, sorted(others), partition.next_offset, found)
+        return found
+
+    def _find_entries(self, partition_id: PartitionId, bases: list[int], end_offset: Offset, found: Entries) -> None:
+        number, end = 0, bisect_left(bases, end_offset)
+        while number < end:
+            extents = self._journal.find(partition_id, Offset(bases[number]), end_offset, ENTRIES_AT_ONCE_BYTES)
+            if not extents:
+                return
+            for extent in extents:
+                place = 0
+                while number < end and bases[number] <= extent.last_offset:
+                    base = bases[number]
+                    firsts, lasts = extent.first_offsets, extent.last_offsets
+                    place = bisect_left(firsts, base, place)
+                    if place < len(firsts) and firsts[place] == base:
+                        found.lasts[base] = Offset(lasts[place])
+                    elif place < len(firsts) and (not place or lasts[place - 1] < base):
+                        found.gaps[base] = Offset(firsts[place] - 1)
+                    number += 1
 
     def batch_at(self, partition_id: PartitionId, offset: int) -> tuple[Offset, Offset] | None:
         """Return the first and the last offset of the batch that has this offset; None: it is not there (any more)."""
@@ -62,7 +112,7 @@ class Lookups:
     def gap_at(self, partition_id: PartitionId, offset: int) -> Run | None:
         """Return the offsets from this one to the next batch, if no batch has it; None: one has it, or none follows.
 
-        Compaction has removed what was there, or it was deleted. So nobody will ever get it.
+        Compaction has removed what was there, or it was deleted, so that nobody will ever get it.
         """
         partition = self._state.partitions.get(partition_id)
         extents = []

@@ -62,6 +62,8 @@ class Consumer(Struct, eq=False, kw_only=True):
     partition_id: PartitionId
     subscription: str
     subscription_type: SubscriptionType
+    connected_ms: int = 0
+    """The time at which the client has opened it, in milliseconds since 1970."""
     epoch: int | None = None
     """It grows whenever the client wants everything again: it drops messages that say an earlier epoch, the first one
     of which is 0. None: the client counts no epochs."""

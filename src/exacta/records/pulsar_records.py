@@ -59,7 +59,7 @@ def read_messages(entry: Entry, most_bytes: int) -> Messages:
     found = Messages([], [], [], [], plain)
     indexes, keys, tombstones, places, _ = found
     begin = 0
-    for index, (metadata, start, end) in enumerate(walked(plain, entry.message_count)):
+    for index, (metadata, _, start, end) in enumerate(walked(plain, entry.message_count)):
         if not metadata.compacted_out:
             indexes.append(index)
             keys.append(partition_key(metadata))

@@ -34,16 +34,16 @@ class _Expected:
         self.cumulative: tuple[TransactionId, int] = (_NEVER, 0)
 
     def acknowledge(self, messages: Iterable[int]) -> None:
-        for message in messages:
-            self.acknowledged.add(message)
-            self.pending.pop(message, None)
-        if all(message in self.acknowledged for message in range(self.cumulative[1])):
+        """Acknowledge what is left of these messages; what a seek has skipped is not left, and stays pending."""
+        left = set(messages) - self.acknowledged
+        had_cumulative = not self.acknowledged >= set(range(self.cumulative[1]))
+        self.acknowledged |= left
+        self.pending = {message: key for message, key in self.pending.items() if message not in left}
+        if had_cumulative and self.acknowledged >= set(range(self.cumulative[1])):
             self.cumulative = (_NEVER, 0)
 
     def move(self, position: int) -> None:
         self.acknowledged = set(range(position))
-        self.acknowledge(())
-        self.pending = {message: key for message, key in self.pending.items() if message >= position}
 
     def holder_of(self, message: int) -> TransactionId | None:
         """Return the transaction in which a message is pending, or `_NEVER` if it is acknowledged."""
@@ -166,6 +166,20 @@ def pending_messages_can_end(state: State) -> Iterator[str]:
         yield f"limits: {state.volatile.pending_runs} runs are counted as pending"
     if state.volatile.subscriptions != sum(len(each.subscriptions) for each in state.partitions.values()):
         yield f"limits: {state.volatile.subscriptions} subscriptions are counted"
+
+
+def acknowledged_runs_are_counted(state: State, log: Log) -> Iterator[str]:
+    """Yield every transaction whose runs are not counted as the log has them: their limit goes by that number."""
+    expected: Counter[TransactionId] = Counter()
+    for event in log:
+        if isinstance(event, MessagesAcknowledgedInTransaction):
+            expected[event.transaction_id] += len(event.runs)
+    for transaction_id, found in state.transactions.items():
+        if found.acknowledged_runs != expected[transaction_id]:
+            yield (
+                f"limits: {found.acknowledged_runs} runs of transaction {transaction_id} are counted, "
+                f"and {expected[transaction_id]} were acknowledged"
+            )
 
 
 def non_durable_ones_are_in_use(state: State) -> Iterator[str]:

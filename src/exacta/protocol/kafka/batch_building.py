@@ -119,7 +119,7 @@ def _rebuilt(
 
 def foreign_batch(
     magic: int,
-    body: Buffer,
+    body: Sequence[Buffer],
     count: int,
     *,
     timestamp_ms: int,
@@ -127,7 +127,7 @@ def foreign_batch(
     producer_epoch: int,
     base_offset: int = 0,
 ) -> bytes:
-    """Build the batch of another protocol: `count` messages, whose bytes stand behind the header as they are.
+    """Build the batch of another protocol: `count` messages, whose bytes, in parts, stand behind the header.
 
     It is transactional if there is a producer id, which is never negative. What the bytes say of their compression is
     nothing that the header knows.
@@ -142,7 +142,7 @@ def foreign_batch(
         -1,  # what it has of sequences stands in its bytes
         count,
     )
-    return _sealed((covered, body), base_offset=base_offset, partition_leader_epoch=0, magic=magic)
+    return _sealed((covered, *body), base_offset=base_offset, partition_leader_epoch=0, magic=magic)
 
 
 def _sealed(covered: Sequence[Buffer], *, base_offset: int, partition_leader_epoch: int, magic: int = MAGIC) -> bytes:

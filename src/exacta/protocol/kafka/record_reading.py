@@ -113,19 +113,25 @@ def read_headers(plain: bytes, at: int, end: int) -> tuple[tuple[Header, ...], i
         raise UnreadableRecords("one has no room for its headers")
     headers: list[Header] = []
     for _ in range(count >> 1):
-        number, at = long_number(plain, at)
+        number = plain[at]
+        at += 1
+        if number > 0x7F:
+            number, at = long_number(plain, at - 1)
         if number & 1:
             raise UnreadableRecords("a header has no name")
         start = at
         at += number >> 1
         name = plain[start:at]
-        number, at = long_number(plain, at)
-        if number & 1:
-            headers.append((name, None))
-            continue
-        start = at
-        at += number >> 1
+        number = plain[at]
+        at += 1
+        if number > 0x7F:
+            number, at = long_number(plain, at - 1)
+        value = None
+        if number & 1 == 0:
+            start = at
+            at += number >> 1
+            value = plain[start:at]
         if at > end:
             raise UnreadableRecords("a header ends outside its record")
-        headers.append((name, plain[start:at]))
+        headers.append((name, value))
     return tuple(headers), at

@@ -64,12 +64,12 @@ def record(
 ) -> bytes:
     """Return one record; its headers are encoded already (`encoded_headers`)."""
     numbers = VARINTS
-    head = _NO_ATTRIBUTES + numbers[timestamp_delta_ms] + numbers[offset_delta]
-    head += _NULL if key is None else numbers[len(key)] + key
-    if value is None:
-        head += _NULL
-        return b"".join((numbers[len(head) + len(headers)], head, headers))
-    head += numbers[len(value)]
+    key_size = _NULL if key is None else numbers[len(key)]
+    value_size = _NULL if value is None else numbers[len(value)]
+    head = b"".join(
+        (_NO_ATTRIBUTES, numbers[timestamp_delta_ms], numbers[offset_delta], key_size, key or b"", value_size)
+    )
+    value = value or b""
     return b"".join((numbers[len(head) + len(value) + len(headers)], head, value, headers))
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 from exacta.core.commands import Subscribe
 from exacta.core.ids import Body, Offset, PartitionId
 from exacta.core.rejections import Rejection
-from exacta.core.state.delivery import KeyShared, KeySharedMode
+from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
@@ -32,13 +32,20 @@ KAFKAS_RECORDS: Final = "the topic has records of Kafka's clients, which Pulsar'
 
 
 def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarRequest) -> None:
-    """Open the consumer, once its topic is there."""
+    """Open the consumer, once its topic is there.
+
+    One that wants to read compacted messages gets what every consumer gets: a compacted topic has no others.
+    """
     if len(request.connection.consumers) >= MOST_CONSUMERS:
         request.refuse(ServerError.TooManyRequests, f"one connection may have {MOST_CONSUMERS} consumers")
         return
     schema_refusal = refusal_of(command.schema)
     if schema_refusal is not None:
         request.refuse(ServerError.IncompatibleSchema, schema_refusal)
+        return
+    if command.read_compacted and SubscriptionType(command.sub_type) not in IN_ORDER:
+        text = "readCompacted only allowed on failover or exclusive subscriptions"
+        request.refuse(ServerError.NotAllowedError, text)
         return
     if not request.connection.consumers.begin_to_open(command.consumer_id, request):
         request.refuse(ServerError.ServiceNotReady, f"consumer {command.consumer_id} is being opened already")
@@ -107,6 +114,7 @@ def _subscribe(
         partition_id=partition_id,
         subscription=command.subscription,
         subscription_type=SubscriptionType(command.sub_type),
+        connected_ms=broker.wall_ms(),
         epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
     )
     subscribe = Subscribe(

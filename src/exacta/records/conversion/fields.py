@@ -5,7 +5,9 @@ becomes a field again only if it is written as this module writes it. Any other 
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct, structs
 
 from exacta.protocol.kafka.record_writing import Header
 from exacta.protocol.pulsar.messages_pb2 import MessageMetadata, SingleMessageMetadata
@@ -20,14 +22,19 @@ _VERSION_BYTES: Final = 8
 # --- into headers -----------------------------------------------------------------------------------------------------
 
 
+def any_tag(written: bytes) -> bool:
+    """Return whether a `SingleMessageMetadata` may have properties or an ordering key; if not, it surely has none.
+
+    Looked for are the bytes that begin these fields: 1 and 7 with a length, as usual or longer than need be.
+    """
+    return 0x0A in written or 0x3A in written or 0x8A in written or 0xBA in written
+
+
 def message_headers(message: MessageMetadata | SingleMessageMetadata, key: bytes | None) -> list[Header]:
-    """Return the headers of one message: its user's, and those of the fields that it has itself."""
-    headers = headers_of(message.properties) if message.properties else []
-    if message.event_time:
-        headers.append((names.EVENT_TIME, b"%d" % message.event_time))
-    ordering_key = message.ordering_key
-    if ordering_key or message.HasField("ordering_key"):
-        headers.append((names.ORDERING_KEY, ordering_key))
+    """Return the headers that few messages have: their user's, an ordering key, and that their key is bytes."""
+    headers = headers_of(message.properties)
+    if message.HasField("ordering_key"):
+        headers.append((names.ORDERING_KEY, message.ordering_key))
     if key is not None and message.partition_key_b64_encoded and is_text(key):
         headers.append((names.KEY_IS_BYTES, names.TRUE))
     return headers
@@ -68,7 +75,7 @@ def _version_as_text(version: bytes) -> bytes:
 # --- back into fields -------------------------------------------------------------------------------------------------
 
 
-class Told(NamedTuple):
+class Told(Struct, frozen=True, gc=False):
     """The headers of one record, taken apart."""
 
     user: Sequence[Header]
@@ -83,16 +90,16 @@ class Told(NamedTuple):
 
     def with_entrys_as_users(self) -> "Told":
         """Return it with all that its entry cannot say for it among the headers of the user."""
-        return self._replace(user=(*self.user, *self.of_entry), of_entry=())
+        return structs.replace(self, user=(*self.user, *self.of_entry), of_entry=())
 
 
-_NOTHING: Final = Told(())
+NOTHING_TOLD: Final = Told(())
 
 
 def told(headers: Sequence[Header]) -> Told:
     """Take the headers of a record apart."""
     if not headers:
-        return _NOTHING
+        return NOTHING_TOLD
     own = [header for header in headers if header[0] in names.OF_FIELDS]
     if not own:
         return Told(headers)

@@ -9,7 +9,6 @@ says, or it is damaged. So a bound of the result can be told from the metadata a
 are.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 from google.protobuf.unknown_fields import UnknownFieldSet
@@ -27,20 +26,14 @@ from exacta.protocol.kafka.record_writing import (
     without_count,
     wrapped,
 )
-from exacta.protocol.kafka.records import (
-    HEADER_SIZE,
-    MAGIC_OFFSET,
-    BatchHeader,
-    CorruptBatch,
-    parse_batch_header,
-)
+from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader
 from exacta.protocol.pulsar import compression as pulsar_codecs
 from exacta.protocol.pulsar.entries import MOST_MESSAGES, Entry, parse_body, partition_key, walked
 from exacta.protocol.pulsar.errors import BrokenEntry
 from exacta.protocol.pulsar.messages_pb2 import CompressionType, MessageMetadata
 from exacta.records.conversion import names
-from exacta.records.conversion.fields import chunk_headers, entry_headers, message_headers
-from exacta.records.conversion.names import Closed, Opaque
+from exacta.records.conversion.fields import any_tag, chunk_headers, entry_headers, message_headers
+from exacta.records.conversion.opening import Closed, Opaque, header_of
 
 _CODECS: Final = {
     CompressionType.NONE: kafka_codecs.NONE,
@@ -62,6 +55,7 @@ _MOST_ADDED_IF_OPAQUE: Final = 512
 _SIZE_BYTES: Final = 4
 """The size of the metadata stands before it."""
 
+_EVENT_TIME: Final = sized(names.EVENT_TIME)
 _SEQUENCE: Final = sized(names.SEQUENCE_ID)
 _COMPRESSION_FIELD: Final = MessageMetadata.COMPRESSION_FIELD_NUMBER
 
@@ -74,7 +68,7 @@ def to_kafka(batch: Buffer, *, allowed_bytes: int, zstd: bool = True) -> bytes:
     consumers do not know, what was compressed by it is not compressed. No bytes of an entry raise anything.
     """
     view = memoryview(batch)
-    header = _pulsars(view)
+    header = header_of(view, Body.PULSAR)
     if header is None:
         return bytes(view)
     if not header.record_count:  # compaction has emptied it
@@ -102,7 +96,7 @@ def kafka_bound(batch: Buffer, *, allowed_bytes: int | None = None) -> int:
     With the `allowed_bytes` that `to_kafka` will be given, an entry that says that it has more counts as opaque.
     """
     view = memoryview(batch)
-    header = _pulsars(view)
+    header = header_of(view, Body.PULSAR)
     if header is None:
         return len(view)
     try:
@@ -120,16 +114,6 @@ def kafka_bound(batch: Buffer, *, allowed_bytes: int | None = None) -> int:
     return max(opaque, HEADER_SIZE + plain + size_of_metadata + added)
 
 
-def _pulsars(view: memoryview) -> BatchHeader | None:
-    """Return the header of a batch of Pulsar's; None for any other bytes."""
-    if len(view) < HEADER_SIZE or view[MAGIC_OFFSET] != Body.PULSAR:
-        return None
-    try:
-        return parse_batch_header(view)
-    except CorruptBatch:
-        return None
-
-
 # --- what can be opened -----------------------------------------------------------------------------------------------
 
 
@@ -141,7 +125,7 @@ def _records(header: BatchHeader, entry: Entry, allowed_bytes: int) -> tuple[byt
     if not entry.is_batch:
         return _message(entry.metadata, payload, common, time_delta), 1
     try:
-        records = list(_batched(entry, payload, common, time_delta))
+        records = _batched(entry, payload, common, time_delta)
     except BrokenEntry as error:
         raise Closed(Opaque.DAMAGED) from error
     return b"".join(records), len(records)
@@ -176,34 +160,53 @@ def _has_unknown_codec(metadata: MessageMetadata) -> bool:
     return any(unknown[index].field_number == _COMPRESSION_FIELD for index in range(len(unknown)))
 
 
-def _batched(entry: Entry, payload: bytes, common: list[Header], time_delta: int) -> Iterator[bytes]:
-    """Yield the records of a batch; those that compaction has taken out are left out. Raises `BrokenEntry`."""
-    tail, further = without_count(common), len(common) + 1
+def _batched(entry: Entry, payload: bytes, common: list[Header], time_delta: int) -> list[bytes]:
+    """Return the records of a batch; those that compaction has taken out are left out. Raises `BrokenEntry`.
+
+    Fields that few messages have are asked for only where their tag may stand, which is told faster than they are.
+    """
+    numbers, tail, further = VARINTS, without_count(common), len(common) + 1
     base_sequence = entry.metadata.sequence_id
-    for index, (message, start, end) in enumerate(walked(payload, entry.message_count)):
+    records: list[bytes] = []
+    for index, (message, written, start, end) in enumerate(walked(payload, entry.message_count)):
         if message.compacted_out:
             continue
-        key = partition_key(message)
-        headers = message_headers(message, key)
-        sequence = message.sequence_id
+        key: bytes | None = message.partition_key
+        is_plain = key and not message.partition_key_b64_encoded and not message.null_partition_key
+        if not is_plain:
+            key = partition_key(message)
+        if is_plain and not any_tag(written):
+            own, count = b"", further
+        else:
+            headers = message_headers(message, key)
+            own, count = without_count(headers), further + len(headers)
+        sequence, event_time = message.sequence_id, message.event_time
         if not sequence and not message.HasField("sequence_id"):
             sequence = base_sequence
-        yield record(
-            index,
-            time_delta,
-            key,
-            None if message.null_value else payload[start:end],
-            b"".join(
-                (VARINTS[len(headers) + further], without_count(headers), _SEQUENCE, sized(b"%d" % sequence), tail)
-            ),
-        )
+        if event_time:
+            told = b"%d" % event_time
+            own, count = b"".join((own, _EVENT_TIME, numbers[len(told)], told)), count + 1
+        told = b"%d" % sequence
+        parts = (numbers[count], own, _SEQUENCE, numbers[len(told)], told, tail)
+        value = None if message.null_value else payload[start:end]
+        records.append(record(index, time_delta, key, value, b"".join(parts)))
+    return records
 
 
 def _message(metadata: MessageMetadata, payload: bytes, common: list[Header], time_delta: int) -> bytes:
     """Return the record of an entry that is one message, and no batch."""
     key = partition_key(metadata)
-    headers = [*message_headers(metadata, key), (names.SEQUENCE_ID, b"%d" % metadata.sequence_id), *common]
-    return record(0, time_delta, key, None if metadata.null_value else payload, encoded_headers(headers))
+    headers = encoded_headers([*_headers_of(metadata, key), *common])
+    return record(0, time_delta, key, None if metadata.null_value else payload, headers)
+
+
+def _headers_of(metadata: MessageMetadata, key: bytes | None) -> list[Header]:
+    """Return the headers of the one message of an entry, beside those of the entry."""
+    headers = message_headers(metadata, key)
+    if metadata.event_time:
+        headers.append((names.EVENT_TIME, b"%d" % metadata.event_time))
+    headers.append((names.SEQUENCE_ID, b"%d" % metadata.sequence_id))
+    return headers
 
 
 def _time_delta(header: BatchHeader) -> int:
@@ -226,7 +229,7 @@ def _opaque(header: BatchHeader, entry: Entry | None, body: memoryview, reason: 
         own: list[Header] = []
         if not entry.is_batch:
             key = partition_key(metadata)
-            own = [*message_headers(metadata, key), (names.SEQUENCE_ID, b"%d" % metadata.sequence_id)]
+            own = _headers_of(metadata, key)
         chunk = chunk_headers(metadata) if entry.is_chunk else []
         written = bytes(body[_SIZE_BYTES : len(body) - len(payload)])
         headers = [*own, *entry_headers(metadata), *chunk, *headers, (names.METADATA, written)]

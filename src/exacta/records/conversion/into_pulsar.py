@@ -7,7 +7,8 @@ cannot be opened. `names.py` has the properties that tell what Pulsar has no fie
 Theory of operation. One entry has the offsets of the whole batch, also those whose records compaction has removed: each
 is a message that is marked as taken out. Most clients do not look at the mark, so that the gaps are told, and whoever
 delivers the entry says in its ack set that they are acknowledged. A subscription that gives keys to consumers wants an
-entry for each record, and then a removed record is none.
+entry for each record, and then a removed record is none. Nearly all messages are plain, and are written without an
+object of `protobuf`; all others are described by one.
 """
 
 import base64
@@ -20,15 +21,16 @@ from exacta.protocol.kafka import compression as kafka_codecs
 from exacta.protocol.kafka.batch_building import foreign_batch
 from exacta.protocol.kafka.record_keys import UnreadableRecords
 from exacta.protocol.kafka.record_reading import Record, read_records
-from exacta.protocol.kafka.record_writing import wrapped
-from exacta.protocol.kafka.records import HEADER_SIZE, MAGIC_OFFSET, BatchHeader, CorruptBatch, parse_batch_header
+from exacta.protocol.kafka.record_writing import Header, wrapped
+from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader
 from exacta.protocol.pulsar.compression import compress
 from exacta.protocol.pulsar.entries import MOST_MESSAGES, build_batch, build_body
 from exacta.protocol.pulsar.frames import LARGEST_COMMAND
 from exacta.protocol.pulsar.messages_pb2 import CompressionType, MessageMetadata, SingleMessageMetadata
+from exacta.protocol.pulsar.plain_messages import batched_head, single_head
 from exacta.records.conversion import names
-from exacta.records.conversion.fields import Told, set_entry_fields, told
-from exacta.records.conversion.names import Closed, Opaque
+from exacta.records.conversion.fields import NOTHING_TOLD, Told, set_entry_fields, told
+from exacta.records.conversion.opening import Closed, Opaque, header_of
 from exacta.records.conversion.user_headers import is_text, properties_of
 
 _CODECS: Final = (
@@ -39,6 +41,10 @@ _CODECS: Final = (
     CompressionType.ZSTD,
 )
 """Pulsar's codecs by Kafka's numbers."""
+
+_HOLE: Final = build_batch([(SingleMessageMetadata(compacted_out=True), b"")])
+_TIMES: Final = 1 << 63
+"""Timestamps are i64; a sum may go beyond."""
 
 _ADDED_TO_EACH: Final = 64
 """The bytes that a message in a batch has more than its record, beside what its headers become."""
@@ -52,12 +58,13 @@ def to_pulsar(entry: LogEntry, *, singly: bool, allowed_bytes: int, largest_entr
 
     With `singly` each record is an entry of one message, and otherwise all together are one, in which a message's index
     is its offset's distance. At most `allowed_bytes` come out of a decompression, and at most so many are added to what
-    the records themselves are. An entry of more than `largest_entry` bytes is compressed more, and if that does not
-    help, its records are entries of their own. A batch that cannot be opened is one message at its first offset that
-    says why. Batches without data are no entries. No bytes of a batch raise anything.
+    the records themselves are. An entry of more than `largest_entry` bytes is compressed more. A batch that is too
+    large all the same, or cannot be opened, is one message at its first offset that says why. Its records are never
+    entries of their own unless all are, since an acknowledgement of the first one would be taken for one of the batch.
+    Batches without data are no entries. No bytes of a batch raise anything.
     """
     view = memoryview(entry.batch)
-    header = _kafkas(view)
+    header = header_of(view, Body.KAFKA)
     if header is None:
         return [entry]
     if header.control or header.record_count <= 0:
@@ -69,19 +76,9 @@ def to_pulsar(entry: LogEntry, *, singly: bool, allowed_bytes: int, largest_entr
     found = [told(record[4]) for record in records]
     if not singly:
         together = _together(header, records, found, largest_entry)
-        if together is not None:
-            return [together]
-    return [_single(header, record, each, largest_entry) for record, each in zip(records, found, strict=True)]
-
-
-def _kafkas(view: memoryview) -> BatchHeader | None:
-    """Return the header of a batch of Kafka's; None for any other bytes."""
-    if len(view) < HEADER_SIZE or view[MAGIC_OFFSET] != Body.KAFKA:
-        return None
-    try:
-        return parse_batch_header(view)
-    except CorruptBatch:
-        return None
+        return [_opaque(header, view, Opaque.SIZE, largest_entry) if together is None else together]
+    producer = _producer_name(header).encode()
+    return [_single(header, record, each, producer, largest_entry) for record, each in zip(records, found, strict=True)]
 
 
 def _records(header: BatchHeader, view: memoryview, allowed_bytes: int, added_to_each: int) -> list[Record]:
@@ -112,41 +109,50 @@ def _together(
     of_entry = found[0].of_entry
     if any(each.of_entry != of_entry for each in found):
         found, of_entry = [each.with_entrys_as_users() for each in found], ()
-    count = header.last_offset_delta + 1
-    base_offset = header.base_offset
-    first = found[0].sequence_id
-    metadata = _metadata(header, base_offset + records[0][0] if first is None else first, of_entry)
+    count, base_offset = header.last_offset_delta + 1, header.base_offset
+    metadata = _metadata(header, _sequence_id(base_offset + records[0][0], found[0]), of_entry)
     metadata.num_messages_in_batch = count
-    payload = build_batch(_messages(header, records, found))
+    payload = b"".join(_messages(header, records, found))
     batch = _fitting(header, base_offset, count, metadata, payload, _CODECS[header.codec], largest_entry)
+    if batch is None:
+        return None
     gaps = tuple((base_offset + first, base_offset + last) for first, last in _gaps(records, count))
-    return None if batch is None else LogEntry(base_offset, count, batch, gaps)
+    return LogEntry(base_offset, count, batch, gaps)
 
 
-def _messages(
-    header: BatchHeader, records: Sequence[Record], found: Sequence[Told]
-) -> Iterator[tuple[SingleMessageMetadata, bytes]]:
-    """Yield the messages of a batch, in one object that is used again."""
-    hole, message = SingleMessageMetadata(compacted_out=True), SingleMessageMetadata()
-    at = 0
+def _messages(header: BatchHeader, records: Sequence[Record], found: Sequence[Told]) -> list[bytes]:
+    """Return the messages of a batch: of each what stands before its payload, and the payload."""
+    parts: list[bytes] = []
+    base_offset, base_ms, has_times, at = header.base_offset, header.base_timestamp, not header.log_append_time, 0
     for record, each in zip(records, found, strict=True):
-        offset_delta, _, _, value, _ = record
-        for _ in range(at, offset_delta):
-            yield hole, b""
+        offset_delta, time_delta_ms, key, value, _ = record
+        if offset_delta != at:
+            parts.append(_HOLE * (offset_delta - at))
         at = offset_delta + 1
-        message.Clear()
-        _describe(message, header, record, each)
-        message.sequence_id = header.base_offset + offset_delta if each.sequence_id is None else each.sequence_id
-        yield message, value or b""
-    for _ in range(at, header.last_offset_delta + 1):
-        yield hole, b""
+        if each is NOTHING_TOLD and value is not None and (key is None or key.isascii()):  # nearly all
+            time_ms = base_ms + time_delta_ms if has_times else 0
+            if not 0 <= time_ms < _TIMES:
+                time_ms = _event_time(header, record, each)
+            parts += (batched_head((), key, len(value), time_ms, base_offset + offset_delta), value)
+            continue
+        sequence_id = _sequence_id(base_offset + offset_delta, each)
+        if value is not None and _is_plain(key, each):
+            properties = properties_of(each.user)
+            head = batched_head(properties, key, len(value), _event_time(header, record, each), sequence_id)
+            parts += (head, value)
+        else:
+            message = SingleMessageMetadata(sequence_id=sequence_id)
+            _describe(message, header, record, each)
+            parts.append(build_batch([(message, value or b"")]))
+    parts.append(_HOLE * (header.last_offset_delta + 1 - at))
+    return parts
 
 
 def _gaps(records: Sequence[Record], count: int) -> Iterator[tuple[int, int]]:
     """Yield the runs of offset deltas that have no record, by their first and last one."""
-    at = 0
     if len(records) == count:
         return
+    at = 0
     for record in records:
         if record[0] > at:
             yield at, record[0] - 1
@@ -158,17 +164,28 @@ def _gaps(records: Sequence[Record], count: int) -> Iterator[tuple[int, int]]:
 # --- an entry for each ------------------------------------------------------------------------------------------------
 
 
-def _single(header: BatchHeader, record: Record, found: Told, largest_entry: int) -> LogEntry:
-    """Return the entry of one record.
+def _single(header: BatchHeader, record: Record, found: Told, producer: bytes, largest_entry: int) -> LogEntry:
+    """Return the entry of one record."""
+    offset_delta, _, key, value, _ = record
+    if value and not found.of_entry and _is_plain(key, found):
+        offset, publish_time = header.base_offset + offset_delta, max(header.max_timestamp, 0)
+        properties = properties_of(found.user)
+        event_time = _event_time(header, record, found)
+        head = single_head(producer, _sequence_id(offset, found), publish_time, properties, key, event_time)
+        if len(head) + len(value) <= largest_entry and len(head) <= LARGEST_COMMAND:
+            return LogEntry(offset, 1, _enveloped(header, offset, 1, (head, value), publish_time))
+    return _described(header, record, found, largest_entry)
+
+
+def _described(header: BatchHeader, record: Record, found: Told, largest_entry: int) -> LogEntry:
+    """Return the entry of one record that is not plain, or does not fit as it is.
 
     One without a payload is written as a batch of one message, because the Go client takes an entry without a payload
     for a damaged one; and so is one whose properties are too large for the metadata of an entry.
     """
-    offset_delta, _, _, value, _ = record
-    offset = header.base_offset + offset_delta
-    metadata = _metadata(header, offset if found.sequence_id is None else found.sequence_id, found.of_entry)
+    offset, payload = header.base_offset + record[0], record[3] or b""
+    metadata = _metadata(header, _sequence_id(offset, found), found.of_entry)
     _describe(metadata, header, record, found)
-    payload = value or b""
     if not payload or metadata.ByteSize() > LARGEST_COMMAND:
         message = SingleMessageMetadata(sequence_id=metadata.sequence_id)
         _describe(message, header, record, found)
@@ -176,18 +193,18 @@ def _single(header: BatchHeader, record: Record, found: Told, largest_entry: int
         metadata.num_messages_in_batch = 1
         payload = build_batch([(message, payload)])
     batch = _fitting(header, offset, 1, metadata, payload, CompressionType.NONE, largest_entry)
-    if batch is not None:
-        return LogEntry(offset, 1, batch)
-    return _closed(header, offset, _metadata(header, offset, ()), value or b"", Opaque.SIZE, largest_entry)
+    if batch is None:
+        return _closed(header, offset, _metadata(header, offset, ()), record[3] or b"", Opaque.SIZE, largest_entry)
+    return LogEntry(offset, 1, batch)
 
 
 # --- metadata ---------------------------------------------------------------------------------------------------------
 
 
-def _metadata(header: BatchHeader, sequence_id: int, of_entry: Sequence[tuple[bytes, bytes | None]]) -> MessageMetadata:
+def _metadata(header: BatchHeader, sequence_id: int, of_entry: Sequence[Header]) -> MessageMetadata:
     """Return what an entry of a batch's records says of itself."""
     metadata = MessageMetadata(
-        producer_name=f"kafka-{header.producer_id}" if header.producer_id >= 0 else "kafka",
+        producer_name=_producer_name(header),
         sequence_id=sequence_id,
         publish_time=max(header.max_timestamp, 0),
     )
@@ -195,11 +212,32 @@ def _metadata(header: BatchHeader, sequence_id: int, of_entry: Sequence[tuple[by
     return metadata
 
 
+def _producer_name(header: BatchHeader) -> str:
+    return f"kafka-{header.producer_id}" if header.producer_id >= 0 else "kafka"
+
+
+def _sequence_id(offset: int, found: Told) -> int:
+    return offset if found.sequence_id is None else found.sequence_id
+
+
+def _event_time(header: BatchHeader, record: Record, found: Told) -> int:
+    """Return the time of a record's event; 0 for none, as which any time before 1970 counts."""
+    if found.event_time or found.was_pulsars or header.log_append_time:
+        return found.event_time
+    time_ms = header.base_timestamp + record[1]
+    return time_ms if 0 <= time_ms < _TIMES else max(wrapped(time_ms), 0)
+
+
+def _is_plain(key: bytes | None, found: Told) -> bool:
+    """Return whether a message can be written without an object (`plain_messages.py`), if it has a payload."""
+    return found.ordering_key is None and (key is None or (not found.key_is_bytes and is_text(key)))
+
+
 def _describe(
     message: MessageMetadata | SingleMessageMetadata, header: BatchHeader, record: Record, found: Told
 ) -> None:
     """Write what a message has from its record."""
-    _, time_delta_ms, key, value, _ = record
+    _, _, key, value, _ = record
     if key is not None:
         if not found.key_is_bytes and is_text(key):
             message.partition_key = key
@@ -208,16 +246,13 @@ def _describe(
             message.partition_key_b64_encoded = True
     if value is None:
         message.null_value = True
-    event_time = found.event_time
-    if not event_time and not found.was_pulsars and not header.log_append_time:
-        event_time = max(wrapped(header.base_timestamp + time_delta_ms), 0)
+    event_time = _event_time(header, record, found)
     if event_time:
         message.event_time = event_time
     if found.ordering_key is not None:
         message.ordering_key = found.ordering_key
-    if found.user:
-        for name, property_value in properties_of(found.user):
-            message.properties.add(key=name, value=property_value)
+    for name, property_value in properties_of(found.user):
+        message.properties.add(key=name, value=property_value)
 
 
 # --- entries as batches of the log ------------------------------------------------------------------------------------
@@ -237,12 +272,13 @@ def _fitting(
         return None
     for each in (codec, CompressionType.ZSTD):
         body = _body(metadata, payload, each)
-        if len(body) <= largest_entry:
+        if sum(map(len, body)) <= largest_entry:
             return _enveloped(header, offset, count, body, metadata.publish_time)
     return None
 
 
-def _body(metadata: MessageMetadata, payload: bytes, codec: CompressionType) -> bytes:
+def _body(metadata: MessageMetadata, payload: bytes, codec: CompressionType) -> tuple[bytes, bytes]:
+    """Return the body of an entry in two parts: what stands before the payload, and the payload."""
     metadata.ClearField("compression")
     metadata.ClearField("uncompressed_size")
     if codec != CompressionType.NONE:
@@ -250,11 +286,11 @@ def _body(metadata: MessageMetadata, payload: bytes, codec: CompressionType) -> 
         if len(compressed) < len(payload):
             metadata.compression = codec
             metadata.uncompressed_size = len(payload)
-            return build_body(metadata, compressed)
-    return build_body(metadata, payload)
+            payload = compressed
+    return build_body(metadata, b""), payload
 
 
-def _enveloped(header: BatchHeader, offset: int, count: int, body: Buffer, publish_time_ms: int) -> bytes:
+def _enveloped(header: BatchHeader, offset: int, count: int, body: Sequence[Buffer], publish_time_ms: int) -> bytes:
     in_transaction = header.transactional
     return foreign_batch(
         Body.PULSAR,
@@ -285,4 +321,4 @@ def _closed(
     if len(body) > largest_entry:  # then no consumer can get it, and all behind it would wait for ever
         metadata.properties.add(key=names.KAFKA_SIZE, value=b"%d" % len(payload))
         body = build_body(metadata, b"")
-    return LogEntry(offset, 1, _enveloped(header, offset, 1, body, metadata.publish_time))
+    return LogEntry(offset, 1, _enveloped(header, offset, 1, (body,), metadata.publish_time))

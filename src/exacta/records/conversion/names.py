@@ -1,33 +1,6 @@
-"""The names by which one protocol's clients are told what only the other one has, and why something is opaque."""
+"""The names under which one protocol's clients find what only the other one has a field for."""
 
-from enum import StrEnum
 from typing import Final
-
-
-class Closed(Exception):
-    """A batch cannot be opened."""
-
-    def __init__(self, reason: "Opaque") -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-class Opaque(StrEnum):
-    """The reason why a batch goes over unopened. Clients read these words."""
-
-    ENCRYPTED = "encrypted"
-    """Only clients with a key can read it."""
-    CHUNK = "chunk"
-    """It is a part of a message that was too large for one entry."""
-    CODEC = "codec"
-    """It is compressed by a codec that is not known here."""
-    COUNT = "count"
-    """It has another number of messages than offsets, or more than an entry may have."""
-    SIZE = "size"
-    """It is larger than is allowed, decompressed or converted."""
-    DAMAGED = "damaged"
-    """Its bytes are not what they say that they are."""
-
 
 # --- headers of Kafka's records that were Pulsar's messages -----------------------------------------------------------
 

@@ -42,6 +42,8 @@ def headers_of(properties: Iterable[Property]) -> list[Header]:
 
 def properties_of(headers: Sequence[Header]) -> list[tuple[bytes, bytes]]:
     """Return the properties that stand for the headers of a record, in order."""
+    if not headers:
+        return []
     properties = [(name, value) for name, value in headers if value is not None and is_text(value) and is_text(name)]
     found = {name for name, _ in properties}
     if len(found) != len(headers) or KAFKA_HEADERS in found:
