@@ -149,6 +149,27 @@ def test_entries_that_are_gone_since_they_were_delivered_are_acknowledged(broker
     assert is_through(broker)
 
 
+@pytest.mark.parametrize("kind", TYPES, ids=NAMES)
+def test_in_a_transaction_the_messages_that_are_gone_are_acknowledged_one_by_one(broker: Broker, kind: Any) -> None:
+    """The client for Go says the index of each message, and not how many its entry has."""
+    producer = producer_of(broker)
+    send(producer, "a1", "b1", "c1")
+    send(producer, "b2", "a2")
+    send(producer, "a3", "b3", "c3")
+    consumer = ConsumerClient(broker, kind)
+    assert len(consumer.pushed()) == 3
+    compact(broker, producer)
+    transaction = consumer.begin()
+    for entry, count in ((0, 3), (3, 2), (5, 3)):
+        for index in range(count):
+            words = ((1 << count) - 1) & ~(1 << index)
+            answer = consumer.acknowledge(message_id(0, entry, words), transaction=transaction)
+            assert not answer.HasField("error"), answer.message
+    assert consumer.acknowledge(message_id(0, 3, 0b01), transaction=transaction).HasField("error"), "twice"
+    consumer.end(transaction)
+    assert subscription(broker).position == 8
+
+
 def test_a_client_that_acknowledges_what_is_before_a_batch_names_a_place_that_is_gone(broker: Broker) -> None:
     """Clients that acknowledge no parts of batches do so; the number is that before the batch's entry."""
     producer = producer_of(broker)
