@@ -30,6 +30,7 @@ from simulation.history import History, Place
 from simulation.late_requests import Late
 from simulation.loop import SimulatedLoop
 from simulation.network import Network
+from simulation.policies import draw_input
 from simulation.trace import Trace
 
 PLAIN: list[Place] = [("plain", 0), ("plain", 1)]
@@ -117,7 +118,7 @@ class Cast:
         return clients
 
     async def _pulsar_pipeline(self, here: Surroundings) -> bool:
-        return await pulsar_pipeline(here, self._network)
+        return await pulsar_pipeline(here, self._network, draw_input(dice(self._seed, "pulsar", "input")))
 
     async def _joint_pipeline(self, here: Surroundings) -> bool:
         return await joint_pipeline(here, self._network)

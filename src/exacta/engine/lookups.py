@@ -5,11 +5,12 @@ Owns no state: looks into the engine's state, and into the journal's index.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from exacta.core.groups.lag import aborted_records, visible_end
 from exacta.core.ids import Body, Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId
 from exacta.core.rejections import Rejection
+from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
@@ -21,6 +22,15 @@ ENTRIES_AT_ONCE_BYTES: Final = 32 << 10
 
 It is cheap where entries are large and far apart, and finds hundreds at once where they are small.
 """
+
+
+class Entries(NamedTuple):
+    """What was found at offsets that are said to be those of entries."""
+
+    lasts: dict[int, Offset]
+    """The last offset of each entry that begins there."""
+    gaps: dict[int, Offset]
+    """For an offset that no batch has: the last one before the next batch. What was there was removed, or deleted."""
 
 
 class Lookups:
@@ -56,8 +66,8 @@ class Lookups:
             return None
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
 
-    def entries(self, key: SubscriptionKey, bases: Iterable[int], alone: Body | None = None) -> dict[int, Offset]:
-        """Return the last offset of each entry that begins at one of these offsets, as far as they are there.
+    def entries(self, key: SubscriptionKey, bases: Iterable[int], alone: Body | None = None) -> Entries:
+        """Return the entries that begin at these offsets, as far as they are there.
 
         Each message of a batch in the encoding `alone` is an entry of its own. So is one whose batch is not at hand.
 
@@ -66,14 +76,14 @@ class Lookups:
         """
         delivery = self._state.volatile.deliveries.get(key)
         noted = {} if delivery is None else delivery.entries
-        found: dict[int, Offset] = {}
+        found = Entries({}, {})
         others: list[int] = []
         for base in bases:
             entry = noted.get(Offset(base))
             if entry is None:
                 others.append(base)
             else:
-                found[base] = entry.last
+                found.lasts[base] = entry.last
         partition = self._state.partitions.get(key[0])
         if not others or partition is None:
             return found
@@ -81,13 +91,11 @@ class Lookups:
         if alone is not None and alone in partition.bodies:
             for base in others:
                 body = self.body_at(partition.partition_id, base)
-                if body is alone or (body is None and base in found):
-                    found[base] = Offset(base)
+                if body is alone or (body is None and base in found.lasts):
+                    found.lasts[base] = Offset(base)
         return found
 
-    def _find_entries(
-        self, partition_id: PartitionId, bases: list[int], end_offset: Offset, found: dict[int, Offset]
-    ) -> None:
+    def _find_entries(self, partition_id: PartitionId, bases: list[int], end_offset: Offset, found: Entries) -> None:
         number, end = 0, bisect_left(bases, end_offset)
         while number < end:
             extents = self._journal.find(partition_id, Offset(bases[number]), end_offset, ENTRIES_AT_ONCE_BYTES)
@@ -97,9 +105,12 @@ class Lookups:
                 place = 0
                 while number < end and bases[number] <= extent.last_offset:
                     base = bases[number]
-                    place = bisect_left(extent.first_offsets, base, place)
-                    if place < len(extent.first_offsets) and extent.first_offsets[place] == base:
-                        found[base] = Offset(extent.last_offsets[place])
+                    firsts, lasts = extent.first_offsets, extent.last_offsets
+                    place = bisect_left(firsts, base, place)
+                    if place < len(firsts) and firsts[place] == base:
+                        found.lasts[base] = Offset(lasts[place])
+                    elif place < len(firsts) and (not place or lasts[place - 1] < base):
+                        found.gaps[base] = Offset(firsts[place] - 1)
                     number += 1
 
     def batch_at(self, partition_id: PartitionId, offset: int) -> tuple[Offset, Offset] | None:
@@ -127,6 +138,19 @@ class Lookups:
         if not buffers or isinstance(buffers[0], Failed) or not len(buffers[0]):
             return None
         return Body(self._records.magic(buffers[0]))
+
+    def gap_at(self, partition_id: PartitionId, offset: int) -> Run | None:
+        """Return the offsets from this one to the next batch, if no batch has it; None: one has it, or none follows.
+
+        Compaction has removed what was there, or it was deleted, so that nobody will ever get it.
+        """
+        partition = self._state.partitions.get(partition_id)
+        extents = []
+        if partition is not None:
+            extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
+        if not extents or extents[0].first_offsets[0] <= offset:
+            return None
+        return Offset(offset), Offset(extents[0].first_offsets[0] - 1)
 
     def read_batch(self, topic: str, partition: int, batch: TimeEntry, done: Callable[[Buffer | None], None]) -> None:
         """Read a batch that was looked up; `done` gets None where it cannot be read, or is gone."""
@@ -234,6 +258,6 @@ class Lookups:
         return -1 if entry is None or writer_id is None else entry.named_sequences.get(writer_id, -1)
 
     def handle_producer_id(self, transaction_id: TransactionId) -> ProducerId | None:
-        """Return the producer id of what is written by the id of an open transaction; None if none is known by it."""
+        """Return the producer id under which the records of an open handle lie; None if no such handle is open."""
         transaction = self._state.transactions.get(transaction_id)
-        return None if transaction is None or not transaction.is_known_by_id else transaction.producer_ids[-1]
+        return None if transaction is None or transaction.owner is not None else transaction.producer_ids[0]

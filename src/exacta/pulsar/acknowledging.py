@@ -1,8 +1,9 @@
 """Acknowledgements as clients send them: from message ids and ack sets to runs of offsets, and gathered where they may.
 
 An id names an entry, whole, or as far as its ack set says. How many messages an entry has is looked up in the log,
-since clients do not say it reliably. An id that names nothing that is there asks for nothing: its topic or its messages
-are gone.
+since clients do not say it reliably. An id of an entry that compaction has removed since it was delivered stands for
+all that is not there any more up to the next entry. Any other id that names nothing asks for nothing: its topic or its
+messages are gone.
 
 Theory of operation. ACKs are gathered with the others of this turn of the loop. Those that want no answer become one
 command for each consumer, and those that want one become one command as long as they are of one consumer and of one
@@ -24,13 +25,14 @@ from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.engine.lookups import Lookups
-from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest, is_latest
+from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest, is_latest, least_count
 from exacta.protocol.pulsar.messages_pb2 import CommandAck, MessageIdData
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Asked, PulsarConnection, logger
 from exacta.pulsar.errors import text_of
 from exacta.pulsar.groups import RequestGroup
+from exacta.pulsar.transactions import is_transactional
 
 NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
     {Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.SUBSCRIPTION_NOT_FOUND, Rejection.CONSUMER_NOT_FOUND}
@@ -70,10 +72,11 @@ def end_beyond(partition_id: PartitionId, message: MessageIdData) -> Offset | No
 
 
 def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
-    """Return the first message of an entry that an id's ack set leaves; None where no such entry is there."""
+    """Return the first message of an entry that an id's ack set leaves, or where it was; None: it never was there."""
     found = lookups.batch_at(partition_id, message.entry_id)
     if found is None:
-        return None
+        gap = lookups.gap_at(partition_id, message.entry_id)
+        return None if gap is None else gap[0]
     first, last = found
     if first != message.entry_id and lookups.body_at(partition_id, first) is Body.KAFKA:
         return Offset(message.entry_id)  # an entry of its own, in a Key_Shared subscription
@@ -91,26 +94,35 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
 
     Clients put all ids into one ACK that their user has given them at once, so there may be as many as fill a command.
     """
-    partition_id = consumer.partition_id
+    partition_id, in_transaction = consumer.partition_id, is_transactional(command)
     bases: list[int] = []
+    sizes: dict[int, int] = {}  # of entries, as their clients say them
     ack_sets: dict[int, tuple[int, ...]] = {}  # by their places in the list above, as hardly any id has one
     for each in command.message_id:
         if each.ledger_id == partition_id:
             if words := tuple(each.ack_set):
                 ack_sets[len(bases)] = words
+            if in_transaction and each.batch_size > 0:
+                sizes[len(bases)] = each.batch_size
             bases.append(each.entry_id)
     # Each message of Kafka's is an entry of its own there, since several consumers may share its batch.
     alone = Body.KAFKA if consumer.subscription_type is SubscriptionType.KEY_SHARED else None
-    lasts = lookups.entries((partition_id, consumer.subscription), set(bases), alone)
+    lasts, gaps = lookups.entries((partition_id, consumer.subscription), set(bases), alone)
     runs: list[Run] = []
     for number, base in enumerate(bases):
-        last = lasts.get(base)
+        first = Offset(base)
+        last, words = lasts.get(base), ack_sets.get(number, ())
+        if last is None and base in gaps:
+            last = gaps[base]
+            if in_transaction:  # an id must not stand for more: what another one names would be acknowledged twice
+                last = min(last, Offset(base + (sizes.get(number) or least_count(words)) - 1))
+            else:
+                words = ()
         if last is None:
             continue
-        first = Offset(base)
         parts: list[Run] = [(first, last)]
-        if number in ack_sets:
-            named_parts = acknowledged(first, last - first + 1, ack_sets[number])
+        if words:
+            named_parts = acknowledged(first, last - first + 1, words)
             parts = [(Offset(part.start), Offset(part.stop - 1)) for part in named_parts]
         for part in consumer.got(first, parts) if consumer.left_out else parts:
             if runs and runs[-1][1] + 1 == part[0]:
@@ -119,7 +131,7 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
                 runs.append(part)
         if len(runs) > MOST_PARTS:
             return None
-    is_whole = len(bases) == len(command.message_id) and lasts.keys() >= set(bases)
+    is_whole = len(bases) == len(command.message_id) and lasts.keys() | gaps.keys() >= set(bases)
     return _joined(runs), is_whole
 
 
@@ -134,22 +146,37 @@ def _joined(runs: list[Run]) -> list[Run]:
     return joined
 
 
-def named_up_to(lookups: Lookups, consumer: Consumer, message: MessageIdData) -> Offset | None:
+def named_up_to(lookups: Lookups, consumer: Consumer, command: CommandAck) -> Offset | None:
     """Return the offset before which a cumulative ACK acknowledges everything; None: its message is not there.
 
     A client that does not acknowledge the messages of a batch one by one acknowledges what is before the batch, by the
     number before that of the batch's entry. Here that is the last message of the entry before it.
     """
-    found = None
-    if message.ledger_id == consumer.partition_id and not is_earliest(message):
-        found = lookups.batch_at(consumer.partition_id, message.entry_id)
-    if found is None:
+    [message] = command.message_id
+    if message.ledger_id != consumer.partition_id or is_earliest(message):
         return None
+    found = lookups.batch_at(consumer.partition_id, message.entry_id)
+    if found is None:
+        gap = lookups.gap_at(consumer.partition_id, message.entry_id)
+        return None if gap is None else _behind_removed(gap, command)
     first, last = found
     if first != message.entry_id:
         return Offset(last + 1)
     parts = acknowledged(first, last - first + 1, message.ack_set)
     return Offset(parts[0].stop) if parts and parts[0].start == first else first
+
+
+def _behind_removed(gap: Run, command: CommandAck) -> Offset:
+    """Return the offset before which an ACK acknowledges everything whose message is gone.
+
+    At once it acknowledges all that is gone there. In a transaction it must leave room for the next one to go further.
+    """
+    [message] = command.message_id
+    if not is_transactional(command):
+        return Offset(gap[1] + 1)
+    count = message.batch_size if message.batch_size > 0 else least_count(message.ack_set)
+    parts = acknowledged(gap[0], min(count, gap[1] - gap[0] + 1), message.ack_set)
+    return Offset(parts[0].stop) if parts and parts[0].start == gap[0] else gap[0]
 
 
 def _command(asked: Sequence[Asked]) -> Acknowledge:

@@ -7,13 +7,17 @@ no batch of Pulsar's can be read.
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Protocol
+from itertools import pairwise
+from typing import Final, Protocol
 
 from exacta.core.ids import Body
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.record_edits import with_records
 from exacta.protocol.kafka.record_keys import RecordKeys, record_keys
-from exacta.protocol.kafka.records import MAGIC, BatchHeader, CorruptBatch, opened
+from exacta.protocol.kafka.records import MAGIC, BatchHeader, CorruptBatch, opened, parse_batch_header
+
+MOST_OPENED_BYTES: Final = 256 << 20
+"""No entry is opened for a reader that is larger than this when decompressed; compaction leaves such an entry whole."""
 
 
 class KeyedRecords(Protocol):
@@ -54,6 +58,23 @@ def keyed_records(batch: Buffer, header: BatchHeader, most_bytes: int) -> KeyedR
     """Read the records of a sound batch; None if they cannot be read, or are more than `most_bytes` decompressed."""
     read = _READERS.get(header.magic)
     return None if read is None else read(batch, header, most_bytes)
+
+
+def gaps_of(batch: Buffer) -> tuple[tuple[int, int], ...]:
+    """Return the runs of offsets of an entry of Pulsar's from which compaction has removed the messages.
+
+    The entry is opened for that only if something was removed. A batch of Kafka's shows no gaps here.
+    """
+    header = parse_batch_header(batch)
+    count = header.last_offset_delta + 1
+    if header.magic == MAGIC or not 0 < header.record_count < count:
+        return ()
+    found = keyed_records(batch, header, MOST_OPENED_BYTES)
+    if found is None:
+        return ()
+    ends = [-1, *found.offset_deltas, count]
+    base = header.base_offset
+    return tuple((base + before + 1, base + after - 1) for before, after in pairwise(ends) if after - before > 1)
 
 
 def _of_kafka(batch: Buffer, header: BatchHeader, most_bytes: int) -> KeyedRecords | None:

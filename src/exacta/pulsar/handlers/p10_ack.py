@@ -72,7 +72,7 @@ def _wrong_cumulatively(consumer: Consumer, command: CommandAck) -> str | None:
 def _named(broker: PulsarBroker, consumer: Consumer, command: CommandAck) -> tuple[Sequence[Run], Offset, bool] | None:
     """Return the runs and the offset that an ACK names, and whether all is there; None: there is too much."""
     if command.ack_type == CommandAck.Cumulative:
-        before = named_up_to(broker.engine.lookups, consumer, command.message_id[0])
+        before = named_up_to(broker.engine.lookups, consumer, command)
         return (), before or Offset(0), before is not None
     found = named(broker.engine.lookups, consumer, command)
     return None if found is None else (found[0], Offset(0), found[1])

@@ -19,6 +19,7 @@ from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
+from exacta.records.keyed_records import gaps_of
 from exacta.records.pulsar_entries import entry_of
 
 NEEDS = OPEN_TO_ALL
@@ -61,7 +62,7 @@ def _answer(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, po
         if batch is None:
             request.refuse(ServerError.PersistenceError, "the last message cannot be read")
             return
-        entry = LogEntry(last[0], last[1] - last[0] + 1, batch)
+        entry = LogEntry(last[0], last[1] - last[0] + 1, batch, gaps_of(batch))
         singly = consumer.subscription_type is SubscriptionType.KEY_SHARED
         broker.convert([entry], singly, request.guard(told))
 
