@@ -158,6 +158,8 @@ class Pipeline:
             await self._end(transaction, pb.ABORT)
             if self._is_in_order:
                 link.drop()  # everything comes again, behind what is on its way
+            elif not is_whole and link.is_open:
+                self._give_back()  # an abort brings back only what the transaction has acknowledged
         else:
             await self._commit(transaction, taken, attempt)
 

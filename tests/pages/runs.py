@@ -25,6 +25,7 @@ CLUSTERS = "docs/how-to/clusters.md"
 SPARK = "docs/reference/spark.md"
 MOVING = "docs/how-to/from-kafka.md"
 TESTING = "docs/how-to/testing.md"
+DATABASE = "docs/how-to/database.md"
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,15 @@ RUNS = [
         afterwards="producer.init_transactions()\ndel producer\nbroker.close()\n",
         prints="^=+ 1 passed in ",
     ),
+    Run(
+        DATABASE,
+        (
+            "Rows of a database and messages, both or neither",
+            "What is read and what is written, both or neither",
+        ),
+        serves=True,
+        expects={"orders": {b"42 apples": 1}, "parcels": {b"42 apples": 1}},
+    ),
     Run(TRANSACTIONS, (), prepare=_an_open_transaction),
     Run(REPAIR, (), prepare=_a_damaged_journal, exits={"exacta log repair --data data": 1}),
     Run(
@@ -189,6 +199,7 @@ RUNS = [
 # Lines that no run runs, and why. The first one that begins so counts; an empty line and a comment need none.
 _AN_INDEX = "it installs from an index; tests/spark/installed.py makes such an environment"
 _TEN_MINUTES = "it takes ten minutes; tests/verify runs it for seconds, `make test-verify` for longer"
+_A_POSTGRESQL = "it takes a PostgreSQL; `make test-two-phase` has one"
 _PACKED = "it takes a cluster; `make test-spark-packed` does so"
 NOT_RUN = {
     (README, "make demo"): "a target of the Makefile, with tests of its own",
@@ -208,6 +219,8 @@ NOT_RUN = {
         "exacta subscriptions ",
     ): "tests/pulsar/test_operating.py has a subscription",
     ("docs/reference/reset-subscription.md", "exacta subscriptions "): "the same",
+    (DATABASE, "pip install 'exacta[postgres]'"): _AN_INDEX,
+    (DATABASE, "database = exacta.Postgres("): _A_POSTGRESQL,
     (README, "pip install 'exacta[pulsar]'"): _AN_INDEX,
     (README, "exacta serve --pulsar-listen"): "tests/server start it on a free port",
     (CLUSTERS, "FROM your-spark-image"): "an image is made",
@@ -227,6 +240,7 @@ NO_EXAMPLE = {
     (README, " Kafka clients"): "a drawing",
     (README, "var client = PulsarClient"): "it takes Java; `make test-pulsar` runs it as it is printed",
     ("docs/how-to/verify.md", "…"): "the output of ten minutes",
+    (DATABASE, "CREATE TABLE exacta_decisions"): "SQL; tests/databases/test_decisions.py compares it with the code",
     (MOVING, "# before"): "it takes Spark's own connector; `make test-spark-connector` has that",
     ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",
     ("docs/explanation/architecture.md", "  Kafka's and "): "a drawing",

@@ -23,7 +23,8 @@ transactions = typer.Typer(help="See what transactions do, and end one that is i
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="TRANSACTION", help="A transactional id; or TxnID(0,17), the name by which Pulsar's clients know one."
+        metavar="TRANSACTION",
+        help="A transactional id; or TxnID(0,17) or (0,17), where it has none.",
     ),
 ]
 IsTransactionalId = Annotated[
@@ -105,9 +106,11 @@ def abort(
         found = _look_up(client, name, is_transactional_id)
         _check_known(client, found)
         if not found.is_open:
-            fail(f"no transaction of {name} is open", EXIT_NO)
+            fail(f"no transaction of {found.transactional_id} is open", EXIT_NO)
         _show(found, _now_ms(), owners_of_transactions(client, [] if found.is_handle else [found.transactional_id]))
         question = "Abort it?" if found.is_handle else "Abort it? Its producer will be fenced"
+        if found.deadline_ms is None and found.gives_reasons:
+            question += ", and if another system has committed its part, this one is lost"
         if not yes and not typer.confirm(question):
             raise typer.Exit(EXIT_NO)
         now = _look_up(client, name, is_transactional_id)
@@ -115,7 +118,7 @@ def abort(
             fail(f"that transaction of {name} has ended meanwhile", EXIT_NO)
         if now.is_handle and now.transaction_id is not None:
             abort_handle(client, now.transaction_id)
-            say(f"{name} is aborted")
+            say(f"{now.transactional_id} is aborted")
             return
         init_producer_id(client, found.transactional_id, transaction_timeout_ms=_TAKEOVER_TIMEOUT_MS)
     say(f"the transaction of {found.transactional_id} is aborted, its producer fenced")

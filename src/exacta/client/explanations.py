@@ -21,6 +21,7 @@ from exacta.client.transactions import (
 from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
 
 WHAT = ("fenced", "aborted", "forgotten")
+ABORTED = WHAT[1]
 CAUSES = (
     "its own producer asked",
     "a new instance initialised the transactional id",

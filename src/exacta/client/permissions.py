@@ -80,6 +80,8 @@ def missing_permission(request: Message, code: int, principal: str) -> str | Non
     except (KeyError, ValueError):
         return None
     operation = _OPERATIONS.get((type(request), code), "the operation")
+    if getattr(request, "enable_2pc", False):
+        operation = "Write, and TwoPhaseCommit,"
     shown = ", ".join(f"'{name}'" for name in _named_in(request, code))
     return f"{principal} needs the permission {operation} on {resource}{f' {shown}' if shown else ''}"
 

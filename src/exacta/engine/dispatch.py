@@ -33,11 +33,12 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import Delivered, Delivering, Reply
 from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.state import State
+from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.delivering import looks_further, permits
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, JournalReader
-from exacta.ports.record_format import Buffer, LogEntry, RecordFormat
+from exacta.ports.record_format import Buffer, Converted, LogEntry, RecordFormat
 from exacta.ports.scheduler import Scheduler
 
 MOST_BYTES = 256 << 10
@@ -95,6 +96,9 @@ class Dispatcher:
         self.facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
         """Returns the hash of a batch's key (-1: it has none), and the time before which Shared and Key_Shared
         subscriptions do not deliver it, in milliseconds since 1970 (0: it has none). A front sets it."""
+        self.convert: Callable[[list[LogEntry], bool, Converted], None] = lambda entries, singly, done: done(entries)
+        """Calls back, now or later, with the entries as the front's clients read them: as they lie in the log, or with
+        an entry for each message of another protocol's (`singly`), whose keys may differ. A front sets it."""
 
     @property
     def has_stopped(self) -> bool:
@@ -191,21 +195,20 @@ class Dispatcher:
 
     def _read_chosen(self, key: SubscriptionKey, chosen: Sequence[Delivering]) -> None:
         """Read entries that were delivered, or looked at, before, and push them."""
-        extents = [
+        found = [
             extent
             for each in chosen
             for extent in self._journal.find(key[0], each.base, Offset(each.base + each.count), 1)
         ]
+        extents = list({extent.first_offsets[0]: extent for extent in found}.values())
 
-        def push(reads: list[Read]) -> None:
-            batches = {
-                entry.base_offset: entry.batch for read in reads for entry in self._records.entries(read.batches, ())
-            }
+        def push(reads: list[Read], entries: list[LogEntry]) -> None:
+            batches = {entry.base_offset: entry.batch for entry in entries}
             self._tell_of_faults(key, extents, reads)
             self._push([Sent(each, batches[each.base]) for each in chosen if each.base in batches])
             self._look_soon(key)
 
-        self._read(key, extents, push)
+        self._read(key, extents, (), push)
 
     def _read_new(self, key: SubscriptionKey, begin: Offset, permits: int) -> None:
         """Read on from where delivery has come to, and deliver what committed readers may see of it.
@@ -225,10 +228,9 @@ class Dispatcher:
             (each.producer_id, each.first_offset, each.last_offset) for each in aborted_between(partition, begin, end)
         ]
 
-        def deliver(reads: list[Read]) -> None:
+        def deliver(reads: list[Read], entries: list[LogEntry]) -> None:
             if self._tell_of_faults(key, extents, reads):
                 return
-            entries = [entry for read in reads for entry in self._records.entries(read.batches, aborted)]
             seen = self._seen(key, entries)
             batches = {each.base_offset: each.batch for each in entries}
             chosen = self._deliver(key, seen, begin, end)
@@ -240,25 +242,43 @@ class Dispatcher:
             if delivery is not None and delivery.read_to != begin:
                 self._look_soon(key)
 
-        self._read(key, extents, deliver)
+        self._read(key, extents, aborted, deliver)
 
     def _seen(self, key: SubscriptionKey, entries: Sequence[LogEntry]) -> tuple[SeenEntry, ...]:
         """Return what the core must know of entries; a front is asked for more only where that decides anything."""
         delivery = self._state.volatile.deliveries.get(key)
-        if delivery is None or delivery.is_in_order:
-            return tuple(SeenEntry(Offset(each.base_offset), each.offset_count) for each in entries)
-        return tuple(
-            SeenEntry(Offset(each.base_offset), each.offset_count, *self.facts_of(each.batch)) for each in entries
-        )
+        in_order = delivery is None or delivery.is_in_order
+        seen = []
+        for each in entries:
+            gaps = tuple((Offset(first), Offset(last)) for first, last in each.gaps)
+            hash_of_key, deliver_at_ms = (-1, 0) if in_order else self.facts_of(each.batch)
+            seen.append(SeenEntry(Offset(each.base_offset), each.offset_count, hash_of_key, deliver_at_ms, gaps))
+        return tuple(seen)
 
-    def _read(self, key: SubscriptionKey, extents: list[Extent], done: Callable[[list[Read]], None]) -> None:
+    def _read(
+        self,
+        key: SubscriptionKey,
+        extents: list[Extent],
+        aborted: Sequence[tuple[int, int, int]],
+        done: Callable[[list[Read], list[LogEntry]], None],
+    ) -> None:
+        """Read what committed readers see of extents, as the front's clients read it; `done` is not called any more
+        when the engine has stopped."""
         self._reading.add(key)
 
         def read(reads: list[Read]) -> None:
+            if self._has_stopped:
+                return
+            entries = [entry for each in reads for entry in self._records.entries(each.batches, aborted)]
+            delivery = self._state.volatile.deliveries.get(key)
+            singly = delivery is not None and delivery.subscription_type is SubscriptionType.KEY_SHARED
+            self.convert(entries, singly, lambda converted: hand_out(reads, converted))
+
+        def hand_out(reads: list[Read], entries: list[LogEntry]) -> None:
             self._reading.discard(key)
             if self._has_stopped:
                 return
-            done(reads)
+            done(reads, entries)
             if key in self._due and not self._is_scheduled:
                 self._look_soon(key)
 

@@ -17,9 +17,10 @@ from typing import Final
 from msgspec import Struct, field
 
 from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command
-from exacta.core.ids import Offset, PartitionId
+from exacta.core.ids import Body, Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run, add
+from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.engine.lookups import Lookups
@@ -37,7 +38,7 @@ NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
 """The rejections that say that the subscription is gone, and with it what was to be acknowledged."""
 
 MOST_PARTS: Final = 100_000
-"""One ACK may name so many parts of entries. A subscription, or a transaction, has no room for more either.
+"""One ACK may name so many parts of entries that do not adjoin. A subscription, or a transaction, has no room for more.
 
 The thousand ids of one frame may have thousands of parts each, which would hold up the loop for long.
 """
@@ -56,19 +57,6 @@ class Acknowledged(Struct):
         self.before = max(self.before, other.before)
 
 
-def _batch_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> tuple[Offset, Offset] | None:
-    """Return the first and the last offset of the batch into which an id falls; None: it falls into none."""
-    if message.ledger_id != partition_id or is_earliest(message):
-        return None
-    return lookups.batch_at(partition_id, message.entry_id)
-
-
-def entry_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> tuple[Offset, Offset] | None:
-    """Return the first and the last offset of the entry that an id names; None: there is none."""
-    found = _batch_of(lookups, partition_id, message)
-    return found if found is not None and found[0] == message.entry_id else None
-
-
 def end_beyond(partition_id: PartitionId, message: MessageIdData) -> Offset | None:
     """Return the end that an id lies beyond, `EARLIEST` or `LATEST`. None: it lies between the two.
 
@@ -81,68 +69,87 @@ def end_beyond(partition_id: PartitionId, message: MessageIdData) -> Offset | No
     return EARLIEST if message.ledger_id < partition_id else None
 
 
-def _delivered(lookups: Lookups, consumer: Consumer, message: MessageIdData) -> tuple[Offset, Offset] | None:
-    """Return what `entry_of` returns for an entry that its consumer has, without looking into the log."""
-    if message.ledger_id != consumer.partition_id:
-        return None
-    return lookups.noted_entry((consumer.partition_id, consumer.subscription), message.entry_id)
-
-
 def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
     """Return the first message of an entry that an id's ack set leaves; None where no such entry is there."""
     found = lookups.batch_at(partition_id, message.entry_id)
     if found is None:
         return None
     first, last = found
+    if first != message.entry_id and lookups.body_at(partition_id, first) is Body.KAFKA:
+        return Offset(message.entry_id)  # an entry of its own, in a Key_Shared subscription
     if not message.ack_set or first != message.entry_id:
         return first
     done = acknowledged(first, last - first + 1, message.ack_set)
     return Offset(done[0].stop) if done and done[0].start == first else first
 
 
-def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[list[Run], Offset, bool] | None:
-    """Return the runs that an ACK names, one for each part that hangs together, the offset, and whether all is there.
+def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[list[Run], bool] | None:
+    """Return the runs that an ACK of single messages names, in order, and whether all of them are there.
 
-    The runs are as the client has sent them: two of them may have messages in common. If the consumer has got a part of
-    an entry, the rest of the entry is not meant (see `Consumer.left_out`). None: there are too many.
+    Runs that adjoin are one, and two runs may have messages in common, as the client has sent them. If the consumer has
+    got a part of an entry, the rest of the entry is not meant (see `Consumer.left_out`). None: there are too many.
+
+    Clients put all ids into one ACK that their user has given them at once, so there may be as many as fill a command.
     """
+    partition_id = consumer.partition_id
+    bases: list[int] = []
+    ack_sets: dict[int, tuple[int, ...]] = {}  # by their places in the list above, as hardly any id has one
+    for each in command.message_id:
+        if each.ledger_id == partition_id:
+            if words := tuple(each.ack_set):
+                ack_sets[len(bases)] = words
+            bases.append(each.entry_id)
+    # Each message of Kafka's is an entry of its own there, since several consumers may share its batch.
+    alone = Body.KAFKA if consumer.subscription_type is SubscriptionType.KEY_SHARED else None
+    lasts = lookups.entries((partition_id, consumer.subscription), set(bases), alone)
     runs: list[Run] = []
-    before, is_whole = Offset(0), True
-    is_cumulative = command.ack_type == CommandAck.Cumulative
-    entries: dict[tuple[int, int], tuple[Offset, Offset] | None] = {}
-    for message in command.message_id:
+    for number, base in enumerate(bases):
+        last = lasts.get(base)
+        if last is None:
+            continue
+        first = Offset(base)
+        parts: list[Run] = [(first, last)]
+        if number in ack_sets:
+            named_parts = acknowledged(first, last - first + 1, ack_sets[number])
+            parts = [(Offset(part.start), Offset(part.stop - 1)) for part in named_parts]
+        for part in consumer.got(first, parts) if consumer.left_out else parts:
+            if runs and runs[-1][1] + 1 == part[0]:
+                runs[-1] = (runs[-1][0], part[1])
+            else:
+                runs.append(part)
         if len(runs) > MOST_PARTS:
             return None
-        key = (message.ledger_id, message.entry_id)
-        if key not in entries:
-            delivered = _delivered(lookups, consumer, message)
-            entries[key] = delivered or entry_of(lookups, consumer.partition_id, message)
-        entry = entries[key]
-        if entry is None and is_cumulative and (last_before := _last_up_to(lookups, consumer.partition_id, message)):
-            before = max(before, last_before)
-            continue
-        if entry is None:
-            is_whole = False
-            continue
-        first, last = entry
-        parts = acknowledged(first, last - first + 1, message.ack_set)
-        if not is_cumulative:
-            found = [(Offset(part.start), Offset(part.stop - 1)) for part in parts]
-            runs += consumer.got(first, found) if consumer.left_out else found
+    is_whole = len(bases) == len(command.message_id) and lasts.keys() >= set(bases)
+    return _joined(runs), is_whole
+
+
+def _joined(runs: list[Run]) -> list[Run]:
+    """Return the runs in order, with those that adjoin as one; two that have messages in common stay two."""
+    joined: list[Run] = []
+    for run in sorted(runs):
+        if joined and joined[-1][1] + 1 == run[0]:
+            joined[-1] = (joined[-1][0], run[1])
         else:
-            is_begun = bool(parts) and parts[0].start == first
-            before = max(before, Offset(parts[0].stop if is_begun else first))
-    return None if len(runs) > MOST_PARTS else (runs, before, is_whole)
+            joined.append(run)
+    return joined
 
 
-def _last_up_to(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
-    """Return the offset behind the entry into which an id falls; None: it falls into none.
+def named_up_to(lookups: Lookups, consumer: Consumer, message: MessageIdData) -> Offset | None:
+    """Return the offset before which a cumulative ACK acknowledges everything; None: its message is not there.
 
     A client that does not acknowledge the messages of a batch one by one acknowledges what is before the batch, by the
     number before that of the batch's entry. Here that is the last message of the entry before it.
     """
-    found = _batch_of(lookups, partition_id, message)
-    return None if found is None else Offset(found[1] + 1)
+    found = None
+    if message.ledger_id == consumer.partition_id and not is_earliest(message):
+        found = lookups.batch_at(consumer.partition_id, message.entry_id)
+    if found is None:
+        return None
+    first, last = found
+    if first != message.entry_id:
+        return Offset(last + 1)
+    parts = acknowledged(first, last - first + 1, message.ack_set)
+    return Offset(parts[0].stop) if parts and parts[0].start == first else first
 
 
 def _command(asked: Sequence[Asked]) -> Acknowledge:
@@ -150,10 +157,10 @@ def _command(asked: Sequence[Asked]) -> Acknowledge:
     first = asked[0]
     return Acknowledge(
         **first.consumer.where,
+        consumer_id=first.consumer.consumer_id,
         runs=tuple([run for each in asked for run in each.runs]),
         before=first.before or None,
         transaction=first.transaction,
-        consumer_id=first.consumer.consumer_id,
     )
 
 
@@ -216,7 +223,9 @@ class Acknowledgements:
 
     def _acknowledge_soon(self, soon: dict[Consumer, Acknowledged]) -> None:
         commands: list[Command] = [
-            AcknowledgeSoon(**consumer.where, runs=tuple(each.runs), before=each.before or None)
+            AcknowledgeSoon(
+                **consumer.where, consumer_id=consumer.consumer_id, runs=tuple(each.runs), before=each.before or None
+            )
             for consumer, each in soon.items()
         ]
         if not self._nobody_listens:

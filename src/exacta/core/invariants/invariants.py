@@ -22,6 +22,7 @@ from exacta.core.invariants.log import (
     sequences_are_contiguous,
 )
 from exacta.core.invariants.subscriptions import (
+    acknowledged_runs_are_counted,
     entries_have_one_place,
     messages_are_acknowledged_once,
     non_durable_ones_are_in_use,
@@ -80,6 +81,7 @@ def violations(
         *lost_handles_do_not_commit(log, found_after_loss),
         *messages_are_acknowledged_once(state, log),
         *pending_messages_can_end(state),
+        *acknowledged_runs_are_counted(state, log),
         *non_durable_ones_are_in_use(state),
         *entries_have_one_place(state),
         *partitions_have_one_topic(state, log),

@@ -217,7 +217,7 @@ def _describe_open(
 
 
 def _acknowledgements(state: State, transaction: Transaction) -> Iterator[DescribedAcknowledgements]:
-    """Yield what it has acknowledged of each subscription; nothing of one that is gone, or was moved beyond it."""
+    """Yield what it has acknowledged of each subscription; nothing of one that is gone."""
     there = ((state.partitions[key[0]], key[1]) for key in transaction.subscriptions if key[0] in state.partitions)
     first = nsmallest(MOST_DESCRIBED, there, key=lambda each: (*_by_name(each[0]), each[1]))
     for partition, name in first:
