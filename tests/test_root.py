@@ -8,7 +8,7 @@ import pytest
 import exacta
 
 TWO_PHASE = ["OutcomeUnknown", "Postgres", "Sqlite", "TakenOver", "TwoPhaseError", "two_phase"]
-NAMES = ["Broker", "ConfigurationError", "ServerError", "join_transaction", "spark", *TWO_PHASE]
+NAMES = ["Broker", "ConfigurationError", "ServerError", "NotJoined", "join_transaction", "spark", *TWO_PHASE]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -36,6 +36,7 @@ def test_they_are_those_of_their_modules() -> None:
         testing.Broker,
         config.ConfigurationError,
         server.ServerError,
+        joint.NotJoined,
         joint.join_transaction,
         spark,
         *of_databases,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exacta import spark as spark
+    from exacta.client.joint import NotJoined
     from exacta.client.joint import join_transaction as join_transaction
     from exacta.config.configuration import ConfigurationError
     from exacta.databases.errors import OutcomeUnknown, TakenOver, TwoPhaseError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Broker",
     "ConfigurationError",
+    "NotJoined",
     "OutcomeUnknown",
     "Postgres",
     "ServerError",
@@ -37,6 +39,7 @@ __all__ = [
 _HOMES = {
     "Broker": "exacta.testing",
     "ConfigurationError": "exacta.config.configuration",
+    "NotJoined": "exacta.client.joint",
     "OutcomeUnknown": "exacta.databases.errors",
     "Postgres": "exacta.databases.postgres",
     "ServerError": "exacta.server.errors",

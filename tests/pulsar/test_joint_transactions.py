@@ -155,7 +155,7 @@ def test_who_has_written_nothing_sends_no_end_and_joins_the_next(
 
 def test_a_producer_that_has_written_nothing_has_nothing_to_join(broker: exacta.Broker, producer: Producer) -> None:
     producer.begin_transaction()
-    with pytest.raises(exacta.client.joint.NotJoined, match="write a record, or send offsets, and flush first"):
+    with pytest.raises(exacta.NotJoined, match="write a record, or send offsets, and flush first"):
         join(broker.bootstrap_servers)
 
 

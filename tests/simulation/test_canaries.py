@@ -26,7 +26,7 @@ BEGIN_AT = {
     "late-write-begins-the-next": 10,
     "kinds-not-checked": 38,
     "offsets-not-fenced": 49,
-    "pending-offsets-ignored": 188,
+    "pending-offsets-ignored": 250,
     "repeat-refused": 6,
     "reservation-not-awaited": 66,
     "retry-after-failed-sync": 9,
