@@ -118,10 +118,15 @@ class Transfers:
         return transaction
 
     def give_up(self, transaction: int | None) -> None:
-        """Abort, by whichever side; a transaction of Pulsar's that is not joined yet is left to its time-out."""
+        """Abort, by whichever side; a transaction of Pulsar's that is not joined yet is left to its time-out.
+
+        If nobody knows whether the producer has joined one, the producer is made anew. That aborts what is open.
+        """
         if transaction is not None and self.chance.random() < 0.5:
             self.asked(transaction, ABORT)
         self.producer.abort_transaction(SECONDS)
+        if transaction is None:
+            self.producer = kafka_producer(self.bootstrap)
 
     def end(self, transaction: int, number: int) -> None:
         killer = threading.Thread(target=self.kill) if self.chance.random() < 2 * KILLED else None

@@ -258,6 +258,6 @@ class Lookups:
         return -1 if entry is None or writer_id is None else entry.named_sequences.get(writer_id, -1)
 
     def handle_producer_id(self, transaction_id: TransactionId) -> ProducerId | None:
-        """Return the producer id under which the records of an open handle lie; None if no such handle is open."""
+        """Return the producer id of what is written by the id of an open transaction; None if none is known by it."""
         transaction = self._state.transactions.get(transaction_id)
-        return None if transaction is None or transaction.owner is not None else transaction.producer_ids[0]
+        return None if transaction is None or not transaction.is_known_by_id else transaction.producer_ids[-1]
