@@ -65,5 +65,5 @@ func asKafka(message *pulsar.ProducerMessage, topic pulsar.TopicMetadata) int {
 		h *= m
 	}
 	h = (h ^ h>>13) * m
-	return int((h ^ h>>15) & 0x7fffffff % topic.NumPartitions())
+	return int(((h ^ h>>15) & 0x7fffffff) % topic.NumPartitions())
 }
