@@ -215,7 +215,9 @@ class _Pipeline:
         return True
 
     def _may_acknowledge_all(self, taken: list[Pushed]) -> bool:
-        """Return whether nothing before the last of these messages would be left out."""
+        """Return whether nothing before the last of these messages would be left out, and it is the furthest."""
+        if max(taken, key=lambda each: (each.id.entry_id, each.index)) is not taken[-1]:
+            return False  # earlier ones have come again, because a transaction that nobody has ended is over
         numbers = set(_numbers(taken))
         last = int(taken[-1].value.removeprefix(DRAFT))
         return self._is_in_order and all(each in self.committed or each in numbers for each in range(last))
