@@ -5,6 +5,7 @@ from typing import assert_type
 
 import exacta
 from exacta.config.configuration import ConfigurationError
+from exacta.databases.two_phase import TwoPhase
 from exacta.server.errors import ServerError
 from exacta.testing import Broker
 
@@ -13,6 +14,9 @@ def check() -> None:
     """Do nothing at run time that is worth a call."""
     assert_type(exacta.Broker(), Broker)
     assert_type(exacta.ServerError(), ServerError)
+    both = exacta.two_phase("127.0.0.1:9092", transactional_id="a", database=exacta.Sqlite("a.db"))
+    assert_type(both, TwoPhase)
     assert_type(exacta.ConfigurationError(), ConfigurationError)
     assert_type(exacta.__version__, str)
+    assert_type(exacta.join_transaction("localhost:9092", "x", (0, 1)), tuple[int, int])
     assert_type(exacta.spark.use_bundled_java(), Path)

@@ -7,13 +7,14 @@ import pytest
 
 import exacta
 
-NAMES = ["Broker", "ConfigurationError", "ServerError", "spark"]
+TWO_PHASE = ["OutcomeUnknown", "Postgres", "Sqlite", "TakenOver", "TwoPhaseError", "two_phase"]
+NAMES = ["Broker", "ConfigurationError", "ServerError", "NotJoined", "join_transaction", "spark", *TWO_PHASE]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_is_there_after_the_only_import(name: str) -> None:
     """In a process of its own: another test may have imported what the root has to load."""
-    early = "{'exacta.engine', 'exacta.spark', 'uvloop'} & set(sys.modules)"
+    early = "{'exacta.databases', 'exacta.engine', 'exacta.spark', 'uvloop'} & set(sys.modules)"
     code = f"import exacta, sys; early = {early}; exacta.{name}; print(early)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("set()\n", "")
@@ -21,11 +22,32 @@ def test_a_name_is_there_after_the_only_import(name: str) -> None:
 
 def test_they_are_those_of_their_modules() -> None:
     from exacta import spark, testing
+    from exacta.client import joint
     from exacta.config import options as config
+    from exacta.databases import errors
+    from exacta.databases.postgres import Postgres
+    from exacta.databases.sqlite import Sqlite
+    from exacta.databases.two_phase import two_phase
     from exacta.server import server
 
     found = [getattr(exacta, name) for name in NAMES]
-    assert found == [testing.Broker, config.ConfigurationError, server.ServerError, spark]
+    of_databases = [errors.OutcomeUnknown, Postgres, Sqlite, errors.TakenOver, errors.TwoPhaseError, two_phase]
+    assert found == [
+        testing.Broker,
+        config.ConfigurationError,
+        server.ServerError,
+        joint.NotJoined,
+        joint.join_transaction,
+        spark,
+        *of_databases,
+    ]
+
+
+def test_a_transaction_over_log_and_database_loads_neither_engine_nor_driver() -> None:
+    late = "{'exacta.engine', 'exacta.spark', 'psycopg', 'uvloop'} & set(sys.modules)"
+    code = f"import exacta, sys; exacta.two_phase; exacta.Sqlite; exacta.Postgres; print({late})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
 def test_they_are_listed() -> None:

@@ -34,6 +34,7 @@ CAMPAIGNS = {
     "engine/corpus": "data directories that earlier versions have written",
     "examples": "the examples that users copy",
     "franz_go": "a client in Go",
+    "one_log": "Kafka's and Pulsar's clients on the same topics",
     "packed": "executors that get a packed environment",
     "pages": "README and docs",
     "power": "a machine without power",

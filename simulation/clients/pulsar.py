@@ -11,6 +11,7 @@ them, which compaction may remove. A draft that is seen is acknowledged, and not
 
 import asyncio
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from exacta.protocol.pulsar import messages_pb2 as pb
@@ -32,10 +33,12 @@ OPEN_SECONDS = 100.0
 NOT_FOUND = (pb.ServerError.TransactionNotFound, pb.ServerError.InvalidTxnStatus)
 
 
-class _Pipeline:
+class Pipeline:
     """One instance's topics, and what is known of its numbers."""
 
-    def __init__(self, here: Surroundings, network: Network, input_policy: Mapping[str, str]) -> None:
+    def __init__(
+        self, here: Surroundings, network: Network, input_policy: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         chance = here.chance
         self._here = here
         self._source = PulsarLink(here.loop, network, chance, f"{here.writer} source")
@@ -55,6 +58,8 @@ class _Pipeline:
         """The number of the attempt that has committed each number."""
         self.in_doubt: set[tuple[int, int]] = set()
         """Numbers and attempts whose outcome the broker has forgotten, or lost, before it was told."""
+        self.read: set[int] = set()
+        """The attempts of which results were read in the end."""
 
     def complain(self, what: str) -> None:
         self._here.history.refusals.append(f"Pulsar: {self._here.writer}: {what}")
@@ -215,9 +220,12 @@ class _Pipeline:
         return True
 
     def _may_acknowledge_all(self, taken: list[Pushed]) -> bool:
-        """Return whether nothing before the last of these messages would be left out, and it is the furthest."""
+        """Return whether nothing before the last of these messages would be left out, and none of them comes after it.
+
+        What an abort has made free comes behind what was on its way.
+        """
         if max(taken, key=lambda each: (each.id.entry_id, each.index)) is not taken[-1]:
-            return False  # earlier ones have come again, because a transaction that nobody has ended is over
+            return False
         numbers = set(_numbers(taken))
         last = int(taken[-1].value.removeprefix(DRAFT))
         return self._is_in_order and all(each in self.committed or each in numbers for each in range(last))
@@ -226,16 +234,19 @@ class _Pipeline:
         answer, tries = await self._end(transaction, pb.COMMIT)
         numbers = _numbers(taken)
         if not answer.HasField("error"):
-            for number in numbers:
-                if number in self.committed:
-                    self.complain(f"{number} was consumed twice: attempts {self.committed[number]} and {attempt}")
-                self.committed[number] = attempt
+            self._note_commit(taken, attempt)
         elif answer.error not in NOT_FOUND:
             self.complain(f"the commit of {transaction} is refused: {answer.message}")
         elif tries > 1:
             self.in_doubt |= {(number, attempt) for number in numbers}
         if answer.HasField("error") and self._is_in_order:
             self._worker.drop()
+
+    def _note_commit(self, taken: list[Pushed], attempt: int) -> None:
+        for number in _numbers(taken):
+            if number in self.committed:
+                self.complain(f"{number} was consumed twice: attempts {self.committed[number]} and {attempt}")
+            self.committed[number] = attempt
 
     async def _end(self, transaction: int, action: "pb.TxnAction") -> tuple[Any, int]:
         """Ask for an end until it is answered, over whatever connection there is."""
@@ -268,6 +279,7 @@ class _Pipeline:
             if number in seen:
                 self.complain(f"{number} has two results: of attempts {seen[number]} and {attempt}")
             seen[number] = attempt
+            self.read.add(attempt)
             if self.committed.get(number) != attempt and (number, attempt) not in self.in_doubt:
                 self.complain(f"{number} has a result of attempt {attempt}, which was not committed")
         if missing := [number for number in self.committed if number not in seen]:
@@ -298,8 +310,13 @@ def _numbers(taken: list[Pushed]) -> list[int]:
 
 
 async def pulsar_pipeline(here: Surroundings, network: Network, input_policy: Mapping[str, str]) -> bool:
+    """Transform numbers in transactions of Pulsar's alone."""
+    await run(here, Pipeline(here, network, input_policy))
+    return False
+
+
+async def run(here: Surroundings, pipeline: Pipeline) -> None:
     """Send numbers and consume them until the world is over, and then until all are done; judge the results."""
-    pipeline = _Pipeline(here, network, input_policy)
     try:
         await pipeline.prepare()
         while not here.is_over():
@@ -313,10 +330,9 @@ async def pulsar_pipeline(here: Surroundings, network: Network, input_policy: Ma
         await pipeline.judge()
     finally:
         pipeline.drop()
-    return False
 
 
-async def _worked(pipeline: _Pipeline) -> None:
+async def _worked(pipeline: Pipeline) -> None:
     try:
         await pipeline.work()
     except Disconnected:

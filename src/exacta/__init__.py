@@ -8,18 +8,46 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exacta import spark as spark
+    from exacta.client.joint import NotJoined
+    from exacta.client.joint import join_transaction as join_transaction
     from exacta.config.configuration import ConfigurationError
+    from exacta.databases.errors import OutcomeUnknown, TakenOver, TwoPhaseError
+    from exacta.databases.postgres import Postgres as Postgres
+    from exacta.databases.sqlite import Sqlite as Sqlite
+    from exacta.databases.two_phase import two_phase as two_phase
     from exacta.server.errors import ServerError
     from exacta.testing import Broker as Broker
 
     __version__: str
 
-__all__ = ["Broker", "ConfigurationError", "ServerError", "__version__", "spark"]
+__all__ = [
+    "Broker",
+    "ConfigurationError",
+    "NotJoined",
+    "OutcomeUnknown",
+    "Postgres",
+    "ServerError",
+    "Sqlite",
+    "TakenOver",
+    "TwoPhaseError",
+    "__version__",
+    "join_transaction",
+    "spark",
+    "two_phase",
+]
 
 _HOMES = {
     "Broker": "exacta.testing",
     "ConfigurationError": "exacta.config.configuration",
+    "NotJoined": "exacta.client.joint",
+    "OutcomeUnknown": "exacta.databases.errors",
+    "Postgres": "exacta.databases.postgres",
     "ServerError": "exacta.server.errors",
+    "Sqlite": "exacta.databases.sqlite",
+    "TakenOver": "exacta.databases.errors",
+    "TwoPhaseError": "exacta.databases.errors",
+    "two_phase": "exacta.databases.two_phase",
+    "join_transaction": "exacta.client.joint",
 }
 
 

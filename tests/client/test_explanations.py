@@ -38,6 +38,7 @@ def test_every_reason_has_its_words():
         Cause.SET: "set",
         Cause.IDLE: "idle",
         Cause.LOSS: "lost writes",
+        Cause.OTHER_SIDE: "TxnID",
     }
     assert len(CAUSES) == len(Cause) == len(words)
     assert all(word in CAUSES[cause] for cause, word in words.items())

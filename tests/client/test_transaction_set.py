@@ -51,8 +51,8 @@ def test_an_answer_that_is_lost_is_asked_for_again(client, bootstrap, topic, mon
         opened = connection(*arguments)
         call = opened.call
 
-        def once(*request):
-            answer = call(*request)
+        def once(*request, **named):
+            answer = call(*request, **named)
             if lost:
                 return answer
             lost.append(answer)

@@ -25,6 +25,7 @@ CLUSTERS = "docs/how-to/clusters.md"
 SPARK = "docs/reference/spark.md"
 MOVING = "docs/how-to/from-kafka.md"
 TESTING = "docs/how-to/testing.md"
+DATABASE = "docs/how-to/database.md"
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ written.option("checkpointLocation", "/path/to/checkpoint").trigger(availableNow
 
 RUNS = [
     Run(README, ("Ten lines",), prints="^b'42 apples'$"),
+    Run("docs/explanation/one-log.md", ("Each reads the other's messages",), serves=True),
     Run(
         README,
         ("With Spark",),
@@ -143,6 +145,15 @@ RUNS = [
         context="import exacta\nfrom confluent_kafka import Producer\nbroker = exacta.Broker().start()\n",
         afterwards="producer.init_transactions()\ndel producer\nbroker.close()\n",
         prints="^=+ 1 passed in ",
+    ),
+    Run(
+        DATABASE,
+        (
+            "Rows of a database and messages, both or neither",
+            "What is read and what is written, both or neither",
+        ),
+        serves=True,
+        expects={"orders": {b"42 apples": 1}, "parcels": {b"42 apples": 1}},
     ),
     Run(TRANSACTIONS, (), prepare=_an_open_transaction),
     Run(REPAIR, (), prepare=_a_damaged_journal, exits={"exacta log repair --data data": 1}),
@@ -189,6 +200,7 @@ RUNS = [
 # Lines that no run runs, and why. The first one that begins so counts; an empty line and a comment need none.
 _AN_INDEX = "it installs from an index; tests/spark/installed.py makes such an environment"
 _TEN_MINUTES = "it takes ten minutes; tests/verify runs it for seconds, `make test-verify` for longer"
+_A_POSTGRESQL = "it takes a PostgreSQL; `make test-two-phase` has one"
 _PACKED = "it takes a cluster; `make test-spark-packed` does so"
 NOT_RUN = {
     (README, "make demo"): "a target of the Makefile, with tests of its own",
@@ -208,6 +220,8 @@ NOT_RUN = {
         "exacta subscriptions ",
     ): "tests/pulsar/test_operating.py has a subscription",
     ("docs/reference/reset-subscription.md", "exacta subscriptions "): "the same",
+    (DATABASE, "pip install 'exacta[postgres]'"): _AN_INDEX,
+    (DATABASE, "database = exacta.Postgres("): _A_POSTGRESQL,
     (README, "pip install 'exacta[pulsar]'"): _AN_INDEX,
     (README, "exacta serve --pulsar-listen"): "tests/server start it on a free port",
     (CLUSTERS, "FROM your-spark-image"): "an image is made",
@@ -219,11 +233,15 @@ NOT_RUN = {
     (CLUSTERS, "spark-submit"): _PACKED,
 }
 
+ONE_LOG = "docs/explanation/one-log.md"
+_BOTH_SIDES = "it takes a client of Pulsar's, too; tests/pulsar/test_joint_transactions.py has both sides"
+
 # Blocks that are neither code nor output that a run could compare, by their first line.
 NO_EXAMPLE = {
     (README, " Kafka clients"): "a drawing",
     (README, "var client = PulsarClient"): "it takes Java; `make test-pulsar` runs it as it is printed",
     ("docs/how-to/verify.md", "…"): "the output of ten minutes",
+    (DATABASE, "CREATE TABLE exacta_decisions"): "SQL; tests/databases/test_decisions.py compares it with the code",
     (MOVING, "# before"): "it takes Spark's own connector; `make test-spark-connector` has that",
     ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",
     ("docs/explanation/architecture.md", "  Kafka's and "): "a drawing",
@@ -231,6 +249,9 @@ NO_EXAMPLE = {
         "docs/reference/describe-subscriptions.md",
         "orders-0, subscription billing",
     ): "the output of a broker with a history",
+    (ONE_LOG, "producer.begin_transaction()"): _BOTH_SIDES,
+    (ONE_LOG, "transfers, to Pulsar's clients"): "the output of a moment",
+    ("docs/reference/join-transaction.md", "import exacta"): _BOTH_SIDES,
 }
 
 

@@ -95,9 +95,12 @@ class Connection:
             raise UnsupportedByBroker(f"{self.address} offers no usable version of {type(request).__name__}")
         return version
 
-    def serves(self, request: Message) -> bool:
-        """Return whether there is a version in which `request` can be sent."""
-        return self._usable_version(request) is not None
+    def serves(self, request: Message, version: int | None = None) -> bool:
+        """Return whether there is a version in which `request` can be sent; with `version`, whether it can in that."""
+        if version is None:
+            return self._usable_version(request) is not None
+        first, last = self._ranges.get(call_of(request).key, (0, -1))
+        return first <= version <= last
 
     def _usable_version(self, request: Message) -> int | None:
         call = call_of(request)
@@ -146,8 +149,8 @@ class Connection:
             version = self.version_of(request)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = codec.encode_request(request, version, self._correlation_id, self._client_id)
-        self._write(frame, deadline)
         self._in_flight.append((self._correlation_id, call_of(request).response, version))
+        self._write(frame, deadline)
 
     def receive(self, deadline: Deadline, memory: Callable[[int], memoryview] = _new_memory) -> Any:
         """Read the reply to the oldest request in flight, into `memory` of its size."""
@@ -176,11 +179,17 @@ class Connection:
         self._in_flight.popleft()
         return response
 
-    def call(self, request: Message, deadline: Deadline) -> Any:
+    def call(self, request: Message, deadline: Deadline, *, version: int | None = None) -> Any:
         """Send one request and return its reply; nothing else may be in flight."""
         assert not self._in_flight
-        self.send(request, deadline)
-        return self.receive(deadline)
+        try:
+            self.send(request, deadline, version=version)
+            return self.receive(deadline)
+        except BaseException:
+            # After an interrupt, too: the reply would be taken for the one to the next call.
+            if self._in_flight:
+                self.close()
+            raise
 
     def close(self) -> None:
         """Close the socket; what is in flight is lost."""

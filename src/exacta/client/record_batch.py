@@ -4,23 +4,13 @@ This module owns how full a batch is, and its compression. `exacta.protocol.kafk
 its records are encoded elsewhere.
 """
 
-from collections.abc import Callable
-from typing import Any, Final, Protocol
-
-from aiokafka import codec
+from typing import Protocol
 
 from exacta.client.producer_settings import COMPRESSION
 from exacta.client.transactions import Producer
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.protocol.kafka.records import HEADER_SIZE
 from exacta.protocol.kafka.schema import Buffer
-
-_COMPRESS: Final[dict[str, Callable[[Any], bytes]]] = {
-    "gzip": codec.gzip_encode,
-    "snappy": codec.snappy_encode,
-    "lz4": codec.lz4_encode,
-    "zstd": codec.zstd_encode,
-}
 
 
 class Records(Protocol):
@@ -78,7 +68,7 @@ class BatchBuilder:
         parts, compression = self._parts, "none"
         if self._compression != "none":
             plain = b"".join(parts)
-            compressed = _COMPRESS[self._compression](plain)
+            compressed = _compressed(plain, self._compression)
             if len(compressed) < len(plain):
                 parts, compression = [compressed], self._compression
         return data_batch(
@@ -92,3 +82,15 @@ class BatchBuilder:
             producer_epoch=self._producer.producer_epoch,
             base_sequence=self._sequence,
         )
+
+
+def _compressed(plain: bytes, compression: str) -> bytes:
+    from aiokafka import codec  # here: who does not compress need not have it installed
+
+    encode = {
+        "gzip": codec.gzip_encode,
+        "snappy": codec.snappy_encode,
+        "lz4": codec.lz4_encode,
+        "zstd": codec.zstd_encode,
+    }
+    return bytes(encode[compression](plain))

@@ -120,10 +120,12 @@ class Client:
         deadline: Deadline | None = None,
         also_retry: frozenset[ErrorCode] = frozenset(),
         never_retry: frozenset[ErrorCode] = frozenset(),
+        version: int | None = None,
     ) -> Any:
         """Send `request` along `route` until it is answered without a retriable code; return the reply.
 
-        `codes` extracts the error codes of a reply, `what` names the call in errors. Raises `KafkaError` for the first
+        `codes` extracts the error codes of a reply, `what` names the call in errors. `version` is one that the broker
+        is known to offer; by default it is the newest that `apis.py` allows. Raises `KafkaError` for the first
         code that may not be retried, `BrokerGone` if `route` is a broker that has left, `DeadlineExceeded` when the
         time is up.
         """
@@ -132,7 +134,7 @@ class Client:
         while True:
             try:
                 connection = self.connection(route, deadline)
-                response = connection.call(request, for_one_request(deadline))
+                response = connection.call(request, for_one_request(deadline), version=version)
             except ConnectionLost as lost:
                 self.forget(route)
                 backoff.wait(deadline, lost)
@@ -147,8 +149,10 @@ class Client:
                 self.forget(route)
             backoff.wait(deadline, error)
 
-    def offers(self, route: Route, request: Message, deadline: Deadline | None = None) -> bool:
-        """Return whether the broker that `route` leads to serves an API in a version that we speak.
+    def offers(
+        self, route: Route, request: Message, deadline: Deadline | None = None, *, version: int | None = None
+    ) -> bool:
+        """Return whether the broker that `route` leads to serves an API in a version that we speak, or in `version`.
 
         Raises what `call` raises if no broker answers.
         """
@@ -161,7 +165,7 @@ class Client:
                 self.forget(route)
                 backoff.wait(deadline, lost)
                 continue
-            return connection.serves(request)
+            return connection.serves(request, version)
 
     def ask_every_broker(self, request: Message, *, what: str, deadline: Deadline | None = None) -> Iterator[Any]:
         """Yield each broker's reply to `request`, which has one error code; raises what `call` raises.
@@ -306,6 +310,11 @@ class Client:
                 return [*self._connections.ask_anyone(request, deadline).topics]
             except ConnectionLost as lost:
                 backoff.wait(deadline, lost)
+
+    @property
+    def cluster_id(self) -> str | None:
+        """Return the id of the cluster as it was last looked up; None where it gives none."""
+        return self._topology.cluster_id
 
     def topic_id(self, topic: str) -> bytes | None:
         """Return the id of a topic (KIP-516) as it was last looked up; None where the cluster gives none."""

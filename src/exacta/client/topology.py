@@ -16,6 +16,7 @@ class Topology:
         self.brokers: dict[int, tuple[str, int]] = {}  # addresses
         self.brokers_doubtful = False
         self.controller_id = -1
+        self.cluster_id: str | None = None
         self.leaders: dict[str, dict[int, int]] = {}  # by topic and partition
         self.topic_ids: dict[str, bytes] = {}
         self.coordinators: dict[tuple[int, str], int] = {}  # by kind and key
@@ -37,6 +38,7 @@ class Topology:
         moved = [node_id for node_id, address in self.brokers.items() if brokers.get(node_id) != address]
         self.brokers, self.brokers_doubtful = brokers, False
         self.controller_id = metadata.controller_id
+        self.cluster_id = metadata.cluster_id
         return moved
 
     def learn_topics(self, metadata: Any) -> dict[str, int]:

@@ -153,7 +153,18 @@ def commit_offset(
     committed: CommittedOffset,
     deadline: Deadline | None = None,
 ) -> None:
-    """Commit an offset of `group` inside the transaction of `producer`, by no member of it (KIP-98).
+    """Commit an offset of `group` inside the transaction of `producer`: see `commit_offsets`."""
+    commit_offsets(client, producer, group, {at: committed}, deadline)
+
+
+def commit_offsets(
+    client: Client,
+    producer: Producer,
+    group: str,
+    offsets: Mapping[TopicPartition, CommittedOffset],
+    deadline: Deadline | None = None,
+) -> None:
+    """Commit offsets of `group` inside the transaction of `producer`, by no member of the group (KIP-98).
 
     INVALID_TXN_STATE is raised, never answered by adding the group again: that would begin another transaction, and
     hide that the one which held the rows is gone.
@@ -162,8 +173,8 @@ def commit_offset(
     add_group(client, producer, group, deadline)
     client.call(
         Coordinator(GROUP, group),
-        _txn_offset_commit(producer, group, at, committed),
-        what=f"committing an offset of group '{group}' in the transaction of '{producer.transactional_id}'",
+        _txn_offset_commit(producer, group, offsets),
+        what=f"committing offsets of group '{group}' in the transaction of '{producer.transactional_id}'",
         codes=_txn_offset_commit_codes,
         deadline=deadline,
     )
@@ -276,17 +287,20 @@ def describe_transaction(
 
 
 def _txn_offset_commit(
-    producer: Producer, group: str, at: TopicPartition, committed: CommittedOffset
+    producer: Producer, group: str, offsets: Mapping[TopicPartition, CommittedOffset]
 ) -> TxnOffsetCommitRequest:
-    entry = TxnOffsetCommitRequestPartition(
-        partition_index=at.partition, committed_offset=committed.offset, committed_metadata=committed.metadata
-    )
+    topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+    for (topic, partition), committed in offsets.items():
+        entry = TxnOffsetCommitRequestPartition(
+            partition_index=partition, committed_offset=committed.offset, committed_metadata=committed.metadata
+        )
+        topics.setdefault(topic, []).append(entry)
     return TxnOffsetCommitRequest(
         transactional_id=producer.transactional_id,
         group_id=group,
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
-        topics=[TxnOffsetCommitRequestTopic(name=at.topic, partitions=[entry])],
+        topics=[TxnOffsetCommitRequestTopic(name=topic, partitions=entries) for topic, entries in topics.items()],
     )
 
 

@@ -37,11 +37,12 @@ from exacta.core.replies import Delivered, Delivering, Reply
 from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.runs import Run, count, missing, subtract
 from exacta.core.state.state import State
+from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.delivering import looks_further, permits
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, JournalReader
-from exacta.ports.record_format import Buffer, LogEntry, RecordFormat
+from exacta.ports.record_format import Buffer, Converted, LogEntry, RecordFormat
 from exacta.ports.scheduler import Scheduler
 
 MOST_BYTES = 256 << 10
@@ -99,6 +100,9 @@ class Dispatcher:
         self.facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
         """Returns the hash of a batch's key (-1: it has none), and the time before which Shared and Key_Shared
         subscriptions do not deliver it, in milliseconds since 1970 (0: it has none). A front sets it."""
+        self.convert: Callable[[list[LogEntry], bool, Converted], None] = lambda entries, singly, done: done(entries)
+        """Calls back, now or later, with the entries as the front's clients read them: as they lie in the log, or with
+        an entry for each message of another protocol's (`singly`), whose keys may differ. A front sets it."""
 
     @property
     def has_stopped(self) -> bool:
@@ -195,20 +199,21 @@ class Dispatcher:
 
     def _read_chosen(self, key: SubscriptionKey, chosen: Sequence[Delivering]) -> None:
         """Read entries that were delivered, or looked at, before, and push them."""
-        extents = [
+        all_extents = [
             extent
             for each in chosen
             for extent in self._journal.find(key[0], each.base, Offset(each.base + each.count), 1)
         ]
+        extents = list({extent.first_offsets[0]: extent for extent in all_extents}.values())
 
-        def push(reads: list[Read]) -> None:
-            entries = {entry.base_offset: entry for read in reads for entry in self._records.entries(read.batches, ())}
+        def push(reads: list[Read], entries: list[LogEntry]) -> None:
+            found = {entry.base_offset: entry for entry in entries}
             is_all = not self._tell_of_faults(key, extents, reads)
-            left = self._without_removed(key, chosen, entries) if is_all else chosen
-            self._push([Sent(each, entries[each.base].batch) for each in left if each.base in entries])
+            left = self._without_removed(key, chosen, found) if is_all else chosen
+            self._push([Sent(each, found[each.base].batch) for each in left if each.base in found])
             self._look_soon(key)
 
-        self._read(key, extents, push)
+        self._read(key, extents, (), push)
 
     def _read_new(self, key: SubscriptionKey, begin: Offset, permits: int) -> None:
         """Read on from where delivery has come to, and deliver what committed readers may see of it.
@@ -228,10 +233,9 @@ class Dispatcher:
             (each.producer_id, each.first_offset, each.last_offset) for each in aborted_between(partition, begin, end)
         ]
 
-        def deliver(reads: list[Read]) -> None:
+        def deliver(reads: list[Read], entries: list[LogEntry]) -> None:
             if self._tell_of_faults(key, extents, reads):
                 return
-            entries = [entry for read in reads for entry in self._records.entries(read.batches, aborted)]
             seen = self._seen(key, entries)
             batches = {each.base_offset: each.batch for each in entries}
             chosen = self._deliver(key, seen, begin, end)
@@ -243,7 +247,7 @@ class Dispatcher:
             if delivery is not None and delivery.read_to != begin:
                 self._look_soon(key)
 
-        self._read(key, extents, deliver)
+        self._read(key, extents, aborted, deliver)
 
     def _without_removed(
         self, key: SubscriptionKey, chosen: Sequence[Delivering], entries: Mapping[int, LogEntry]
@@ -279,14 +283,30 @@ class Dispatcher:
             return tuple(_seen_entry(each, (-1, 0)) for each in entries)
         return tuple(_seen_entry(each, self.facts_of(each.batch)) for each in entries)
 
-    def _read(self, key: SubscriptionKey, extents: list[Extent], done: Callable[[list[Read]], None]) -> None:
+    def _read(
+        self,
+        key: SubscriptionKey,
+        extents: list[Extent],
+        aborted: Sequence[tuple[int, int, int]],
+        done: Callable[[list[Read], list[LogEntry]], None],
+    ) -> None:
+        """Read what committed readers see of extents, as the front's clients read it; `done` is not called any more
+        when the engine has stopped."""
         self._reading.add(key)
 
         def read(reads: list[Read]) -> None:
+            if self._has_stopped:
+                return
+            entries = [entry for each in reads for entry in self._records.entries(each.batches, aborted)]
+            delivery = self._state.volatile.deliveries.get(key)
+            singly = delivery is not None and delivery.subscription_type is SubscriptionType.KEY_SHARED
+            self.convert(entries, singly, lambda converted: hand_out(reads, converted))
+
+        def hand_out(reads: list[Read], entries: list[LogEntry]) -> None:
             self._reading.discard(key)
             if self._has_stopped:
                 return
-            done(reads)
+            done(reads, entries)
             if key in self._due and not self._is_scheduled:
                 self._look_soon(key)
 

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from exacta.core.groups.lag import aborted_records, visible_end
-from exacta.core.ids import Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId
+from exacta.core.ids import Body, Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
-from exacta.ports.journal import JournalReader, TimeEntry
-from exacta.ports.record_format import Buffer
+from exacta.ports.journal import Failed, JournalReader, TimeEntry
+from exacta.ports.record_format import Buffer, RecordFormat
 
 ENTRIES_AT_ONCE_BYTES: Final = 32 << 10
 """The index is read ahead so far, in bytes of the log, where many entries are looked for.
@@ -37,9 +37,15 @@ class Lookups:
     """Looks up what the fronts ask. Every method must be called on the event-loop thread; none blocks."""
 
     def __init__(
-        self, state: State, journal: JournalReader, reader: BatchReader, visible: Callable[[str, int], Visible | None]
+        self,
+        state: State,
+        journal: JournalReader,
+        reader: BatchReader,
+        records: RecordFormat,
+        visible: Callable[[str, int], Visible | None],
     ) -> None:
         self._state = state
+        self._records = records
         self._journal = journal
         self._reader = reader
         self._visible = visible
@@ -60,8 +66,10 @@ class Lookups:
             return None
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
 
-    def entries(self, key: SubscriptionKey, bases: Iterable[int]) -> Entries:
+    def entries(self, key: SubscriptionKey, bases: Iterable[int], alone: Body | None = None) -> Entries:
         """Return the entries that begin at these offsets, as far as they are there.
+
+        Each message of a batch in the encoding `alone` is an entry of its own. So is one whose batch is not at hand.
 
         An entry that a delivery has noted is not looked for in the log. The others are looked for in order, many of
         them at once where they lie together.
@@ -77,8 +85,14 @@ class Lookups:
             else:
                 found.lasts[base] = entry.last
         partition = self._state.partitions.get(key[0])
-        if others and partition is not None:
-            self._find_entries(partition.partition_id, sorted(others), partition.next_offset, found)
+        if not others or partition is None:
+            return found
+        self._find_entries(partition.partition_id, sorted(others), partition.next_offset, found)
+        if alone is not None and alone in partition.bodies:
+            for base in others:
+                body = self.body_at(partition.partition_id, base)
+                if body is alone or (body is None and base in found.lasts):
+                    found.lasts[base] = Offset(base)
         return found
 
     def _find_entries(self, partition_id: PartitionId, bases: list[int], end_offset: Offset, found: Entries) -> None:
@@ -108,6 +122,22 @@ class Lookups:
         if not extents or not extents[0].first_offsets[0] <= offset <= extents[0].last_offset:
             return None
         return Offset(extents[0].first_offsets[0]), Offset(extents[0].last_offset)
+
+    def body_at(self, partition_id: PartitionId, offset: int) -> Body | None:
+        """Return the encoding of the batch that has this offset; None: it is not there, or not at hand.
+
+        It is read only where a partition has batches of several encodings.
+        """
+        partition = self._state.partitions.get(partition_id)
+        if partition is None or self.batch_at(partition_id, offset) is None:
+            return None
+        if len(partition.bodies) == 1:
+            return next(iter(partition.bodies))
+        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
+        buffers = self._journal.read_cached(extents) if extents else None
+        if not buffers or isinstance(buffers[0], Failed) or not len(buffers[0]):
+            return None
+        return Body(self._records.magic(buffers[0]))
 
     def gap_at(self, partition_id: PartitionId, offset: int) -> Run | None:
         """Return the offsets from this one to the next batch, if no batch has it; None: one has it, or none follows.

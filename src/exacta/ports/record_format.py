@@ -4,7 +4,7 @@
 batches that end transactions.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 Buffer = bytes | bytearray | memoryview
@@ -17,7 +17,11 @@ class LogEntry(NamedTuple):
     offset_count: int
     batch: Buffer
     gaps: tuple[tuple[int, int], ...] = ()
-    """Runs of these offsets that have no message, as first and last one. Of Kafka's batches only a conversion knows."""
+    """The first and last offsets of the runs in it that have no message any more, because compaction has removed it."""
+
+
+Converted = Callable[[list[LogEntry]], None]
+"""Gets entries as the readers of one protocol take them."""
 
 
 class RecordFormat(Protocol):
@@ -38,6 +42,9 @@ class RecordFormat(Protocol):
 
         `aborted` are the producer id, the first offset and the marker's offset of each aborted transaction.
         """
+
+    def magic(self, batch: Buffer) -> int:
+        """Return the number of the encoding of a batch's records."""
 
     def marker(
         self, base_offset: int, producer_id: int, producer_epoch: int, *, commit: bool, timestamp_ms: int

@@ -18,9 +18,10 @@ from typing import Final
 from msgspec import Struct, field
 
 from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command
-from exacta.core.ids import Offset, PartitionId
+from exacta.core.ids import Body, Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run, add
+from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.engine.lookups import Lookups
@@ -77,6 +78,8 @@ def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdDa
         gap = lookups.gap_at(partition_id, message.entry_id)
         return None if gap is None else gap[0]
     first, last = found
+    if first != message.entry_id and lookups.body_at(partition_id, first) is Body.KAFKA:
+        return Offset(message.entry_id)  # an entry of its own, in a Key_Shared subscription
     if not message.ack_set or first != message.entry_id:
         return first
     done = acknowledged(first, last - first + 1, message.ack_set)
@@ -102,7 +105,9 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
             if in_transaction and each.batch_size > 0:
                 sizes[len(bases)] = each.batch_size
             bases.append(each.entry_id)
-    lasts, gaps = lookups.entries((partition_id, consumer.subscription), set(bases))
+    # Each message of Kafka's is an entry of its own there, since several consumers may share its batch.
+    alone = Body.KAFKA if consumer.subscription_type is SubscriptionType.KEY_SHARED else None
+    lasts, gaps = lookups.entries((partition_id, consumer.subscription), set(bases), alone)
     runs: list[Run] = []
     for number, base in enumerate(bases):
         first = Offset(base)

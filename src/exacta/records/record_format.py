@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from exacta.ports.record_format import Buffer, LogEntry
 from exacta.protocol.kafka.batch_building import control_batch
 from exacta.protocol.kafka.committed import AbortedTransactions
-from exacta.protocol.kafka.records import assign_offset, parse_batch_header, sound_batches
+from exacta.protocol.kafka.records import MAGIC_OFFSET, assign_offset, parse_batch_header, sound_batches
 from exacta.records.keyed_records import gaps_of
 
 
@@ -33,6 +33,10 @@ class KafkaRecordFormat:
                 found.append(LogEntry(header.base_offset, count, batch, gaps))
             start += header.size
         return found
+
+    def magic(self, batch: Buffer) -> int:
+        """See `RecordFormat.magic`."""
+        return memoryview(batch)[MAGIC_OFFSET]
 
     def marker(
         self, base_offset: int, producer_id: int, producer_epoch: int, *, commit: bool, timestamp_ms: int

@@ -7,7 +7,6 @@ import re
 from tests.pulsar.differential.moments import Moment
 from tests.pulsar.differential.side import HANGS_UP, SILENT
 from tests.pulsar.differential.steps import (
-    PLENTY,
     Ack,
     AckUpTo,
     Close,
@@ -119,7 +118,7 @@ def withholds_all_before(moment: Moment) -> bool:
         isinstance(moment.step, Redeliver | Subscribe | Close | Seek | SeekTime | Reload)
         and moment.answers[0] == moment.answers[1]
         and any(moment.acks(AckUpTo, name) for name in moment.open_ones())
-        and theirs >= ours
+        and (theirs >= ours or (moment.has_few_permits() and bool(theirs - ours)))
     )
 
 
@@ -150,12 +149,14 @@ def gives_back_nothing(moment: Moment) -> bool:
 
 
 def takes_out_of_a_transaction(moment: Moment) -> bool:
-    """Return whether a seek brings again what a transaction had acknowledged, and a plain cumulative one as well."""
+    """Return whether a seek brings again what a transaction had acknowledged, and a plain one as well."""
     theirs, ours = moment.entries
+    parts = (each for each in moment.before if isinstance(each, Ack) and each.index is not None)
+    acks_a_part = any(not each.transaction for each in parts)
     return (
         isinstance(moment.step, Seek | SeekTime)
         and moment.answers[0] == moment.answers[1]
-        and moment.acks(AckUpTo, "")
+        and (moment.acks(AckUpTo, "") or acks_a_part)
         and any(moment.acks(Ack, name) for name in moment.open_ones())
         and theirs < ours
     )
@@ -219,7 +220,7 @@ def permits_entries(moment: Moment) -> bool:
     theirs, ours = moment.entries
     steps = (*moment.before, moment.step)
     return (
-        any(isinstance(step, Subscribe) and step.permits < PLENTY for step in steps)
+        moment.has_few_permits()
         and any(isinstance(step, Send) and step.count > 1 for step in steps)
         and moment.answers[0] == moment.answers[1]
         and theirs > ours

@@ -106,8 +106,8 @@ DIFFERENCES = (
         when.gives_back_nothing,
     ),
     Difference(
-        "A plain cumulative acknowledgement takes messages out of their transaction, as a single one does. Pulsar"
-        " leaves them pending, which shows after a seek back.",
+        "Every plain acknowledgement takes messages out of their transaction. Pulsar leaves them pending where it is"
+        " cumulative, or of a part of a batch, which shows after a seek back.",
         when.takes_out_of_a_transaction,
         parts=True,
     ),

@@ -58,6 +58,10 @@ FOUND: dict[str, Program] = {
         *(_FAILOVER, Send(), Send(), Send(), Begin(**_T), Ack(**_X, **_T, entry=1), AckUpTo(**_X, entry=1)),
         Seek(**_X, to=0),
     ),
+    "a plain acknowledgement of a part wins": (
+        *(_FAILOVER, Send(count=3), Begin(**_T), Ack(**_X, **_T, entry=0), Ack(**_X, entry=0, index=1)),
+        Seek(**_X, to=EARLIEST),
+    ),
     "an abort while nobody is connected": (
         *(_SHARED, Send(), Begin(**_T), Ack(**_X, **_T, entry=0), Close(**_X), End(**_ABORT), _SHARED),
     ),

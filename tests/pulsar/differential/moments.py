@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from tests.pulsar.differential.side import Told
 from tests.pulsar.differential.steps import (
+    PLENTY,
     Ack,
     AckUpTo,
     Begin,
@@ -58,6 +59,15 @@ class Moment:
             isinstance(step, kind) and transaction in (None, step.transaction)  # type: ignore[attr-defined]
             for step in self.before
         )
+
+    def has_few_permits(self) -> bool:
+        """Return whether a consumer may have used up its permits."""
+        steps = (*self.before, self.step)
+        return any(isinstance(step, Subscribe) and step.permits < PLENTY for step in steps)
+
+    def leaves_other_permits(self) -> bool:
+        """Return whether the two go on with other permits, because they have not delivered the same."""
+        return self.has_few_permits() and not self.came_alike
 
     def has_sought(self) -> bool:
         """Return whether a subscription was moved before."""

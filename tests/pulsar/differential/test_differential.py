@@ -33,11 +33,12 @@ def differs(steps: Program) -> Disagreement | None:
 
 
 def found(seed: int) -> str:
-    """Return how the two part, if patient runs show it, too."""
+    """Return how the two part, if patient runs show it, too, the last of them after the program was shortened."""
     steps = program(seed)
     if disagreement(steps, real(steps, QUIET_S), ours(steps)) is None or (confirmed := differs(steps)) is None:
         return ""
-    return f"program {seed}: {shortened(confirmed, differs)}"
+    shortest = shortened(confirmed, differs)
+    return f"program {seed}: {shortest}" if differs(shortest.program) is not None else ""
 
 
 def test_programs() -> None:

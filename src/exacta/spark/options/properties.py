@@ -6,6 +6,7 @@ file often serves several tools.
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from exacta.client.security import Cluster
@@ -22,21 +23,30 @@ def cluster_of(bootstrap: str, file: Path | None, *, client_id: str) -> tuple[Cl
 
     Raises `OptionError`.
     """
+    if file is None:
+        return cluster_by(bootstrap, {}, client_id=client_id)
+    try:
+        text = file.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise OptionError(f"'{file}' cannot be read: {reason}") from error
+    return cluster_by(bootstrap, parse_properties(text), client_id=client_id)
+
+
+def cluster_by(bootstrap: str, properties: Mapping[str, str], *, client_id: str) -> tuple[Cluster, list[str]]:
+    """Return the cluster at `bootstrap`, reached as these keys say, and those of them that were passed over.
+
+    Raises `OptionError`.
+    """
     known = {option.name.lower() for option in CONNECTION}
     passed_over: list[str] = []
     given = {"kafka.bootstrap.servers": bootstrap, "kafka.client.id": client_id}
-    if file is not None:
-        try:
-            text = file.read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise OptionError(f"'{file}' cannot be read: {reason}") from error
-        for key, value in parse_properties(text).items():
-            name = f"kafka.{key.removeprefix('kafka.')}"
-            if name.lower() not in known:
-                passed_over.append(key)
-            elif name.lower() != "kafka.bootstrap.servers":
-                given[name] = value
+    for key, value in properties.items():
+        name = f"kafka.{key.removeprefix('kafka.')}"
+        if name.lower() not in known:
+            passed_over.append(key)
+        elif name.lower() != "kafka.bootstrap.servers":
+            given[name] = value
     parsed = parse(given, CONNECTION, "a connection")
     judge_connection(parsed, "a connection")
     return ConnectionOptions(**parsed.finished()).cluster, passed_over

@@ -1,0 +1,103 @@
+"""The contract between a transaction over log and database, and the database.
+
+It asks little: local transactions that are durable once they are committed. There is no two-phase commit of the
+database itself, since the row that says what was decided is committed together with the user's rows.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+class Database(ABC):
+    """A database that is used over one connection, by one thread. Its errors are those of its driver.
+
+    It makes the connection itself, and makes it anew when it is lost, unless the user has given one.
+    """
+
+    name: str
+    """The name for messages. It shows no secret."""
+    placeholder: str
+    """The placeholder of a parameter in a statement."""
+    at_a_decision = ""
+    """The end of the statement that decides."""
+    errors: tuple[type[Exception], ...] = ()
+    """The root of the driver's errors, once `open` was called."""
+
+    @property
+    @abstractmethod
+    def connection(self) -> Any:
+        """Return the driver's connection."""
+
+    @abstractmethod
+    def open(self, timeout_ms: float) -> None:
+        """Connect, unless there is a connection, and make sure that commits are durable.
+
+        Waiting for a lock ends after about `timeout_ms`. Raises `TwoPhaseError` where the database cannot serve.
+        """
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Begin a transaction; raises `TwoPhaseError` if the user has one open."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the connection was there, and is of no more use."""
+        return False
+
+    @property
+    @abstractmethod
+    def is_in_transaction(self) -> bool:
+        """Return whether the transaction is still open, and can be committed."""
+
+    @abstractmethod
+    def commit(self) -> None:
+        """Commit. If this raises, the transaction may be committed or not."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Roll back, if anything is open; if this raises, the connection is of no more use."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Give up a connection whose state is unknown. One that the user has given is rolled back, and kept."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection, unless the user has given it."""
+
+    @abstractmethod
+    def refuses(self, error: BaseException) -> bool:
+        """Return whether an error is the database's word on the user's rows, such as a constraint."""
+
+    @abstractmethod
+    def ask(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Execute a statement of ours; return the rows, whatever form the user has chosen for rows of his own."""
+
+    @abstractmethod
+    def change(self, statement: str, parameters: Sequence[Any] = ()) -> int:
+        """Execute a statement of ours; return how many rows it has changed."""
+
+    @abstractmethod
+    def has_table(self, name: str) -> bool:
+        """Return whether there is a table of this name."""
+
+    @abstractmethod
+    def create_table(self, statement: str) -> None:
+        """Create a table, unless another instance is faster."""
+
+    def begin_to_take_over(self) -> None:
+        """Begin a transaction that waits for those before it, and then sees what they have committed."""
+        self.begin()
+
+    @contextmanager
+    def taking_over(self) -> Iterator[None]:
+        """Return a transaction of ours, which is committed at the end of the `with`."""
+        try:
+            self.begin_to_take_over()
+            yield
+        except BaseException:
+            self.rollback()
+            raise
+        self.commit()

@@ -1,0 +1,27 @@
+"""The errors of `exacta.two_phase`. Each message is one line.
+
+`OutcomeUnknown` is no `TwoPhaseError`, so that a program which repeats what has failed does not repeat it.
+"""
+
+
+class TwoPhaseError(Exception):
+    """A transaction over log and database did not take place, in neither of the two; the message says why."""
+
+
+class TakenOver(TwoPhaseError):
+    """Another instance has the transactional id now: this one is of no more use."""
+
+
+class OutcomeUnknown(Exception):
+    """Nobody can say yet whether the transaction took place. It did in both or in neither; the next start decides."""
+
+
+def taken_over(transactional_id: str, reason: str) -> TakenOver:
+    """Return the error for an instance that is fenced."""
+    return TakenOver(f"another instance has taken over transactional id '{transactional_id}': {reason}")
+
+
+def one_line(error: BaseException) -> str:
+    """Return what an error says, in one line: database drivers like to say more."""
+    said = " ".join(str(error).split())
+    return said or type(error).__name__

@@ -1,0 +1,287 @@
+"""The broker dies, the database dies, or somebody interrupts the program, at every point of a transaction."""
+
+import contextlib
+import logging
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+import exacta
+from exacta.databases.postgres import Postgres
+from exacta.databases.sqlite import Sqlite
+from tests.databases import shop
+from tests.databases.conftest import NewPlace, each_kind, on_postgres, on_sqlite
+from tests.databases.points import hooked
+from tests.databases.postgresql import PostgresServer
+
+LOST = (exacta.TwoPhaseError, exacta.OutcomeUnknown, psycopg.Error)
+
+
+def at_point(number: int, act: Callable[[], object]) -> Callable[[int, str], None]:
+    """Return a hook that acts once."""
+
+    def hook(at: int, name: str) -> None:
+        if at == number:
+            act()
+
+    return hook
+
+
+def points_of_a_life(place: shop.Place) -> list[str]:
+    """Return the points of a life that finds the tables there, and nothing open."""
+    shop.life(place, 1)
+    names: list[str] = []
+    with hooked(lambda at, name: names.append(name)):
+        shop.life(place, 1)
+    return names
+
+
+@each_kind
+@pytest.mark.timeout(600)
+def test_the_broker_is_killed_at_each_point(place: shop.Place, broker: exacta.Broker) -> None:
+    """It is back at once: the program does not notice."""
+    count = len(points_of_a_life(place))
+    for number in range(1, count + 1):
+        with hooked(at_point(number, lambda: broker.restart(clean=False))):
+            shop.life(place, 1)
+        assert shop.check_quickly(place) == 2 + number
+    shop.check(place)
+
+
+@each_kind
+@pytest.mark.timeout(600)
+def test_an_interrupt_at_each_point(place: shop.Place) -> None:
+    """The program goes on after it, with the same object if that has started, and in another life."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    count = len(points_of_a_life(place))
+    interrupts = 0
+    for number in range(1, count + 1):
+        both = place.both()
+        try:
+            with hooked(at_point(number, interrupt)):
+                both.start()
+                shop.order(both, place)
+                both.close()
+        except KeyboardInterrupt:
+            interrupts += 1
+            before = shop.rows(place)
+            if number % 2:
+                both.close()
+                both = place.both()
+            with contextlib.suppress(exacta.TwoPhaseError):  # not started, or closed
+                shop.order(both, place)
+            if len(shop.rows(place)) == len(before):
+                both.start()
+                shop.order(both, place)
+            assert len(shop.rows(place)) == len(before) + 1
+            both.close()
+        shop.check_quickly(place)
+    assert interrupts == count
+    shop.check(place)
+
+
+@on_postgres
+@pytest.mark.timeout(1200)
+def test_the_database_is_killed_at_each_point(place: shop.Place, request: pytest.FixtureRequest) -> None:
+    """SQLite has no process of its own: `test_killed.py`."""
+    server: PostgresServer = request.getfixturevalue("postgres")
+    count = len(points_of_a_life(place))
+    for number in range(1, count + 1):
+        struck: list[int] = []
+
+        def strike(number: int = number, struck: list[int] = struck) -> None:
+            if not struck:
+                struck.append(number)
+                server.restart_killed()
+
+        goal = len(shop.rows(place)) + 1
+        while len(shop.rows(place)) < goal:
+            with contextlib.suppress(*LOST), hooked(at_point(number, strike)):
+                shop.life(place, 1)
+        assert struck
+        shop.life(place, 0)
+        shop.check_quickly(place)
+    assert shop.check(place) >= count
+
+
+# --- single failures --------------------------------------------------------------------------------------------------
+
+
+def when_named(name: str, act: Callable[[], object]) -> Callable[[int, str], None]:
+    """Return a hook that acts at the first point of that name."""
+    done = False
+
+    def hook(at: int, passed: str) -> None:
+        nonlocal done
+        if passed == name and not done:
+            done = True
+            act()
+
+    return hook
+
+
+@pytest.fixture
+def hasty(new_place: NewPlace, kind: str) -> shop.Place:
+    return new_place(kind, timeout_ms=500)
+
+
+@each_kind
+def test_the_log_is_away_before_the_decision(hasty: shop.Place, broker: exacta.Broker) -> None:
+    with hasty.both() as both:
+        shop.order(both, hasty)
+        away = when_named("before Connection.send of ProduceRequest", broker.kill)
+        with hooked(away), pytest.raises(exacta.TwoPhaseError, match=r"^the log: gave up after 0.5 s: "):
+            shop.order(both, hasty)
+        assert shop.rows(hasty) == [1]
+        broker.start()
+        assert shop.order(both, hasty) == 2
+    assert shop.check(hasty) == 2
+
+
+@each_kind
+def test_the_log_is_away_after_the_decision(
+    hasty: shop.Place, broker: exacta.Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The transaction counts as committed: a program that repeats what has failed must not repeat this."""
+    with hasty.both() as both:
+        with hooked(when_named("before Connection.send of EndTxnRequest", broker.kill)):
+            assert shop.order(both, hasty) == 1
+        assert "the last transaction is committed, its messages will be shown later: the log: " in caplog.text
+        with pytest.raises(exacta.TwoPhaseError, match=r"^the log: gave up after 0.5 s"):
+            shop.order(both, hasty)
+        broker.start()
+        assert shop.order(both, hasty) == 2
+    assert shop.check(hasty) == 2
+
+
+@each_kind
+def test_the_log_is_away_until_the_end(
+    hasty: shop.Place, broker: exacta.Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    with hasty.both() as both, hooked(when_named("before Connection.send of EndTxnRequest", broker.kill)):
+        assert shop.order(both, hasty) == 1
+    broker.start()
+    (said,) = [each.getMessage() for each in caplog.records if each.levelno == logging.ERROR]
+    assert said.startswith(
+        f"the last transaction of '{hasty.topic}' is still open in the log, and holds readers back until the next start"
+    )
+    with hasty.both() as both:
+        assert both.recovered == "committed"
+    assert shop.check(hasty) == 1
+
+
+def commit_then(act: Callable[[], object], *, commits: bool) -> Callable[[Any], None]:
+    """Return a commit whose outcome nobody is told."""
+    commits_of = {kind: kind.commit for kind in (Sqlite, Postgres)}
+
+    def commit(self: Any) -> None:
+        if commits:
+            commits_of[type(self)](self)
+        act()
+
+    return commit
+
+
+def lose(kind: str) -> Callable[[], object]:
+    error = sqlite3.OperationalError if kind == "sqlite" else psycopg.OperationalError
+
+    def act() -> None:
+        raise error("the line is dead")
+
+    return act
+
+
+def losing(patched: pytest.MonkeyPatch, place: shop.Place, *, commits: bool) -> None:
+    """Let the next commit of an order lose its answer."""
+    kind = Sqlite if place.kind == "sqlite" else Postgres
+    whole = kind.commit
+    once = commit_then(lose(place.kind), commits=commits)
+
+    def commit(self: Any) -> None:
+        patched.setattr(kind, "commit", whole)
+        once(self)
+
+    patched.setattr(kind, "commit", commit)
+
+
+@each_kind
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_commit_whose_answer_is_lost(place: shop.Place, monkeypatch: pytest.MonkeyPatch, commits: bool) -> None:
+    """The row says what came of it: if it is there, nothing has failed."""
+    with place.both() as both:
+        shop.order(both, place)
+        losing(monkeypatch, place, commits=commits)
+        if commits:
+            assert shop.order(both, place) == 2
+        else:
+            with pytest.raises(exacta.TwoPhaseError, match="the commit failed: the line is dead"):
+                shop.order(both, place)
+        assert shop.check(place) == (2 if commits else 1)
+        shop.order(both, place)
+    assert shop.check(place) == (3 if commits else 2)
+
+
+@each_kind
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_commit_of_which_nobody_can_say_anything(
+    place: shop.Place, monkeypatch: pytest.MonkeyPatch, commits: bool
+) -> None:
+    kind = Sqlite if place.kind == "sqlite" else Postgres
+    with place.both() as both:
+        shop.order(both, place)
+        losing(monkeypatch, place, commits=commits)
+        with monkeypatch.context() as patched:
+            patched.setattr(kind, "open", lambda self, timeout_ms: lose(place.kind)())
+            with pytest.raises(exacta.OutcomeUnknown) as unknown:
+                shop.order(both, place)
+            assert not isinstance(unknown.value, exacta.TwoPhaseError)
+            said = "the commit failed: the line is dead; whether it has taken place is decided at the next start"
+            assert said in str(unknown.value)
+        assert shop.order(both, place) == (3 if commits else 2)
+    assert shop.check(place) == (3 if commits else 2)
+
+
+@each_kind
+def test_rows_without_messages_whose_commit_is_lost(place: shop.Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No row tells of it."""
+    with place.both() as both:
+        losing(monkeypatch, place, commits=True)
+        with pytest.raises(exacta.OutcomeUnknown), both.transaction() as transaction:
+            transaction.execute("INSERT INTO orders VALUES (1)")
+        shop.order(both, place)
+    assert shop.rows(place) == [1, 2]
+
+
+@on_sqlite
+def test_a_database_that_another_program_has_locked(new_place: NewPlace, kind: str) -> None:
+    place = new_place(kind, timeout_ms=50)
+    with place.both() as both:
+        other = sqlite3.connect(place.address, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(exacta.TwoPhaseError) as locked:
+            shop.order(both, place)
+        assert str(locked.value) == f"the database '{place.address}': no transaction could begin: database is locked"
+        other.close()
+        shop.order(both, place)
+    assert shop.check(place) == 1
+
+
+@each_kind
+def test_a_start_that_meets_a_lock_is_repeated(new_place: NewPlace, kind: str) -> None:
+    place = new_place(kind, timeout_ms=200)
+    shop.life(place, 1)
+    database = place.database()
+    database.open(1000)
+    with database.taking_over():
+        database.change("UPDATE exacta_decisions SET holder_producer_epoch = holder_producer_epoch")
+        with pytest.raises(exacta.TwoPhaseError, match=r"it could not be taken over: .*lock"):
+            place.both().start()
+    database.close()
+    shop.life(place, 1)
+    assert shop.check(place) == 2
