@@ -224,13 +224,11 @@ class Pipeline:
 
         What an abort has made free comes behind what was on its way.
         """
+        if max(taken, key=lambda each: (each.id.entry_id, each.index)) is not taken[-1]:
+            return False
         numbers = set(_numbers(taken))
         last = int(taken[-1].value.removeprefix(DRAFT))
-        return (
-            self._is_in_order
-            and last == max(int(each.value.removeprefix(DRAFT)) for each in taken)
-            and all(each in self.committed or each in numbers for each in range(last))
-        )
+        return self._is_in_order and all(each in self.committed or each in numbers for each in range(last))
 
     async def _commit(self, transaction: int, taken: list[Pushed], attempt: int) -> None:
         answer, tries = await self._end(transaction, pb.COMMIT)
