@@ -25,12 +25,12 @@ It is cheap where entries are large and far apart, and finds hundreds at once wh
 
 
 class Entries(NamedTuple):
-    """What was found at offsets that are said to be those of entries."""
+    """Hold what was found at offsets that are said to be those of entries."""
 
     lasts: dict[int, Offset]
     """The last offset of each entry that begins there."""
     gaps: dict[int, Offset]
-    """For an offset that no batch has: the last one before the next batch. What was there was removed, or deleted."""
+    """The last offset before the next batch, for each one that no batch has: something was removed, or deleted there."""
 
 
 class Lookups:
