@@ -341,7 +341,7 @@ class Broker:
 
 
 def facts_of(batch: Buffer) -> tuple[int, int]:
-    """Return an entry's facts; for a batch of Kafka's one of three hashes, far apart, and for some a delay of 3 seconds.
+    """Return an entry's facts; for a batch of Kafka's one of three hashes, far apart, and for some a delay.
 
     They go by its header, also where it was converted: its first field is the offset, and the one at byte 35 the time
     of its last record.
