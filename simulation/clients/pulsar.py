@@ -227,6 +227,8 @@ class Pipeline:
         if max(taken, key=lambda each: (each.id.entry_id, each.index)) is not taken[-1]:
             return False
         numbers = set(_numbers(taken))
+        if numbers & self.committed.keys():
+            return False  # it has come twice, and only a single acknowledgement of it conflicts
         last = int(taken[-1].value.removeprefix(DRAFT))
         return self._is_in_order and all(each in self.committed or each in numbers for each in range(last))
 

@@ -66,6 +66,8 @@ class _Subscription:
         self._acknowledged: set[int] = set()
         self._seen = SEEN_AT_ONCE
         self._consumers: list[ConsumerId] = []
+        self._may_have_others = False
+        """True if a consumer may be connected that is not among these, because an answer was lost."""
         self._open: TransactionId | None = None
         self._held: set[int] = set()
         """The messages that the open transaction has acknowledged, as far as that was answered."""
@@ -88,12 +90,15 @@ class _Subscription:
             await here.calls.ask(Redeliver(**self._where, consumer_id=consumer))
         elif dice < 0.2:
             self._consumers.remove(consumer)
+            others, self._may_have_others = self._may_have_others, True
             await here.calls.ask(Disconnect(**self._where, consumer_id=consumer))
+            self._may_have_others = others
         else:
             permits = chance.choice([1, 3, 20])
             answer = await here.calls.ask(Permit(**self._where, consumer_id=consumer, permits=permits))
             if answer == Rejection.CONSUMER_NOT_FOUND:
                 self._consumers.clear()  # the broker has begun another life
+                self._may_have_others = False
 
     async def _connect(self) -> None:
         """Connect under a new id; where nobody answers, the one before may be there still, and is alone."""
@@ -109,7 +114,9 @@ class _Subscription:
             subscription_type=self._type,
             key_shared=self._key_shared(HALVES[consumer % 2]),
         )
+        others, self._may_have_others = self._may_have_others, True
         answer = await here.calls.ask(command)
+        self._may_have_others = others
         if answer == DONE:
             self._consumers.append(consumer)
         elif answer not in (Rejection.SUBSCRIPTION_BUSY, Rejection.KEY_RANGES_REFUSED):
@@ -211,7 +218,7 @@ class _Subscription:
 
     async def _one_standing_by(self) -> ConsumerId | None:
         """Return the consumer that only waits, of two in a Failover subscription; the other one is still there."""
-        if self._type is not SubscriptionType.FAILOVER or len(self._consumers) < 2:
+        if self._type is not SubscriptionType.FAILOVER or len(self._consumers) < 2 or self._may_have_others:
             return None
         active = self._place[1] % 2  # the partitions have their active consumers in turn
         permit = Permit(**self._where, consumer_id=self._consumers[active], permits=1)

@@ -30,7 +30,7 @@ def load(url: str, topic: str, messages: Iterable[Message], loaded: Callable[[in
             with counting:
                 failures.append(str(result))
 
-    client = pulsar.Client(url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Fatal))
+    client = pulsar.Client(url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
     try:
         producer = client.create_producer(
             topic,
