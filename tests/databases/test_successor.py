@@ -211,6 +211,25 @@ def test_who_was_taken_over_can_do_nothing_any_more(place: shop.Place) -> None:
 
 
 @each_kind
+def test_recovery_after_a_failure_does_not_take_the_id_back(place: shop.Place) -> None:
+    """Two instances with trouble would fence each other in turn."""
+
+    def interrupt(_: int, name: str) -> None:
+        if name == "before Connection.send of ProduceRequest":
+            raise KeyboardInterrupt
+
+    with place.both() as old:
+        with hooked(interrupt), pytest.raises(KeyboardInterrupt):
+            shop.order(old, place)
+        with place.both() as new:
+            assert new.recovered == "aborted"
+            with pytest.raises(exacta.TakenOver):
+                shop.order(old, place)
+            shop.order(new, place)
+    assert shop.check(place) == 1
+
+
+@each_kind
 def test_what_an_operator_aborts_is_lost_and_the_next_start_says_so(
     place: shop.Place, caplog: pytest.LogCaptureFixture
 ) -> None:
