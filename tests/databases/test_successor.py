@@ -70,7 +70,7 @@ def hook(_: int, name: str) -> None:
 
 
 def giving_up(place: shop.Place) -> shop.Place:
-    """Return the place for a second instance, which may find what the first one has locked, and then gives up.
+    """Return the place for an instance that may find what another one has locked, and then gives up.
 
     In SQLite the first one has the lock while its block runs. In PostgreSQL both insert the same number.
     """
@@ -130,7 +130,7 @@ def test_two_lives_that_cross(new_place: NewPlace, kind: str, reports: list[str]
     ends: set[tuple[str, str]] = set()
     for number in in_block:
         for other in range(points.index("before Connection.send of InitProducerIdRequest") + 1, in_block[0]):
-            first = Actor(lambda: shop.life(place, 1), lambda at, _, number=number: at == number)
+            first = Actor(lambda: shop.life(hasty, 1), lambda at, _, number=number: at == number)
             second = Actor(lambda: shop.life(hasty, 1), lambda at, _, other=other: at == other)
             with hooked(hook):
                 first.until_it_stops()
