@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-two-phase test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
-	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar docs pulsar-messages clean
+.PHONY: help demo demo-pulsar test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-two-phase test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar bench-one-log docs pulsar-messages clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9.-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -21,6 +21,9 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 
 demo: $(VENV)/.installed-demo  ## a Spark pipeline under kill -9: nothing lost, nothing twice
 	$(BIN)/exacta demo $(ARGS)
+
+demo-pulsar: $(VENV)/.installed-demo-pulsar  ## Pulsar's client produces, Spark transforms, Kafka's client reads, under kill -9
+	$(BIN)/exacta demo --producer pulsar $(ARGS)
 
 # Many tests wait for a client's own pauses: three at a time, on two cores.
 test: $(VENV)/.installed-test  ## all tests but those in real Spark (seven minutes)
@@ -183,6 +186,9 @@ bench-storage: $(VENV)/.installed-test  ## a log of 10 GB: start and memory; and
 
 bench-spark: .venv-spark-kafka/.installed  ## source and sink beside Spark's own connector (needs Java and Maven)
 	.venv-spark-kafka/bin/python -m benchmarks.spark $(ARGS)
+
+bench-one-log: $(VENV)/.installed-test  ## reading the other protocol's messages, and joint transactions, by turns (minutes)
+	$(BIN)/python -m benchmarks.one_log $(ARGS)
 
 bench-pulsar: $(VENV)/.installed-test  ## Pulsar's own client beside Apache Pulsar (needs a JDK and Maven; forty minutes)
 	$(BIN)/python -m benchmarks.pulsar $(ARGS)

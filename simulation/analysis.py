@@ -17,6 +17,7 @@ def anomalies(history: History) -> list[str]:
     return [
         *history.refusals,
         *_writings(history),
+        *_joint(history),
         *_duplicates(history),
         *_order(history),
         *_polls(history),
@@ -61,6 +62,22 @@ def _writings(history: History) -> Iterator[str]:
             yield f"lost write: {lost[:3]!r} of {writing.name}, which is {writing.outcome.value}"
         elif there or any(value in visible for value in kept):
             yield f"torn transaction: of {writing.name} {sorted(there)[:3]!r} are there, {lost[:3]!r} are not"
+
+
+def _joint(history: History) -> Iterator[str]:
+    """Check that what Kafka's side has written of a joint transaction has the outcome of what Pulsar's side has."""
+    whole = _whole(history)
+    for name, is_there in history.joint.items():
+        writing = history.writings[name]
+        kept = _kept(history, writing)
+        odd = [
+            value
+            for value, (place, offset) in kept.items()
+            if (whole[place].committed.get(offset) == value) is not is_there
+        ]
+        if odd:
+            how = "committed" if is_there else "not committed"
+            yield f"torn joint transaction: Pulsar's part of {name} is {how}, {odd[:3]!r} are otherwise"
 
 
 def _pushed(history: History) -> Iterator[str]:

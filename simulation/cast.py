@@ -16,6 +16,7 @@ from simulation.clients.admin import administrate
 from simulation.clients.connection import Connection
 from simulation.clients.forging import forge
 from simulation.clients.handles import handles
+from simulation.clients.joint import joint_pipeline
 from simulation.clients.leading import lead
 from simulation.clients.non_durable import non_durable
 from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, pipeline
@@ -29,6 +30,7 @@ from simulation.history import History, Place
 from simulation.late_requests import Late
 from simulation.loop import SimulatedLoop
 from simulation.network import Network
+from simulation.policies import draw_input
 from simulation.trace import Trace
 
 PLAIN: list[Place] = [("plain", 0), ("plain", 1)]
@@ -107,13 +109,19 @@ class Cast:
             clients["leader0"] = clients["leader1"] = _Client(lead, PLAIN[:1], 0)
         if dice(self._seed, "pulsar").random() < 0.25:
             clients["pulsar0"] = _Client(self._pulsar_pipeline, [], 0)
+        both = dice(self._seed, "joint")
+        if both.random() < 0.3:
+            clients["joint0"] = _Client(self._joint_pipeline, [*INPUTS, *PLAIN], both.choice([1, 2]))
         if dice(self._seed, "backlogs", "clients").random() < 1 / 3:
             clients["aging0"] = _Client(idempotent, AGING, 0)
             clients["behind0"] = _Client(subscriptions, AGING, 0)
         return clients
 
     async def _pulsar_pipeline(self, here: Surroundings) -> bool:
-        return await pulsar_pipeline(here, self._network)
+        return await pulsar_pipeline(here, self._network, draw_input(dice(self._seed, "pulsar", "input")))
+
+    async def _joint_pipeline(self, here: Surroundings) -> bool:
+        return await joint_pipeline(here, self._network)
 
     def surroundings(self, name: str, places: list[Place], version: int) -> Surroundings:
         """Make what one more instance of a client knows."""
@@ -179,7 +187,7 @@ class Cast:
 
     def begin_a_second(self) -> None:
         """Begin another instance while one still runs: the older one is a zombie then."""
-        running = [name for name in self._running() if name.startswith(("writer", "pipe"))]
+        running = [name for name in self._running() if name.startswith(("writer", "pipe", "joint"))]
         if running and not self.is_over:
             name = self._chance.choice(running).split("/")[0]
             self._trace.fault("second instance", name)

@@ -25,6 +25,7 @@ from exacta.core.commands import (
     EndHandle,
     EndTransaction,
     InitProducerId,
+    JoinTransaction,
     OffsetToCommit,
     Subscribe,
 )
@@ -234,6 +235,12 @@ class _Play:
                 self._handle_writes.append((partition, answer.base_offset))
             self.note()
 
+    def join(self) -> None:
+        """Let the id take part in the open handle, and write into that before anybody has heard that it does."""
+        if self._handle is not None and not self._open:
+            self.scene.engine.submit((JoinTransaction(**self._who(), transaction=self._handle),), lambda _: None)
+            self.write()
+
     def end(self, commit: bool) -> None:
         """End it."""
         answer = self.scene.ask(EndTransaction(**self._who(), commit=commit))
@@ -269,6 +276,7 @@ ALPHABET: dict[str, Callable[[_Play], Any]] = {
     "i": _Play.bind,
     "o": _Play.offsets,
     "h": _Play.share,
+    "j": _Play.join,
     "p": lambda play: play.append(None, (-1, -1), 0, NARROW),
     "s": _Play.idle,
     "k": _Play.acknowledge,

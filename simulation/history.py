@@ -82,6 +82,8 @@ class History:
     """Answers that a client got and that nobody may get."""
     pushed: list[tuple[str, Place, int, bytes]] = field(default_factory=list)
     """The records that consumers of subscriptions got: whose, and from where."""
+    joint: dict[str, bool] = field(default_factory=dict)
+    """Says of each joint writing by its name whether what Pulsar's side has written of it was read in the end."""
     consumers: int = 1 << 40
     """The id of the last consumer that has connected without a front; those of fronts count from 1."""
     given: set[tuple[str, int]] = field(default_factory=set)

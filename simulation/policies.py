@@ -40,8 +40,17 @@ def draw_backlogs(chance: random.Random, retention: dict[str, str]) -> dict[str,
     return found
 
 
+def draw_input(chance: random.Random) -> dict[str, str]:
+    """Say how the input of Pulsar's program is compacted, if it is."""
+    return _with_compaction(chance, _stamped(chance, "compact")) if chance.random() < 0.5 else {}
+
+
 def _compacted(chance: random.Random) -> dict[str, str]:
     policy = _aging(chance, "compact,delete") if chance.random() < 0.15 else _stamped(chance, "compact")
+    return _with_compaction(chance, policy)
+
+
+def _with_compaction(chance: random.Random, policy: dict[str, str]) -> dict[str, str]:
     behind_ms = 0 if "message.timestamp.type" in policy else CLIENTS_BEHIND_MS
     policy["segment.ms"] = str(behind_ms + chance.choice([1, 1, 500, 5_000]))
     policy["min.cleanable.dirty.ratio"] = chance.choice(["0.0", "0.1", "0.5"])

@@ -79,6 +79,7 @@ class World:
         limits = {
             "highest_epoch": chance.choice([3, 6, 32766, 32766]),
             "group_consumer_session_timeout_ms": SESSION_MS,
+            "max_participants_per_handle": dice(seed, "participants").choice([3, *[20_000] * 7]),
         }
         self.broker = Broker(
             self.loop,

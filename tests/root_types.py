@@ -18,4 +18,5 @@ def check() -> None:
     assert_type(both, TwoPhase)
     assert_type(exacta.ConfigurationError(), ConfigurationError)
     assert_type(exacta.__version__, str)
+    assert_type(exacta.join_transaction("localhost:9092", "x", (0, 1)), tuple[int, int])
     assert_type(exacta.spark.use_bundled_java(), Path)

@@ -61,6 +61,7 @@ def test_help_of_serve_names_every_option(capsys: pytest.CaptureFixture[str]) ->
         run(["--help"])
     assert exit_.value.code == 0
     shown = capsys.readouterr().out
+    assert "every client of Kafka, and of Pulsar" in " ".join(shown.split())
     for option in options().values():
         assert f"{option.name}={str(option.default).lower()}" in shown
 

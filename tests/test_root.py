@@ -8,7 +8,7 @@ import pytest
 import exacta
 
 TWO_PHASE = ["OutcomeUnknown", "Postgres", "Sqlite", "TakenOver", "TwoPhaseError", "two_phase"]
-NAMES = ["Broker", "ConfigurationError", "ServerError", "spark", *TWO_PHASE]
+NAMES = ["Broker", "ConfigurationError", "ServerError", "NotJoined", "join_transaction", "spark", *TWO_PHASE]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -22,6 +22,7 @@ def test_a_name_is_there_after_the_only_import(name: str) -> None:
 
 def test_they_are_those_of_their_modules() -> None:
     from exacta import spark, testing
+    from exacta.client import joint
     from exacta.config import options as config
     from exacta.databases import errors
     from exacta.databases.postgres import Postgres
@@ -31,7 +32,15 @@ def test_they_are_those_of_their_modules() -> None:
 
     found = [getattr(exacta, name) for name in NAMES]
     of_databases = [errors.OutcomeUnknown, Postgres, Sqlite, errors.TakenOver, errors.TwoPhaseError, two_phase]
-    assert found == [testing.Broker, config.ConfigurationError, server.ServerError, spark, *of_databases]
+    assert found == [
+        testing.Broker,
+        config.ConfigurationError,
+        server.ServerError,
+        joint.NotJoined,
+        joint.join_transaction,
+        spark,
+        *of_databases,
+    ]
 
 
 def test_a_transaction_over_log_and_database_loads_neither_engine_nor_driver() -> None:

@@ -84,6 +84,7 @@ def canaries() -> dict[str, Canary]:
         bodies,
         exclusive,
         groups,
+        joint,
         keeping,
         pulsar,
         readers,

@@ -12,7 +12,7 @@ Replacements = list[tuple[object, Any, object]]
 
 @canary("a writer that was replaced comes back and goes on", shows=r"epochs: .* goes on|writers: TopicEpochMoved")
 def replaced_writer_goes_on() -> Replacements:
-    return [(exclusive, "is_behind", lambda topic_epoch, partition: False)]
+    return [(exclusive, "is_behind", lambda topic_epoch, last_epoch: False)]
 
 
 @canary("an epoch is given to two writers", shows=r"epochs: .* is given .*, after|writers: TopicEpochMoved")

@@ -143,10 +143,13 @@ def pending_delivered() -> Replacements:
 
 @canary("a message that is acknowledged is delivered again", shows=r"acknowledged again")
 def acknowledged_delivered() -> Replacements:
-    def free(self: Subscription, first: Offset, last: Offset) -> list[Run]:
-        return [(first, last)]
+    def unacknowledged(self: Subscription, first: Offset, last: Offset) -> list[Run]:
+        return [] if last < self.position else [(first, last)]
 
-    return [(Subscription, "free", free), (Subscription, "is_done", lambda self, first, last: last < self.position)]
+    return [
+        (Subscription, "free", lambda self, first, last: [(first, last)]),
+        (Subscription, "unacknowledged", unacknowledged),
+    ]
 
 
 @canary("an acknowledgement of a reader is written into the journal", shows=r"10: .* not in the journal|recovery fails")
@@ -171,7 +174,7 @@ def key_torn() -> Replacements:
 @canary("a delayed message is delivered before its time", shows=r"early: ")
 def delay_ignored() -> Replacements:
     def without_delay(seen: SeenEntry, delivery: Delivery, now_ms: int) -> SeenEntry:
-        return SeenEntry(seen.base, seen.count, seen.key)
+        return SeenEntry(seen.base, seen.count, seen.key, gaps=seen.gaps)
 
     return [(delays, "without_past_delay", without_delay)]
 

@@ -7,12 +7,14 @@ from msgspec.structs import replace
 from exacta.core import decide
 from exacta.core.apply import _APPLY
 from exacta.core.commands import AppendBatch, CommitTransactionalOffsets, EndTransaction, InitProducerId
-from exacta.core.events import TransactionEnded
+from exacta.core.events import MessagesAcknowledgedInTransaction, TransactionEnded, TransactionExtended
 from exacta.core.groups import committing, offsets
 from exacta.core.log import append, sequence
 from exacta.core.outcome import Outcome
+from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
-from exacta.core.transactions import binding, transaction
+from exacta.core.subscriptions import acknowledging, progress
+from exacta.core.transactions import binding, handle, transaction
 from exacta.core.writers import IdempotentWriter
 from simulation.canaries import canary
 
@@ -156,3 +158,44 @@ def marker_left_out() -> Replacements:
 @canary("anybody writes into __consumer_offsets, as into any topic", shows=r"internal topics: ")
 def internal_topics_are_written_to() -> Replacements:
     return [(append, "INTERNAL_TOPICS", frozenset())]
+
+
+@canary(
+    "what joins a handle is not counted, so that its limit does not hold", shows=r"limits: .* of handles are counted"
+)
+def participants_not_counted() -> Replacements:
+    original = _APPLY[TransactionExtended]
+
+    def extended(state: State, event: TransactionExtended) -> None:
+        before = state.volatile.handle_participants
+        original(state, event)
+        state.volatile.handle_participants = before
+
+    return [(_APPLY, TransactionExtended, extended)]
+
+
+@canary("one handle has more participants than one may have", shows=r"limits: a handle has \d+ participants")
+def participants_without_a_limit() -> Replacements:
+    original = handle.extension_in_handle
+
+    def extension(state: State, held: Any, *, now_ms: int, **named: Any) -> Any:
+        found = original(state, held, now_ms=now_ms, **named)
+        if found is not Rejection.LIMIT_REACHED:
+            return found
+        [(kind, each)] = named.items()
+        partitions, groups = ((each,) if kind == name else () for name in ("partition_id", "group_id"))
+        return transaction.extended(held, partitions, groups, now_ms, (each,) if kind == "subscription" else ())
+
+    return [(owner, "extension_in_handle", extension) for owner in (append, offsets, acknowledging)]
+
+
+@canary(
+    "the messages that a handle acknowledges are not counted, so that their limit does not hold",
+    shows=r"limits: .* runs of transaction \d+ are counted",
+)
+def acknowledged_runs_not_counted() -> Replacements:
+    def acknowledged(state: State, event: MessagesAcknowledgedInTransaction) -> None:
+        key = (event.partition_id, event.name)
+        progress.hold(state, key, event.transaction_id, event.runs, event.before)
+
+    return [(_APPLY, MessagesAcknowledgedInTransaction, acknowledged)]

@@ -24,6 +24,7 @@ from exacta.ports.journal import Schema
 from exacta.protocol.kafka.committed import AbortedTransactions
 from exacta.protocol.kafka.records import BatchHeader, parse_batch_header
 from exacta.records.compaction import RecordCompaction
+from exacta.records.keyed_records import keyed_records
 from simulation.canaries import canary
 from simulation.canaries.storage import Unsynced
 
@@ -37,10 +38,9 @@ def tombstone_before_its_values() -> Replacements:
     def hides_nothing(self: RecordCompaction, batch: Buffer) -> None:
         before = dict(self._last_offsets)
         note(self, batch)
-        read = self._read(batch, parse_batch_header(batch))
-        if read is None:
+        found = keyed_records(batch, parse_batch_header(batch), self._most_batch_bytes)
+        if found is None:
             return
-        _, found = read
         for digest, is_tombstone in zip(self._digests(found.keys), found.tombstones, strict=True):
             if is_tombstone and digest in self._last_offsets:
                 del self._last_offsets[digest]

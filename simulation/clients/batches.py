@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from crc32c import crc32c
 
 from exacta.protocol.kafka.batch_building import data_batch
+from exacta.protocol.kafka.record_writing import encoded_headers
+from exacta.protocol.kafka.record_writing import record as written
 from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader, CorruptBatch, iter_batches
 from simulation.history import key_of, keyed
 
@@ -57,33 +59,14 @@ def _commits(marker: memoryview) -> bool:
 
 def record(offset_delta: int, value: bytes, timestamp_delta_ms: int = 0) -> bytes:
     """Return a record without key and headers, as a batch holds it."""
-    body = (
-        b"\0" + _varint(timestamp_delta_ms) + _varint(offset_delta) + _varint(-1) + _varint(len(value)) + value + b"\0"
-    )
-    return _varint(len(body)) + body
+    return written(offset_delta, timestamp_delta_ms, None, value)
 
 
 def _record_of(offset_delta: int, value: bytes) -> bytes:
     plain, key, is_tombstone = key_of(value)
-    if key is None:
-        return record(offset_delta, value)
-    rest = _varint(-1) + b"\x02\0" + _sized(plain) if is_tombstone else _sized(plain) + b"\0"
-    body = b"\0\0" + _varint(offset_delta) + _sized(key) + rest
-    return _sized(body)
-
-
-def _sized(data: bytes) -> bytes:
-    return _varint(len(data)) + data
-
-
-def _varint(number: int) -> bytes:
-    zigzag = number << 1 if number >= 0 else (-number << 1) - 1
-    encoded = bytearray()
-    while zigzag > 0x7F:
-        encoded.append(zigzag & 0x7F | 0x80)
-        zigzag >>= 7
-    encoded.append(zigzag)
-    return bytes(encoded)
+    if is_tombstone:
+        return written(offset_delta, 0, key, None, encoded_headers([(b"", plain)]))
+    return written(offset_delta, 0, key, plain)
 
 
 def values_of(view: memoryview, count: int) -> Iterator[bytes]:

@@ -59,6 +59,8 @@ class _Handle:
             answer = await _asked(calls, command, data)
             if answer in REFUSED:
                 return
+            if answer is Rejection.LIMIT_REACHED:
+                continue  # too much takes part; the handle is open, and what takes part may be written to
             if isinstance(answer, Appended):
                 writing.acknowledged.update({value: answer.base_offset + k for k, value in enumerate(values)})
             elif answer is not None:

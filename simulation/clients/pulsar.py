@@ -4,18 +4,26 @@ It speaks in frames, so that the whole front takes part. It has topics and a sub
 until its receipt comes, under a producer's name, so that it is there once. It is consumed until a transaction is
 committed that has acknowledged it; an end is asked for until it is answered. In the end a reader looks at the results:
 each number has one, of a transaction that was committed.
+
+In some worlds the input is compacted. Each number is the key of its message then, and drafts of numbers come before
+them, which compaction may remove. A draft that is seen is acknowledged, and nothing comes of it.
 """
 
 import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.message_ids import earliest
+from simulation.clients.admin import create
 from simulation.clients.connection import Disconnected
 from simulation.clients.pulsar_connection import CONSUMER, PRODUCER, PulsarLink, Pushed
 from simulation.clients.surroundings import Surroundings
 from simulation.network import Network
 
+DRAFT = b"~"
+"""A draft of a number begins so."""
 ABANDONED, ABORTED = 0.1, 0.2
 """The shares of transactions that nobody ends, and that are aborted."""
 PATIENCE_SECONDS = 2.0
@@ -25,20 +33,24 @@ OPEN_SECONDS = 100.0
 NOT_FOUND = (pb.ServerError.TransactionNotFound, pb.ServerError.InvalidTxnStatus)
 
 
-class _Pipeline:
+class Pipeline:
     """One instance's topics, and what is known of its numbers."""
 
-    def __init__(self, here: Surroundings, network: Network) -> None:
+    def __init__(
+        self, here: Surroundings, network: Network, input_policy: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         chance = here.chance
         self._here = here
         self._source = PulsarLink(here.loop, network, chance, f"{here.writer} source")
         self._worker = PulsarLink(here.loop, network, chance, f"{here.writer} worker")
         name = here.writer.replace("/", "-")
         self._input, self._output = f"{name}-in", f"{name}-out"
+        self._input_policy = input_policy
         self._kind: Any = chance.choice(list(pb.CommandSubscribe.SubType.values()))
         self._is_in_order = self._kind in (pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover)
         self._source_is_ready = self._worker_is_ready = False
         self._sequence = 0
+        self._messages_sent = 0
         self.sent = 0
         """The numbers below were sent, and their receipts have come."""
         self.attempts = 0
@@ -46,6 +58,8 @@ class _Pipeline:
         """The number of the attempt that has committed each number."""
         self.in_doubt: set[tuple[int, int]] = set()
         """Numbers and attempts whose outcome the broker has forgotten, or lost, before it was told."""
+        self.read: set[int] = set()
+        """The attempts of which results were read in the end."""
 
     def complain(self, what: str) -> None:
         self._here.history.refusals.append(f"Pulsar: {self._here.writer}: {what}")
@@ -63,21 +77,40 @@ class _Pipeline:
     # --- numbers are sent ---------------------------------------------------------------------------------------------
 
     async def send(self) -> None:
-        """Send some numbers, in one entry, until the receipt comes."""
-        values = [b"%d" % (self.sent + more) for more in range(self._here.chance.choice([1, 1, 2, 5]))]
+        """Send some numbers, in one entry, until the receipt comes; or drafts of some, where the input is compacted."""
+        numbers = [self.sent + more for more in range(self._here.chance.choice([1, 1, 2, 5]))]
+        values, keys = [b"%d" % number for number in numbers], []
+        if self._input_policy:
+            values, numbers = self._with_drafts(values, numbers)
+            keys = [each.removeprefix(DRAFT) for each in values]
         while True:
             try:
                 if not self._source.is_open:
                     await self._open_producer(self._source, self._input, self._here.writer)
-                receipt = await self._source.produce(values, self.sent, self._here.now_ms())
+                receipt = await self._source.produce(values, self._messages_sent, self._here.now_ms(), keys=keys)
             except Disconnected:
                 await self._source.back_off()
                 continue
             if isinstance(receipt, pb.CommandSendReceipt):
-                self.sent += len(values)
+                self.sent += len(numbers)
+                self._messages_sent += len(values)
             else:
                 self.complain(f"numbers are refused: {receipt.message}")
             return
+
+    def _with_drafts(self, values: list[bytes], numbers: list[int]) -> tuple[list[bytes], list[int]]:
+        """Return what is sent, and the numbers in it: drafts alone, or numbers and drafts of those to come."""
+        chance = self._here.chance
+        if chance.random() < 0.3:
+            return [DRAFT + value for value in values], []
+        for more in range(chance.choice([0, 1, 2])):
+            values.insert(chance.randint(0, len(values)), DRAFT + b"%d" % (numbers[-1] + 1 + more))
+        return values, numbers
+
+    async def prepare(self) -> None:
+        """Make the input as it is to be, if anything is asked of it; otherwise it is made when it is needed."""
+        if self._input_policy:
+            await create(self._here, {self._input: 1}, {self._input: self._input_policy})
 
     async def _open_producer(self, link: PulsarLink, topic: str, name: str = "") -> None:
         command = pb.CommandProducer(
@@ -156,6 +189,8 @@ class _Pipeline:
             await self._end(transaction, pb.ABORT)
             if self._is_in_order:
                 link.drop()  # everything comes again, behind what is on its way
+            elif not is_whole and link.is_open:
+                self._give_back()  # an abort brings back only what the transaction has acknowledged
         else:
             await self._commit(transaction, taken, attempt)
 
@@ -163,6 +198,8 @@ class _Pipeline:
         """Return whether all of it is in the transaction."""
         link = self._worker
         for each in taken:
+            if each.value.startswith(DRAFT):
+                continue
             self._sequence += 1
             value = b"%s:%d" % (each.value, attempt)
             receipt = await link.produce([value], self._sequence, self._here.now_ms(), transaction)
@@ -183,25 +220,33 @@ class _Pipeline:
         return True
 
     def _may_acknowledge_all(self, taken: list[Pushed]) -> bool:
-        """Return whether nothing before the last of these messages would be left out."""
-        numbers = {int(each.value) for each in taken}
-        last = int(taken[-1].value)
+        """Return whether nothing before the last of these messages would be left out, and none of them comes after it.
+
+        What an abort has made free comes behind what was on its way.
+        """
+        if max(taken, key=lambda each: (each.id.entry_id, each.index)) is not taken[-1]:
+            return False
+        numbers = set(_numbers(taken))
+        last = int(taken[-1].value.removeprefix(DRAFT))
         return self._is_in_order and all(each in self.committed or each in numbers for each in range(last))
 
     async def _commit(self, transaction: int, taken: list[Pushed], attempt: int) -> None:
         answer, tries = await self._end(transaction, pb.COMMIT)
-        numbers = [int(each.value) for each in taken]
+        numbers = _numbers(taken)
         if not answer.HasField("error"):
-            for number in numbers:
-                if number in self.committed:
-                    self.complain(f"{number} was consumed twice: attempts {self.committed[number]} and {attempt}")
-                self.committed[number] = attempt
+            self._note_commit(taken, attempt)
         elif answer.error not in NOT_FOUND:
             self.complain(f"the commit of {transaction} is refused: {answer.message}")
         elif tries > 1:
             self.in_doubt |= {(number, attempt) for number in numbers}
         if answer.HasField("error") and self._is_in_order:
             self._worker.drop()
+
+    def _note_commit(self, taken: list[Pushed], attempt: int) -> None:
+        for number in _numbers(taken):
+            if number in self.committed:
+                self.complain(f"{number} was consumed twice: attempts {self.committed[number]} and {attempt}")
+            self.committed[number] = attempt
 
     async def _end(self, transaction: int, action: "pb.TxnAction") -> tuple[Any, int]:
         """Ask for an end until it is answered, over whatever connection there is."""
@@ -234,6 +279,7 @@ class _Pipeline:
             if number in seen:
                 self.complain(f"{number} has two results: of attempts {seen[number]} and {attempt}")
             seen[number] = attempt
+            self.read.add(attempt)
             if self.committed.get(number) != attempt and (number, attempt) not in self.in_doubt:
                 self.complain(f"{number} has a result of attempt {attempt}, which was not committed")
         if missing := [number for number in self.committed if number not in seen]:
@@ -259,10 +305,20 @@ class _Pipeline:
         return found
 
 
-async def pulsar_pipeline(here: Surroundings, network: Network) -> bool:
+def _numbers(taken: list[Pushed]) -> list[int]:
+    return [int(each.value) for each in taken if not each.value.startswith(DRAFT)]
+
+
+async def pulsar_pipeline(here: Surroundings, network: Network, input_policy: Mapping[str, str]) -> bool:
+    """Transform numbers in transactions of Pulsar's alone."""
+    await run(here, Pipeline(here, network, input_policy))
+    return False
+
+
+async def run(here: Surroundings, pipeline: Pipeline) -> None:
     """Send numbers and consume them until the world is over, and then until all are done; judge the results."""
-    pipeline = _Pipeline(here, network)
     try:
+        await pipeline.prepare()
         while not here.is_over():
             await here.think(0.5)
             if here.chance.random() < 0.4:
@@ -274,10 +330,9 @@ async def pulsar_pipeline(here: Surroundings, network: Network) -> bool:
         await pipeline.judge()
     finally:
         pipeline.drop()
-    return False
 
 
-async def _worked(pipeline: _Pipeline) -> None:
+async def _worked(pipeline: Pipeline) -> None:
     try:
         await pipeline.work()
     except Disconnected:

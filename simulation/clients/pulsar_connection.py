@@ -7,6 +7,7 @@ producer or consumer the broker has closed: whoever uses it opens what it needs 
 import asyncio
 import random
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.message import Message
@@ -77,15 +78,28 @@ class PulsarLink:
         command.request_id = self._last_request
         return await self._answer_to(self._last_request, build_frame(command))
 
-    async def produce(self, values: list[bytes], sequence: int, now_ms: int, transaction: int | None = None) -> Any:
-        """Send one entry, a batch where there are several values; return the receipt, or raise Disconnected."""
+    async def produce(
+        self,
+        values: list[bytes],
+        sequence: int,
+        now_ms: int,
+        transaction: int | None = None,
+        keys: Sequence[bytes] = (),
+    ) -> Any:
+        """Send one entry, a batch where there are several values; return the receipt, or raise Disconnected.
+
+        `keys` are those of the messages, if they have any.
+        """
         metadata = pb.MessageMetadata(producer_name=self._name, sequence_id=sequence, publish_time=now_ms)
         command = pb.CommandSend(producer_id=PRODUCER, sequence_id=sequence, num_messages=len(values))
         payload = values[0]
         if len(values) > 1:
             metadata.num_messages_in_batch = len(values)
             command.highest_sequence_id = sequence + len(values) - 1
-            payload = build_batch((pb.SingleMessageMetadata(), value) for value in values)
+            messages = [pb.SingleMessageMetadata(partition_key=each) for each in keys]
+            payload = build_batch(zip(messages or [pb.SingleMessageMetadata() for _ in values], values, strict=True))
+        elif keys:
+            metadata.partition_key = keys[0]
         if transaction is not None:
             command.txnid_most_bits, command.txnid_least_bits = 0, transaction
         frame = b"".join(map(bytes, build_entry_frame(command, build_entry(metadata, payload))))

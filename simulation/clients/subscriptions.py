@@ -40,9 +40,12 @@ COMMITTED = 0.65
 HALVES = ((0, 29_999), (30_000, HASHES - 1))
 """The parts of the hashes of keys that consumers name."""
 LATE = (Rejection.INVALID_TRANSACTION_STATE, Rejection.TRANSACTION_NOT_FOUND)
-NOBODY = ConsumerId(1 << 50)
-"""A consumer that is not there (any more)."""
-NOT_NOW = (Rejection.TRANSACTION_CONFLICT, Rejection.OFFSET_OUT_OF_RANGE, *LATE)
+NOT_NOW = (
+    Rejection.TRANSACTION_CONFLICT,
+    Rejection.OFFSET_OUT_OF_RANGE,
+    Rejection.CONSUMER_NOT_FOUND,
+    *LATE,
+)
 
 
 Held = tuple[TransactionId | None, frozenset[int]]
@@ -187,17 +190,17 @@ class _Subscription:
         here, chance = self._here, self._here.chance
         before = Offset(chance.randint(1, self._seen)) if chance.random() < 0.2 else None
         runs = () if before is not None else self._some_runs()
-        stranger = before is not None and self._type in IN_ORDER and chance.random() < 0.3
+        stands_by = before is not None and await self._has_one_standing_by()
         answer = await here.calls.ask(
             Acknowledge(
                 **self._where,
                 runs=runs,
                 before=before,
                 transaction=transaction_id,
-                consumer_id=NOBODY if stranger else None,
+                consumer_id=self._consumers[1] if stands_by else None,
             )
         )
-        if answer == DONE and stranger:
+        if answer == DONE and stands_by:
             here.history.refusals.append(f"overtaken: a consumer of {here.writer} that is not active acknowledges")
         named = set(range(before)) if before is not None else _messages(runs)
         again = named & self._acknowledged
@@ -206,6 +209,14 @@ class _Subscription:
         if answer != DONE and answer not in NOT_NOW:
             here.history.refusals.append(f"refused: {here.writer} in {transaction_id}: {answer}")
         return named if answer == DONE else set()
+
+    async def _has_one_standing_by(self) -> bool:
+        """Return whether the second of two consumers only waits, because the first one is there."""
+        if self._type is not SubscriptionType.FAILOVER or len(self._consumers) < 2:
+            return False
+        permit = Permit(**self._where, consumer_id=self._consumers[0], permits=1)
+        answer: object = await self._here.calls.ask(permit)
+        return answer == DONE
 
     def _some_runs(self) -> tuple[Run, ...]:
         chance = self._here.chance

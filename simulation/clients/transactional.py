@@ -37,6 +37,10 @@ REJOIN = frozenset(
 SENDS_OF_A_BATCH = 12
 
 
+ENDED_ELSEWHERE = frozenset({ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.TRANSACTION_ABORTABLE})
+"""The answers to a client whose joint transaction Pulsar's side has aborted, by version of the request."""
+
+
 class Abort(Exception):
     """The transaction must be aborted; then this producer may go on."""
 
@@ -164,7 +168,7 @@ class Producer:
         self._added.update(new)
 
     def _check(self, code: int) -> None:
-        if code in NOBODYS_FAULT or code in REJOIN:
+        if code in NOBODYS_FAULT or code in REJOIN or code in ENDED_ELSEWHERE:
             raise Abort
         if code != ErrorCode.NONE:
             raise Fenced
@@ -205,21 +209,24 @@ class Producer:
     async def commit(self, writing: Writing) -> None:
         """Commit; raise Fenced where nobody can tell what has become of it."""
         writing.outcome = Outcome.UNKNOWN
-        await self._end(commit=True)
+        await self.end(commit=True)
         writing.outcome = Outcome.COMMITTED
 
     async def abort(self, *, bump: bool = False) -> None:
         """Abort, and bump the epoch where something went wrong (version 2 always does)."""
         if not self._skips_end:
-            await self._end(commit=False)
+            await self.end(commit=False)
         if self._skips_end or (bump and not self._is_second):
             await self.initialise()
 
-    async def _end(self, *, commit: bool) -> None:
+    async def end(self, *, commit: bool) -> None:
+        """Ask for the end until it is answered; raise Abort where a commit cannot be, and Fenced."""
         request = k26_end_txn.EndTxnRequest(
             transactional_id=self._id, producer_id=self.pair[0], producer_epoch=self.pair[1], committed=commit
         )
         answer = await self._connection.until_answered(request, 5 if self._is_second else 3)
+        if commit and answer.error_code in ENDED_ELSEWHERE:
+            raise Abort
         if answer.error_code != ErrorCode.NONE:
             raise Fenced
         if self._is_second:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exacta import spark as spark
+    from exacta.client.joint import NotJoined
+    from exacta.client.joint import join_transaction as join_transaction
     from exacta.config.configuration import ConfigurationError
     from exacta.databases.errors import OutcomeUnknown, TakenOver, TwoPhaseError
     from exacta.databases.postgres import Postgres as Postgres
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Broker",
     "ConfigurationError",
+    "NotJoined",
     "OutcomeUnknown",
     "Postgres",
     "ServerError",
@@ -28,6 +31,7 @@ __all__ = [
     "TakenOver",
     "TwoPhaseError",
     "__version__",
+    "join_transaction",
     "spark",
     "two_phase",
 ]
@@ -35,6 +39,7 @@ __all__ = [
 _HOMES = {
     "Broker": "exacta.testing",
     "ConfigurationError": "exacta.config.configuration",
+    "NotJoined": "exacta.client.joint",
     "OutcomeUnknown": "exacta.databases.errors",
     "Postgres": "exacta.databases.postgres",
     "ServerError": "exacta.server.errors",
@@ -42,6 +47,7 @@ _HOMES = {
     "TakenOver": "exacta.databases.errors",
     "TwoPhaseError": "exacta.databases.errors",
     "two_phase": "exacta.databases.two_phase",
+    "join_transaction": "exacta.client.joint",
 }
 
 

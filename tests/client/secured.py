@@ -17,6 +17,7 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -75,6 +76,7 @@ class Script(Struct):
     hang_ups: int = 0  # how many requests are met so
     answers_handshakes_anywhere: bool = False
     silent: bool = False  # what is asked once logged in is not answered
+    clock: Callable[[], float] = time.monotonic  # it ends sessions
     connections: int = 0
     logins: int = 0
 
@@ -166,7 +168,7 @@ class _Session:
         if self._script.hang_ups:
             self._script.hang_ups -= 1
             return None
-        if self._user is None or (self._ends_s is not None and time.monotonic() > self._ends_s):
+        if self._user is None or (self._ends_s is not None and self._script.clock() > self._ends_s):
             return None
         if header.api_key == 3:
             return MetadataResponse(
@@ -212,7 +214,7 @@ class _Session:
     def _welcome(self, user, token):
         self._script.logins += 1
         lifetime_ms = self._script.session_lifetime_ms
-        self._ends_s = time.monotonic() + lifetime_ms / 1000 if lifetime_ms else None
+        self._ends_s = self._script.clock() + lifetime_ms / 1000 if lifetime_ms else None
         self._user, self._mechanism = user, None
         return SaslAuthenticateResponse(auth_bytes=token, session_lifetime_ms=lifetime_ms)
 

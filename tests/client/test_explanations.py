@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 from exacta.cli.app import app
 from exacta.client.errors import KafkaError
 from exacta.client.explanations import CAUSES, WHAT, explain
+from exacta.client.handles import handle_named
 from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import Anyone
 from exacta.client.transactions import (
@@ -37,6 +38,7 @@ def test_every_reason_has_its_words():
         Cause.SET: "set",
         Cause.IDLE: "idle",
         Cause.LOSS: "lost writes",
+        Cause.OTHER_SIDE: "TxnID",
     }
     assert len(CAUSES) == len(Cause) == len(words)
     assert all(word in CAUSES[cause] for cause, word in words.items())
@@ -125,3 +127,17 @@ def test_a_cluster_that_cannot_be_named_is_a_wrong_call(tmp_path):
     )
     assert missing.exit_code == 2
     assert missing.stderr.startswith("exacta: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "handle"),
+    [
+        *[(name, 17) for name in ("TxnID(0,17)", "(0,17)", "{0 17}")],
+        *[
+            (name, None)
+            for name in ("17", "0,17", "(1,17)", "(0,017)", "(0 17)", "{0,17}", "(0,17}", "TxnID{0 17}", "x")
+        ],
+    ],
+)
+def test_a_handle_has_the_names_that_clients_of_pulsar_print(name, handle):
+    assert handle_named(name) == handle

@@ -132,6 +132,12 @@ def miscount_the_handles(world: World) -> None:
     world.state.volatile.open_handles += 1
 
 
+def miscount_the_runs_of_a_transaction(world: World) -> None:
+    found = next(iter(world.state.transactions.values()))
+    found.acknowledged_runs += 1
+    world.state.volatile.pending_runs += 1
+
+
 def give_a_transaction_id_twice(world: World) -> None:
     first = next(event for event in world.log if isinstance(event, TransactionBegun))
     _change_log(world, TransactionBegun, -1, transaction_id=first.transaction_id)
@@ -185,6 +191,7 @@ def forget_an_offset(world: World) -> None:
         (lose_an_open_transaction, "7"),
         (forget_a_producer_id, "7"),
         (miscount_the_handles, "7"),
+        (miscount_the_runs_of_a_transaction, "limits"),
         (give_a_transaction_id_twice, "9"),
         (go_back_to_ids_of_before, "9"),
         (reserve_no_ids, "9"),

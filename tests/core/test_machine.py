@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, precondition, rule
 from msgspec.structs import replace
 
 from exacta.core.commands import (
@@ -19,10 +19,10 @@ from exacta.core.commands import (
     TakePartition,
     Trim,
 )
-from exacta.core.events import BatchAppended
+from exacta.core.events import BatchAppended, TransactionEnded
 from exacta.core.ids import PartitionId, ProducerEpoch, TransactionId, TransactionVersion
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended
+from exacta.core.replies import DONE, Appended, TransactionJoinedReply
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.transaction import Phase
 from exacta.core.writers import NamedWriter
@@ -153,7 +153,7 @@ class CoreMachine(RuleBasedStateMachine):
         before, length = snapshot(self.world.state), len(self.world.log)
         names = tuple(("t", partition) for partition in sorted(partitions))
         answer = self.world.end_all(*chosen, commit=commit, partitions=names)
-        ended = self.world.log[length:]
+        ended = [event for event in self.world.log[length:] if isinstance(event, TransactionEnded)]
         if answer != DONE:
             assert snapshot(self.world.state) == before, "all or none"
             return
@@ -168,6 +168,31 @@ class CoreMachine(RuleBasedStateMachine):
         self.begun += 1
         return self.world.handle(timeout_ms)
 
+    @rule(target=handles, producer=producers, handle=st.none() | handles)
+    def join(self, producer: Producer, handle: Handle | None) -> object:
+        """Join a handle, or the producer's own transaction, in the middle of it or before it begins."""
+        if producer.transactional_id is None:
+            return multiple()
+        answer = producer.ask_to_join(handle)
+        if not isinstance(answer, TransactionJoinedReply) or handle is not None:
+            return multiple()
+        return producer.join()
+
+    @rule(producer=producers, handle=handles, written=st.lists(partitions, max_size=2), ends=st.integers(0, 4))
+    def transact_jointly(self, producer: Producer, handle: Handle, written: list[int], ends: int) -> None:
+        """Join a handle, write by both sides, and maybe end by one of them, as one program would."""
+        if producer.transactional_id is None or not isinstance(producer.ask_to_join(handle), TransactionJoinedReply):
+            return
+        for partition in written:
+            if producer.version is TransactionVersion.V1:
+                producer.add(partition)
+            producer.append(partition)
+            handle.append(partition)
+        if ends < 2:
+            producer.end(commit=ends == 0)
+        elif ends < 4:
+            self.end_handle_of(handle, commit=ends == 2)
+
     @rule(handle=handles, partition=partitions, count=st.integers(1, 3))
     def write_into(self, handle: Handle, partition: int, count: int) -> None:
         handle.append(partition, count)
@@ -179,6 +204,9 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(handle=handles, commit=st.booleans())
     def end_handle(self, handle: Handle, commit: bool) -> None:
         """Whoever is told how a handle ended is told the truth, and the same for ever."""
+        self.end_handle_of(handle, commit=commit)
+
+    def end_handle_of(self, handle: Handle, *, commit: bool) -> None:
         reply = handle.end(commit=commit)
         if reply == DONE:
             assert self.ended.setdefault(handle.transaction_id, commit) is commit

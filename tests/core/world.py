@@ -13,6 +13,7 @@ from exacta.core.commands import (
     EndTransaction,
     EndTransactions,
     InitProducerId,
+    JoinTransaction,
     OffsetToCommit,
     TransactionToEnd,
 )
@@ -31,7 +32,14 @@ from exacta.core.ids import (
 from exacta.core.invariants.invariants import Acknowledged, violations
 from exacta.core.outcome import Notice, Outcome, Timer
 from exacta.core.promises import Promise
-from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
+from exacta.core.replies import (
+    DONE,
+    Appended,
+    ProducerBoundReply,
+    TransactionBegunReply,
+    TransactionEndedReply,
+    TransactionJoinedReply,
+)
 from exacta.core.snapshot import after_recovery
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
@@ -320,6 +328,18 @@ class Producer:
         elif self.version is TransactionVersion.V1:
             self.written.clear()
         return reply
+
+    def ask_to_join(self, handle: Handle | None = None) -> object:
+        """JoinTransaction: its own transaction, or a handle."""
+        transaction = None if handle is None else handle.transaction_id
+        return self.world.send(JoinTransaction(**self._who(), transaction=transaction))
+
+    def join(self, handle: Handle | None = None) -> Handle:
+        """Make a joint transaction; return it as the other side sees it."""
+        joined = self.ask_to_join(handle)
+        assert isinstance(joined, TransactionJoinedReply), joined
+        transaction = self.world.state.transactions[joined.transaction_id]
+        return Handle(self.world, joined.transaction_id, transaction.producer_ids[-1])
 
     def to_end(self, *partitions: tuple[str, int]) -> TransactionToEnd:
         """Name this producer's transaction, in a set of some to end together."""

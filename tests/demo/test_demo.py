@@ -15,10 +15,17 @@ FLIGHTS = 3_000
 KILLS = {Target.DRIVER: 1, Target.BROKER: 1, Target.WORKER: 1}
 
 
-def test_every_row_comes_out_exactly_once_whatever_is_killed(tmp_path):
+@pytest.mark.parametrize("by_pulsar", [False, True])
+def test_every_row_comes_out_exactly_once_whatever_is_killed(tmp_path, by_pulsar):
     shown = io.StringIO()
     settings = DemoSettings(
-        seed=7, sink_format="exacta", kills=KILLS, flights=FLIGHTS, keep=tmp_path / "work", micro_batches=12
+        seed=7,
+        sink_format="exacta",
+        kills=KILLS,
+        flights=FLIGHTS,
+        keep=tmp_path / "work",
+        micro_batches=12,
+        by_pulsar=by_pulsar,
     )
     exactly_once = run(settings, Screen(Console(file=shown, width=120)))
     output = shown.getvalue()

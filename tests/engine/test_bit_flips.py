@@ -214,7 +214,7 @@ class Extents(MemoryJournal):
     """These, and nothing else."""
 
     def __init__(self, contents: Sequence[bytes]) -> None:
-        self.extents = [Extent(range(len(content)), 0, len(content), content) for content in contents]
+        self.extents = [Extent(range(len(content)), range(len(content)), len(content), content) for content in contents]
 
     def read_cached(self, extents: Sequence[Extent]) -> list[Buffer]:
         return [bytes(extent.place) for extent in extents]  # type: ignore[arg-type]

@@ -4,12 +4,13 @@ import random
 
 import pytest
 
-from exacta.core.commands import BeginTransaction, EndHandle
-from exacta.core.ids import ProducerId, TransactionId
+from exacta.core.commands import BeginTransaction, EndHandle, JoinTransaction
+from exacta.core.ids import ProducerId, TransactionId, TransactionVersion
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended, TransactionBegunReply
+from exacta.core.replies import DONE, Appended, TransactionBegunReply, TransactionJoinedReply
 from exacta.core.state.transaction import handle_name
 from exacta.core.transactions.numbering import IDS_AT_ONCE
+from exacta.engine.answers_ahead import Foundation
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
 
@@ -172,3 +173,30 @@ def _lives(seed: int) -> int:
         for where, payload in committed:
             assert where != partition or log.count(payload) == 1, (seed, payload)
     return refused
+
+
+def test_what_is_written_into_a_joined_handle_rests_on_the_join(rig: Rig) -> None:
+    """Recovery aborts a handle that nobody has joined, and would not know whom to fence (decision 0038)."""
+    producer, handle = Producer(rig), begin(rig).transaction_id
+    ahead = rig.engine._writer.ahead
+    assert ahead.foundation(handle) is Foundation.NOT_NEEDED
+    answers = rig.submit(JoinTransaction(**producer.who(), transaction=handle))
+    assert (answers, ahead.foundation(handle)) == ([], Foundation.UNSYNCED)
+    rig.loop.settle()
+    assert (answers, rig.storage.unsynced) == ([TransactionJoinedReply(transaction_id=handle)], 0)
+    assert ahead.foundation(handle) is Foundation.DURABLE
+    unsynced, written = rig.storage.unsynced, producer.write(b"by Kafka", version=TransactionVersion.V2)
+    rig.loop.settle()
+    assert (written, rig.storage.unsynced) == ([Appended(base_offset=0)], unsynced + 1)
+
+
+def test_a_joint_transaction_that_lost_a_write_is_aborted_and_its_producer_fenced(rig: Rig) -> None:
+    producer, handle = Producer(rig), begin(rig).transaction_id
+    rig.ask(JoinTransaction(**producer.who(), transaction=handle))
+    producer.write(b"by Kafka", version=TransactionVersion.V2)
+    write(rig, handle)
+    rig.loop.settle()
+    rig.stop_machine()
+    rig.loop.settle()
+    assert end(rig, handle) is Rejection.INVALID_TRANSACTION_STATE
+    assert producer.end(commit=True) is Rejection.PRODUCER_FENCED

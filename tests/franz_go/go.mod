@@ -3,6 +3,7 @@ module exacta/tests/franz_go
 go 1.26.0
 
 require (
+	github.com/spaolacci/murmur3 v1.1.0
 	github.com/twmb/franz-go v1.22.2
 	github.com/twmb/franz-go/pkg/kadm v1.19.0
 )

@@ -27,6 +27,7 @@ var commands = map[string]func(ctx context.Context, bootstrap string, names []st
 	"copy":         copyRecords,
 	"fence":        fence,
 	"idempotent":   idempotent,
+	"keys":         keys,
 	"read":         read,
 	"topics":       topics,
 	"transactions": transactions,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from tests.one_log.keys import KAFKA, KEYS, PULSAR, create, placed, printed, wanted
 from tests.spark.clusters import held_back, new_topic, read_committed
 
 TIMEOUT_S = 120
@@ -86,3 +87,14 @@ def test_topics(run: Run, name: str) -> None:
         "starts": [3, 0, 0],
         "max.message.bytes": "3000000",
     }
+
+
+@pytest.mark.parametrize("way", [KAFKA, PULSAR])
+def test_equal_keys_are_placed_as_other_clients_place_them(run: Run, bootstrap: str, name: str, way: str) -> None:
+    """`docs/how-to/keys-and-partitions.md`; tests/one_log/test_keys.py has the others."""
+    source = Path(__file__).with_name("keys.go").read_text()
+    assert printed("go", "KafkaHasher").text.strip() in source
+    create(bootstrap, name)
+    hashing = {KAFKA: "by default", PULSAR: "murmur3"}[way]
+    run("keys", name, hashing, ",".join(KEYS))
+    assert placed(bootstrap, name, [hashing]) == {hashing: wanted(way)}

@@ -35,6 +35,7 @@ from exacta.protocol.kafka.messages import (
     k17787_describe_subscriptions,
     k17788_reset_subscription,
     k17789_abort_handles,
+    k17790_join_transaction,
 )
 from exacta.protocol.kafka.schema import Message
 from tests.kafka import access_requests as requests
@@ -190,6 +191,12 @@ CASES: dict[ApiKey, Case] = {
     ),
     ApiKey.ABORT_HANDLES: Case(
         build=lambda version, names: k17789_abort_handles.AbortHandlesRequest(handles=[1]), code=CLUSTER
+    ),
+    ApiKey.JOIN_TRANSACTION: Case(
+        build=lambda version, names: k17790_join_transaction.JoinTransactionRequest(
+            transactional_id=names.transactional_ids[0]
+        ),
+        code=TRANSACTIONAL_ID,
     ),
 }
 

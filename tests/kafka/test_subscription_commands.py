@@ -7,6 +7,8 @@ from typer.testing import CliRunner, Result
 
 from exacta.cli.app import app
 from exacta.client import subscriptions
+from exacta.core.commands import RefuseAppends
+from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.description import Wait
@@ -102,6 +104,8 @@ def test_one_is_described_with_the_reason_why_it_waits(broker: Front) -> None:
     assert [line for line in lines if " is open for " not in line] == [
         "  position 0; the partition is stable up to 6 and ends at 7",
         "  backlog 2, pending 2, held back 1 (uncommitted 1)",
+        "  bounds: pulsar.backlog.quota.bytes=10737418240, pulsar.backlog.quota.ms=-1, "
+        "pulsar.backlog.quota.policy=producer_request_hold, pulsar.message.ttl.ms=0",
         "  acknowledged beyond the position: 3, 5",
         f"  pending in {handle.name}: all before 1, 1",
         "  consumer 'worker-1': 0 permits, holds 0, priority 0",
@@ -112,6 +116,21 @@ def test_one_is_described_with_the_reason_why_it_waits(broker: Front) -> None:
     ]
     assert lines[-1].startswith(f"  waits: {handle.name} is open for ")
     assert "  waits: there is no message that it has not acknowledged" in run(broker, "describe", "u", "two").stdout
+
+
+def test_a_partition_that_keeps_too_much_is_told_with_the_topics_own_bounds(broker: Front) -> None:
+    wire = broker.connect()
+    create(wire, "v", configs={"pulsar.backlog.quota.bytes": "100", "pulsar.message.ttl.ms": "5000"})
+    subscriber = Subscriber(broker, "three", topic="v")
+    refuse = RefuseAppends(topic="v", partition=0, reason=Rejection.BACKLOG_HOLDS_PRODUCERS)
+    over = "  over the quota: nothing is appended until less is kept for the topic's subscriptions"
+    assert over not in run(broker, "describe", "v", "three").stdout.splitlines()
+    subscriber.ask(refuse)
+    lines = run(broker, "describe", "v", "three").stdout.splitlines()
+    assert over in lines
+    [bounds] = [line for line in lines if line.startswith("  bounds: ")]
+    assert "pulsar.backlog.quota.bytes=100, " in bounds
+    assert bounds.endswith("pulsar.message.ttl.ms=5000")
 
 
 def test_one_is_moved_when_the_operator_agrees(broker: Front) -> None:

@@ -1,5 +1,6 @@
 """Produce and Fetch by topic ids (KIP-516): a topic made anew under a name is another topic."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
-from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
+from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from exacta.protocol.kafka.messages.k20_delete_topics import DeleteTopicsRequest, DeleteTopicState
 from exacta.protocol.kafka.schema import NO_UUID
 from tests.kafka.wire import Front, Wire, batch, values_in
@@ -17,8 +18,9 @@ FETCH_VERSIONS = range(13, 19)
 UNKNOWN = b"\1" * 16
 
 
-def create(wire: Wire, name: str = "t", partitions: int = 1) -> bytes:
-    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+def create(wire: Wire, name: str = "t", partitions: int = 1, configs: Mapping[str, str] | None = None) -> bytes:
+    own = [CreatableTopicConfig(name=each, value=value) for each, value in (configs or {}).items()]
+    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1, configs=own)
     topic_id: bytes = wire.ask(CreateTopicsRequest(topics=[topic]), 7).topics[0].topic_id
     return topic_id
 

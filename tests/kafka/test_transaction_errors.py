@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from exacta.kafka.handlers import HANDLERS
-from exacta.kafka.transaction_errors import BEFORE, CLASSES, PRESENT, STATES, STRANGER, page
+from exacta.kafka.transaction_errors import BEFORE, CLASSES, CONCLUDED, PRESENT, STATES, STRANGER, page
 from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
 from tests.conformance import brokers
 from tests.kafka import transaction_states
@@ -92,7 +92,11 @@ def test_the_tables_are_total() -> None:
 
 def test_every_error_has_its_class_and_none_is_retriable() -> None:
     found = {
-        (name.split()[0], code) for table in TABLES.values() for name, row in table.items() for code in row if code
+        (name.split()[0], code)
+        for table in (*TABLES.values(), CONCLUDED)
+        for name, row in table.items()
+        for code in row
+        if code
     }
     assert found == CLASSES.keys()
     assert not {code for _, code in found} & RETRIABLE
@@ -100,7 +104,10 @@ def test_every_error_has_its_class_and_none_is_retriable() -> None:
 
 def test_an_end_is_never_refused_as_abortable() -> None:
     """A client that aborts would abort again, for ever (KAFKA-19250)."""
-    assert not any(code is ErrorCode.TRANSACTION_ABORTABLE for api, code in CLASSES if api == "EndTxn")
+    for table in (*TABLES.values(), CONCLUDED):
+        for request, row in table.items():
+            is_commit = table is CONCLUDED and request.endswith("commit")  # it is aborted, and then it goes on
+            assert is_commit or not (request.startswith("EndTxn") and ErrorCode.TRANSACTION_ABORTABLE in row)
 
 
 def test_the_page_is_not_stale() -> None:

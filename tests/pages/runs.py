@@ -129,6 +129,7 @@ written.option("checkpointLocation", "/path/to/checkpoint").trigger(availableNow
 
 RUNS = [
     Run(README, ("Ten lines",), prints="^b'42 apples'$"),
+    Run("docs/explanation/one-log.md", ("Each reads the other's messages",), serves=True),
     Run(
         README,
         ("With Spark",),
@@ -232,6 +233,13 @@ NOT_RUN = {
     (CLUSTERS, "spark-submit"): _PACKED,
 }
 
+ONE_LOG = "docs/explanation/one-log.md"
+_BOTH_SIDES = "it takes a client of Pulsar's, too; tests/pulsar/test_joint_transactions.py has both sides"
+
+KEYS = "docs/how-to/keys-and-partitions.md"
+_WITH_PULSAR = "it takes a broker for both protocols; tests/one_log/test_keys.py runs it as it is printed"
+_IN_JAVA = "it takes Java; tests/pulsar_clients/test_java_keys.py runs it as it is printed"
+
 # Blocks that are neither code nor output that a run could compare, by their first line.
 NO_EXAMPLE = {
     (README, " Kafka clients"): "a drawing",
@@ -245,6 +253,16 @@ NO_EXAMPLE = {
         "docs/reference/describe-subscriptions.md",
         "orders-0, subscription billing",
     ): "the output of a broker with a history",
+    (ONE_LOG, "producer.begin_transaction()"): _BOTH_SIDES,
+    (ONE_LOG, "transfers, to Pulsar's clients"): "the output of a moment",
+    ("docs/reference/join-transaction.md", "import exacta"): _BOTH_SIDES,
+    (KEYS, "from confluent_kafka import"): _WITH_PULSAR,
+    (KEYS, "import pulsar"): _WITH_PULSAR,
+    (KEYS, "import mmh3"): _WITH_PULSAR,
+    (KEYS, "import java.util.concurrent"): _IN_JAVA,
+    (KEYS, "import com.google"): _IN_JAVA,
+    (KEYS, "// asKafka"): "it takes Go; tests/pulsar_go/test_keys.py runs it as it is printed",
+    (KEYS, "kgo.RecordPartitioner"): "it takes Go; tests/franz_go/test_franz_go.py runs it as it is printed",
 }
 
 

@@ -79,8 +79,9 @@ class Broker:
         self.held_syncs: list[Callable[[], Any]] | None = None
         """Not None: the disk takes its time, and what it would call back waits here."""
         configuration = configure(options)
+        self.journal = MemoryJournal(self.storage, self._synced)
         self.engine = assemble_engine(
-            MemoryJournal(self.storage, self._synced),
+            self.journal,
             self.loop,
             clock=lambda: self.loop.now_ms,
             limits=configuration.limits(),

@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from exacta.protocol.pulsar import messages_pb2 as pb
+from exacta.protocol.pulsar.compression import decompress
 from exacta.protocol.pulsar.entries import parse_entry, walk_batch
 from exacta.protocol.pulsar.message_ids import earliest
 from tests.pulsar.by_hand import Broker, Client
@@ -88,7 +89,9 @@ class ConsumerClient:
                 entry = parse_entry(frame.entry)
                 values = [bytes(entry.payload)]
                 if entry.is_batch:
-                    values = [bytes(each.payload) for each in walk_batch(entry.payload, entry.message_count)]
+                    size = entry.metadata.uncompressed_size if entry.is_compressed else len(entry.payload)
+                    plain = decompress(entry.metadata.compression, entry.payload, size)
+                    values = [bytes(each.payload) for each in walk_batch(plain, entry.message_count)]
                 index = None if frame.broker_entry is None else frame.broker_entry.index
                 found.append(Pushed(command, values, index))
             else:

@@ -146,3 +146,56 @@ def test_one_acknowledgement_has_not_too_many_parts(broker: Broker, is_answered:
         consumer.client.send(command)
         broker.settle()
         assert consumer.client.connection.has_ended
+
+
+def test_ids_of_entries_that_lie_together_are_looked_for_together(
+    broker: Broker, submitted: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user may give a client a list of ids, which all come in one ACK; most of it is what delivery has forgotten."""
+    count = 3000
+    produce(producer_of(broker), (b"a", b"b"), *[b"x"] * count)
+    consumer = ConsumerClient(broker, permits=0)
+    looked: list[int] = []
+    find = broker.engine.lookups._journal.find
+
+    def counted(stream: int, offset: int, *rest: Any) -> Any:
+        looked.append(offset)
+        return find(stream, offset, *rest)
+
+    monkeypatch.setattr(broker.engine.lookups._journal, "find", counted)
+    submitted.clear()
+    there = [message_id(0, offset) for offset in (0, *range(2, count + 2))]
+    absent = [message_id(0, 1), message_id(5, 0), *[message_id(0, count + 2 + number) for number in range(count)]]
+    assert not consumer.acknowledge(*reversed(there), *absent).HasField("error")
+    assert [each.runs for each in submitted] == [((0, count + 1),)]
+    assert len(looked) < count / 50
+
+
+def test_a_cumulative_acknowledgement_names_one_message(broker: Broker) -> None:
+    produce(producer_of(broker), b"a", b"b")
+    consumer = ConsumerClient(broker, EXCLUSIVE)
+    for ids in ((), (message_id(0, 0), message_id(0, 1))):
+        assert consumer.acknowledge(*ids, cumulative=True).error == pb.ServerError.NotAllowedError
+
+
+@pytest.mark.parametrize("request_id", [None, 7], ids=["no answer", "answer"])
+@pytest.mark.parametrize("is_other", [False, True], ids=["who seeks", "another consumer"])
+def test_an_acknowledgement_of_before_a_seek_comes_too_late(
+    broker: Broker, request_id: int | None, is_other: bool
+) -> None:
+    """Clients group them, so that one may leave when the seek is decided and nobody has been told yet."""
+    produce(producer_of(broker), b"a", b"b")
+    consumer = ConsumerClient(broker)
+    late = ConsumerClient(broker) if is_other else consumer
+    broker.held_syncs = []
+    consumer.client.send(pb.CommandSeek(consumer_id=1, request_id=5, message_id=EARLIEST))
+    ack = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual, message_id=[message_id(0, 0)])
+    if request_id is not None:
+        ack.request_id = request_id
+    late.client.send(ack)
+    broker.release_syncs()
+    broker.settle()
+    assert not any(each.error for each in late.told() if isinstance(each, pb.CommandAckResponse))
+    consumer.told()
+    consumer.subscribe()
+    assert consumer.values() == [b"a", b"b"]

@@ -60,12 +60,6 @@ def test_a_connection_that_goes_on_with_nonsense_ends(wire: Wire, data: bytes) -
     assert wire.is_closed()
 
 
-def test_what_is_not_served_is_refused_in_words(wire: Wire) -> None:
-    answer = wire.ask(pb.CommandConsumerStats(request_id=5, consumer_id=1))
-    assert (answer.request_id, answer.error_code) == (5, pb.ServerError.NotAllowedError)
-    assert "this broker" in answer.error_message
-
-
 @pytest.mark.parametrize(
     "command",
     [

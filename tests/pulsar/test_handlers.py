@@ -1,4 +1,4 @@
-"""The commands as a whole: each is served, refused, or no client's; each handler says what it needs."""
+"""The commands as a whole: each is served, or no client's; each handler says what it needs."""
 
 import importlib
 import pkgutil
@@ -10,7 +10,6 @@ from exacta.protocol.pulsar.messages_pb2 import BaseCommand
 from exacta.pulsar import handlers
 from exacta.pulsar.handlers import HANDLERS
 from exacta.pulsar.needs import Need
-from exacta.pulsar.unserved import UNSERVED
 
 BROKERS_ONLY = {
     "CONNECTED",
@@ -30,14 +29,13 @@ BROKERS_ONLY = {
 MODULES = [found.name for found in pkgutil.iter_modules(handlers.__path__)]
 
 
-def test_every_command_of_a_client_is_served_or_refused() -> None:
+def test_every_command_of_a_client_is_served() -> None:
     clients = {
         name: number
         for name, number in BaseCommand.Type.items()
         if not name.endswith("_RESPONSE") and name not in BROKERS_ONLY
     }
-    assert HANDLERS.keys() | UNSERVED.keys() == set(clients.values())
-    assert not HANDLERS.keys() & UNSERVED.keys()
+    assert HANDLERS.keys() == set(clients.values())
 
 
 @pytest.mark.parametrize("name", MODULES)

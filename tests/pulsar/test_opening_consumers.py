@@ -6,7 +6,7 @@ import pytest
 
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.by_hand import Broker, broker_by_hand
-from tests.pulsar.consuming import EXCLUSIVE, ConsumerClient, producer_of
+from tests.pulsar.consuming import EXCLUSIVE, FAILOVER, TYPES, ConsumerClient, producer_of
 from tests.pulsar.wire import send_frame
 
 broker = pytest.fixture(broker_by_hand)
@@ -56,3 +56,13 @@ def test_one_number_is_opened_once_at_a_time(broker: Broker) -> None:
     consumer.client.vanish()
     broker.settle()
     assert isinstance(ConsumerClient(broker, EXCLUSIVE).opened, pb.CommandSuccess)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_only_consumers_in_order_read_compacted_messages(broker: Broker, kind: int) -> None:
+    answer = ConsumerClient(broker, kind, permits=0, read_compacted=True).opened
+    if kind in (EXCLUSIVE, FAILOVER):
+        assert isinstance(answer, pb.CommandSuccess)
+    else:
+        assert answer.error == pb.ServerError.NotAllowedError
+        assert answer.message == "readCompacted only allowed on failover or exclusive subscriptions"

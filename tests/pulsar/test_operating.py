@@ -58,6 +58,8 @@ def test_an_operator_aborts_what_holds_a_consumer_back(broker: exacta.Broker) ->
         lines = run(broker, "subscriptions", "describe", TOPIC, "billing")
         assert "  backlog 0, pending 0, held back 2 (uncommitted 1)" in lines
         assert lines[-1].startswith(f"  waits: {name} is open for ")
-        assert run(broker, "transactions", "abort", "--yes", name)[-1] == f"{name} is aborted"
+        for printed in (f"(0,{transaction})", f"{{0 {transaction}}}"):  # as the clients for Java and Go print it
+            assert run(broker, "transactions", "explain", printed)[0].startswith(f"{name}: open for ")
+        assert run(broker, "transactions", "abort", "--yes", f"(0,{transaction})")[-1] == f"{name} is aborted"
         assert consumer.receive(ANSWER_SECONDS * 1_000).data() == b"behind"
         wire.close()

@@ -68,6 +68,34 @@ def test_a_look_up_names_the_broker(web: Web, name: str) -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["..", ".", "%2e%2e", "%2e"])
+def test_dots_are_a_name_as_any_other(web: Web, wire: Wire, name: str) -> None:
+    """No file and no path is named by a topic."""
+    assert partitions(web, name)[0] == 404
+    assert web.ask("GET", f"/lookup/v2/topic/persistent/public/default/{name}")[0] == 200
+    full = f"persistent://public/default/{name.replace('%2e', '.')}"
+    assert wire.lookup(full).response == pb.CommandLookupTopicResponse.Connect
+    assert web.ask("PUT", path(name))[0] == 204
+    assert partitions(web, name)[0] == 200
+    assert web.ask("DELETE", path(name))[0] == 204
+
+
+def test_a_path_that_is_no_utf_8_is_refused(web: Web) -> None:
+    name = new_name()
+    assert web.ask("PUT", path(f"{name}%ff"))[0] == 400
+    assert web.ask("GET", f"/lookup/v2/topic/persistent/public/default/{name}%C3")[0] == 400
+
+
+@ours_only
+def test_a_query_that_is_no_utf_8_is_refused(web: Web) -> None:
+    """Apache Pulsar takes such a value for "no"."""
+    name = new_name()
+    assert web.ask("PUT", path(name))[0] == 204
+    status, answer = web.ask("DELETE", f"{path(name)}?force=%ff")
+    assert (status, answer["reason"]) == (400, "the path, or the query, is no UTF-8")
+    assert web.ask("DELETE", f"{path(name)}?force=t%C3%A9")[0] == 204
+
+
 def test_a_topic_is_created_if_the_client_asks_for_that(web: Web) -> None:
     name = new_name()
     assert partitions(web, name)[0] == 404

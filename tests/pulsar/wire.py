@@ -37,7 +37,11 @@ class Wire:
         self._received = b""
         self._last_request = 0
         if connects:
-            self.connected = self.ask(pb.CommandConnect(client_version="tester", protocol_version=version))
+            try:
+                self.connected = self.ask(pb.CommandConnect(client_version="tester", protocol_version=version))
+            except OSError:  # the broker is being killed
+                self.socket.close()
+                raise
 
     def close(self) -> None:
         self.socket.close()

@@ -41,7 +41,12 @@ public class Transform {
                 once(client, consumer, producer, cumulative, random);
             } catch (Exception error) {
                 System.out.println("FAILED " + error);
-                // What was delivered and not acknowledged comes again.
+                // What was delivered and not acknowledged comes again, and what waits in the client is dropped. While it
+                // connects anew the client would count an epoch of which it never tells the broker, and then drop
+                // everything that comes (4.2.4).
+                while (!consumer.isConnected()) {
+                    Thread.sleep(1);
+                }
                 consumer.redeliverUnacknowledgedMessages();
             }
         }

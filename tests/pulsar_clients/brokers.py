@@ -40,20 +40,20 @@ class Given:
     def __init__(self, url: str, bootstrap: str | None) -> None:
         """Remember where clients connect; `bootstrap` is where those of Kafka do, if it is Exacta."""
         self.url = url
-        self._bootstrap = bootstrap
+        self.bootstrap = bootstrap
 
     def create_partitioned(self, topic: str, partitions: int) -> None:
         """Create a topic of so many partitions in the default namespace."""
-        if self._bootstrap is None:
+        if self.bootstrap is None:
             _ask("PUT", f"/admin/v2/persistent/public/default/{topic}/partitions", partitions)
             return
-        admin = AdminClient({"bootstrap.servers": self._bootstrap})
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
         [created] = admin.create_topics([NewTopic(topic, partitions, 1)]).values()
         created.result(20)
 
     def deduplicating(self, topic: str) -> str:
         """Return the name of a topic where repeats are dropped."""
-        if self._bootstrap is None:
+        if self.bootstrap is None:
             with contextlib.suppress(FileExistsError):
                 _ask("PUT", f"/admin/v2/namespaces/{DEDUPLICATING}", {})
             _ask("POST", f"/admin/v2/namespaces/{DEDUPLICATING}/deduplication", True)

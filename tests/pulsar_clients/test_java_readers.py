@@ -179,3 +179,15 @@ def test_a_table_view_has_the_last_value_of_each_key(java: JavaClient, topic: st
     view = java.client.newTableView(api("Schema").BYTES).topic(f"persistent://public/default/{topic}").create()
     assert {str(key): bytes(view.get(key)) for key in view.keySet()} == {"a": b"3", "b": b"2"}
     view.close()
+
+
+def test_what_was_never_compacted_is_read_as_it_is(java: JavaClient, topic: str) -> None:
+    producer = java.producer(topic)
+    for key, value in (("a", "1"), ("b", "2"), ("a", "3")):
+        send(producer, value, key=key)
+    assert rest(java.reader(topic, readCompacted=True)) == ["1", "2", "3"]
+    for kind in ("Exclusive", "Failover"):
+        consumer = java.consumer(topic, kind, kind, readCompacted=True)
+        assert texts(receive(consumer, 3)) == ["1", "2", "3"]
+    refused = outcome(lambda: java.consumer(topic, "Shared", "Shared", readCompacted=True))
+    assert refused == "InvalidConfigurationException"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.pulsar import wire
 from tests.pulsar_clients.brokers import Given
-from tests.pulsar_clients.python import TYPES, receive, rest, send, subscribe, texts
+from tests.pulsar_clients.python import ORDERED, TYPES, failure, receive, rest, send, subscribe, texts
 
 VALUES = [str(number) for number in range(10)]
 
@@ -101,3 +101,18 @@ def test_a_table_view_has_the_last_value_of_each_key(client: pulsar.Client, topi
     view = client.create_table_view(topic)
     assert {key: view.get(key) for key in ("a", "b", "c")} == {"a": b"3", "b": b"2", "c": None}
     view.close()
+
+
+def test_what_was_never_compacted_is_read_as_it_is(client: pulsar.Client, topic: str) -> None:
+    producer = client.create_producer(topic, batching_enabled=False)
+    for key, value in (("a", b"1"), ("b", b"2"), ("a", b"3")):
+        producer.send(value, partition_key=key)
+    reader = client.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=True)
+    assert rest(reader) == ["1", "2", "3"]
+    for kind in ORDERED:
+        consumer = subscribe(client, topic, kind, kind, is_read_compacted=True)
+        assert texts(receive(consumer, 3)) == ["1", "2", "3"]
+        consumer.close()
+    for kind in TYPES.keys() - {*ORDERED}:
+        refused = failure(lambda kind=kind: subscribe(client, topic, kind, kind, is_read_compacted=True))
+        assert refused is pulsar.InvalidConfiguration

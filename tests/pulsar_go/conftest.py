@@ -61,6 +61,15 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
     return Suite(program, source / "pulsar", source / "integration-tests" / "certs")
 
 
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program of ours, built."""
+    found = tmp_path_factory.mktemp("pipeline") / "pipeline"
+    command = ["go", "build", "-mod=readonly", "-buildvcs=false", "-o", str(found), "."]
+    subprocess.run(command, cwd=Path(__file__).parent / "pipeline", check=True, timeout=BUILD_SECONDS)
+    return found
+
+
 @pytest.fixture(scope="session", autouse=True)
 def broker(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The broker that the tests look for."""

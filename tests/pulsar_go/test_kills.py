@@ -1,23 +1,12 @@
 """The client for Go consumes, transforms and produces under kill -9 (`tests/pulsar_clients/campaign.py`)."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.pulsar_clients.campaign import KILLS, TIMEOUT_S, transform_under_kills
-from tests.pulsar_go.conftest import BUILD_SECONDS
 
 KINDS = ["Shared", "Failover"]
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, built."""
-    found = tmp_path_factory.mktemp("pipeline") / "pipeline"
-    command = ["go", "build", "-mod=readonly", "-buildvcs=false", "-o", str(found), "."]
-    subprocess.run(command, cwd=Path(__file__).parent / "pipeline", check=True, timeout=BUILD_SECONDS)
-    return found
 
 
 @pytest.mark.timeout(TIMEOUT_S)

@@ -1,8 +1,8 @@
 """What compaction keeps, against a model that knows all that was ever written, and whether other people can read it."""
 
+import itertools
 import struct
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import crc32c
@@ -13,31 +13,51 @@ from hypothesis import strategies as st
 
 from exacta.ports.compaction import Rules
 from exacta.protocol.kafka.batch_building import control_batch
-from exacta.protocol.kafka.compression import LZ4, ZSTD
+from exacta.protocol.kafka.compression import LZ4, NONE, ZSTD
 from exacta.protocol.kafka.record_keys import UnreadableRecords, record_keys
 from exacta.protocol.kafka.records import (
     HEADER_SIZE,
     parse_batch_header,
 )
 from exacta.records.compaction import compaction
-from tests.records.compacting import NOW_MS, RETENTION_MS, _decoded, build, compacted, marker, rows_of, rules
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)
-
+from tests.records.compacting import (
+    NOW_MS,
+    PULSARS_CODECS,
+    RETENTION_MS,
+    _decoded,
+    build,
+    build_pulsars,
+    compacted,
+    marker,
+    rows_of,
+    rules,
+)
 
 A, B, C = b"a", b"b", b"c"
 
 
-def put(offset: int, *records: tuple[bytes | None, bytes | None], **options: Any) -> bytes:
-    return build(offset, [(key, value, NOW_MS) for key, value in records], **options)
+Put = Callable[..., bytes]
+
+
+@pytest.fixture(params=["kafka", "pulsar", "mixed"])
+def put(request: pytest.FixtureRequest) -> Put:
+    """Build batches of Kafka's, of Pulsar's, or of both by turns."""
+    by_turns = {"kafka": [build], "pulsar": [build_pulsars], "mixed": [build, build_pulsars]}[request.param]
+    count = itertools.count()
+
+    def put(offset: int, *records: tuple[bytes | None, bytes | None], codec: int = NONE, **options: Any) -> bytes:
+        builder = by_turns[next(count) % len(by_turns)]
+        number = PULSARS_CODECS[codec] if builder is build_pulsars else codec
+        return builder(offset, [(key, value, NOW_MS) for key, value in records], codec=number, **options)
+
+    return put
 
 
 def offsets(log: Sequence[bytes]) -> list[int]:
     return [row.offset for batch in log for row in rows_of(batch)]
 
 
-def test_of_each_key_the_last_record_stays() -> None:
+def test_of_each_key_the_last_record_stays(put: Put) -> None:
     log = [put(0, (A, b"1"), (B, b"1"), (A, b"2")), put(3, (A, b"3"), (None, b"x")), put(5, (C, b"1"))]
     left, said = compacted(log, rules())
     assert offsets(left) == [1, 3, 5]
@@ -46,7 +66,7 @@ def test_of_each_key_the_last_record_stays() -> None:
     assert left[2] == log[2]
 
 
-def test_what_an_aborted_transaction_wrote_hides_nothing() -> None:
+def test_what_an_aborted_transaction_wrote_hides_nothing(put: Put) -> None:
     one, two = {"producer_id": 1, "transactional": True}, {"producer_id": 2, "transactional": True}
     log = [
         put(0, (A, b"1")),
@@ -64,7 +84,7 @@ def test_what_an_aborted_transaction_wrote_hides_nothing() -> None:
 
 @pytest.mark.parametrize("slices", [1, 2, 3, 4])
 @pytest.mark.parametrize("retention_ms", [0, RETENTION_MS, (1 << 63) - 1])
-def test_a_tombstone_goes_after_what_it_hides(slices: int, retention_ms: int) -> None:
+def test_a_tombstone_goes_after_what_it_hides(put: Put, slices: int, retention_ms: int) -> None:
     keys = [b"%d" % number for number in range(8)]
     log = [put(0, *((key, b"v") for key in keys)), put(8, *((key, None) for key in keys)), put(16, (A, b"1"))]
     by = rules(retention_ms=retention_ms)
@@ -80,7 +100,7 @@ def test_a_tombstone_goes_after_what_it_hides(slices: int, retention_ms: int) ->
 
 
 @pytest.mark.parametrize("slices", [1, 2, 3, 4])
-def test_a_horizon_that_a_producer_has_set_brings_nothing_back(slices: int) -> None:
+def test_a_horizon_that_a_producer_has_set_brings_nothing_back(put: Put, slices: int) -> None:
     keys = [b"%d" % number for number in range(8)]
     claiming = bytearray(put(8, *((key, None) for key in keys)))
     claiming[22] |= 0x40
@@ -89,7 +109,7 @@ def test_a_horizon_that_a_producer_has_set_brings_nothing_back(slices: int) -> N
     assert offsets(compacted(log, rules(), slices=slices)[0]) == [16]
 
 
-def test_a_marker_stays_as_long_as_it_is_needed() -> None:
+def test_a_marker_stays_as_long_as_it_is_needed(put: Put) -> None:
     log = [
         put(0, (A, b"1"), producer_id=1, transactional=True),
         put(1, (B, b"1"), producer_id=1, transactional=True),
@@ -111,7 +131,7 @@ def test_a_marker_stays_as_long_as_it_is_needed() -> None:
     assert [parse_batch_header(batch).base_offset for batch in log] == [3, 4]
 
 
-def test_a_marker_is_kept_for_its_own_transaction_only() -> None:
+def test_a_marker_is_kept_for_its_own_transaction_only(put: Put) -> None:
     of_one = {"producer_id": 1, "transactional": True}
     log = [
         put(0, (A, b"1"), **of_one),
@@ -125,7 +145,7 @@ def test_a_marker_is_kept_for_its_own_transaction_only() -> None:
     assert horizons_ms == {0: None, 1: None, 3: NOW_MS + RETENTION_MS, 4: None}
 
 
-def test_a_marker_at_the_end_stays_beyond_its_horizon() -> None:
+def test_a_marker_at_the_end_stays_beyond_its_horizon(put: Put) -> None:
     log, _ = compacted([put(0, (A, b"1")), marker(1, 1, commit=True)], rules())
     assert parse_batch_header(log[1]).delete_horizon_ms == NOW_MS + RETENTION_MS
     later = rules(NOW_MS + RETENTION_MS)
@@ -134,7 +154,7 @@ def test_a_marker_at_the_end_stays_beyond_its_horizon() -> None:
 
 
 @pytest.mark.parametrize("slices", [1, 2, 3, 4])
-def test_a_marker_is_seen_once_without_its_transaction(slices: int) -> None:
+def test_a_marker_is_seen_once_without_its_transaction(put: Put, slices: int) -> None:
     log = [put(0, (A, b"1"), producer_id=1, transactional=True), marker(1, 1, commit=True), put(2, (A, b"2"))]
     log, _ = compacted(log, rules(retention_ms=0), slices=slices)
     assert [parse_batch_header(batch).base_offset for batch in log] == [1, 2]
@@ -142,7 +162,7 @@ def test_a_marker_is_seen_once_without_its_transaction(slices: int) -> None:
     assert [parse_batch_header(batch).base_offset for batch in log] == [2]
 
 
-def test_a_batch_keeps_its_first_horizon() -> None:
+def test_a_batch_keeps_its_first_horizon(put: Put) -> None:
     log, _ = compacted([put(0, (A, None), (B, b"1"), (C, b"1"))], rules())
     log, _ = compacted([*log, put(3, (B, b"2"))], rules(NOW_MS + 1), dirty_from=3)
     assert offsets(log) == [0, 2, 3]
@@ -151,7 +171,7 @@ def test_a_batch_keeps_its_first_horizon() -> None:
     assert [(row.offset, row.timestamp_ms) for row in rows_of(log[0])] == [(2, NOW_MS)]
 
 
-def test_an_abort_marker_stays_while_readers_are_told_of_its_transaction() -> None:
+def test_an_abort_marker_stays_while_readers_are_told_of_its_transaction(put: Put) -> None:
     aborted = (1, 0, 1)
     log = [put(0, (A, b"1"), producer_id=1, transactional=True), marker(1, 1, commit=False), put(2, (B, b"1"))]
     log, _ = compacted(log, rules(NOW_MS, aborted))
@@ -161,7 +181,7 @@ def test_an_abort_marker_stays_while_readers_are_told_of_its_transaction() -> No
     assert [parse_batch_header(batch).base_offset for batch in compacted(log, rules(later), dirty_from=3)[0]] == [2]
 
 
-def test_the_last_batch_stays_without_its_records() -> None:
+def test_the_last_batch_stays_without_its_records(put: Put) -> None:
     log = [put(0, (A, b"1")), put(1, (B, b"1"), (B, b"2"), producer_id=1, transactional=True, codec=LZ4)]
     left, said = compacted(log, rules(NOW_MS, (1, 1, 3)))
     assert rows_of(left[1]) == []
@@ -183,7 +203,7 @@ def test_a_record_beyond_time_keeps_its_time() -> None:
         assert [row.timestamp_ms for row in _decoded(AioMemoryRecords, batch)] == times_ms
 
 
-def test_what_cannot_be_read_stays_and_keeps_tombstones() -> None:
+def test_what_cannot_be_read_stays_and_keeps_tombstones(put: Put) -> None:
     unreadable = put(1, (B, b"2"), codec=ZSTD)
     unreadable = bytearray(unreadable)
     unreadable[HEADER_SIZE:] = bytes(len(unreadable) - HEADER_SIZE)
@@ -197,7 +217,7 @@ def test_what_cannot_be_read_stays_and_keeps_tombstones() -> None:
     assert compaction(rules(NOW_MS + 1)).rewrite(left[1], False) is None
 
 
-def test_a_batch_above_the_limit_is_not_opened() -> None:
+def test_a_batch_above_the_limit_is_not_opened(put: Put) -> None:
     log = [put(0, (A, b"x" * 100_000), codec=ZSTD), put(1, (A, b"1"))]
     assert offsets(compacted(log, rules(most_bytes=50_000))[0]) == [0, 1]
     assert offsets(compacted(log, rules(most_bytes=101_000))[0]) == [1]
@@ -214,7 +234,7 @@ def test_any_bytes_are_records_or_are_refused(records: bytes, count: int) -> Non
     assert found.offset_deltas == sorted(set(found.offset_deltas))
 
 
-def test_large_numbers_are_read() -> None:
+def test_large_numbers_are_read(put: Put) -> None:
     log = [put(0, (b"k" * 3_000, b"v" * 2_100_000), (b"k" * 70_000, None), (b"k" * 3_000, b"v" * 20_000))]
     assert offsets(compacted(log, rules())[0]) == [1, 2]
 

@@ -12,7 +12,18 @@ from exacta.protocol.kafka.records import (
     BatchHeader,
     parse_batch_header,
 )
-from tests.records.compacting import NOW_MS, RETENTION_MS, Row, build, compacted, marker, rows_of, rules
+from tests.records.compacting import (
+    NOW_MS,
+    PULSARS_CODECS,
+    RETENTION_MS,
+    Row,
+    build,
+    build_pulsars,
+    compacted,
+    marker,
+    rows_of,
+    rules,
+)
 
 CODECS = (NONE, GZIP, SNAPPY, LZ4, ZSTD)
 
@@ -93,8 +104,8 @@ class Model:
                 continue
             rows = [row for row in each.rows if row.key is not None and last_offsets[row.key] == row.offset]
             if each.horizon_ms is not None and each.horizon_ms <= now_ms:
-                rows = [row for row in rows if row.value is not None]
-            if not each.was_compacted and any(row.value is None for row in rows):
+                rows = [row for row in rows if not row.is_tombstone]
+            if not each.was_compacted and any(row.is_tombstone for row in rows):
                 each.horizon_ms = now_ms + self.retention_ms
             each.was_compacted = True
             left += rows
@@ -131,17 +142,29 @@ def write(model: Model, data: st.DataObject) -> None:
     ]
     append_time_ms = data.draw(st.sampled_from([None, None, NOW_MS - 50]), "append time")
     headers = data.draw(st.sampled_from([(), (("h", b"x" * 70), ("n", None))]), "headers")
-    batch = build(
-        model.next_offset,
-        records,
-        codec=data.draw(st.sampled_from(CODECS), "codec"),
-        producer_id=-1 if producer_id is None else producer_id,
-        transactional=producer_id is not None,
-        append_time_ms=append_time_ms,
-        headers=headers,
-    )
+    codec = data.draw(st.sampled_from(CODECS), "codec")
+    options: dict[str, Any] = {
+        "producer_id": -1 if producer_id is None else producer_id,
+        "transactional": producer_id is not None,
+        "append_time_ms": append_time_ms,
+        "headers": headers,
+    }
+    is_pulsars = data.draw(st.booleans(), "of Pulsar's")
+    if is_pulsars:
+        batched = len(records) > 1 or data.draw(st.booleans(), "batched")
+        batch = build_pulsars(model.next_offset, records, codec=PULSARS_CODECS[codec], batched=batched, **options)
+        records = [(key, value, max(records[0][2], 0)) for key, value, _ in records]
+    else:
+        batch = build(model.next_offset, records, codec=codec, **options)
     rows = [
-        Row(model.next_offset + number, time_ms if append_time_ms is None else append_time_ms, key, value, headers)
+        Row(
+            model.next_offset + number,
+            time_ms if append_time_ms is None else append_time_ms,
+            key,
+            value,
+            headers,
+            is_pulsars,
+        )
         for number, (key, value, time_ms) in enumerate(records)
     ]
     model.add(batch, rows, transaction)
@@ -191,7 +214,7 @@ def assert_is(left: list[bytes], said: list[Rewritten], rows: list[Row], markers
             found += in_batch
             assert rewritten.record_count == len(in_batch)
             assert rewritten.max_timestamp_ms == header.max_timestamp
-            if len(in_batch) == was.record_count and all(row.value is not None for row in in_batch):
+            if len(in_batch) == was.record_count and not any(row.is_tombstone for row in in_batch):
                 assert batch == original, "all of it is kept"
         assert identity(header, emptied=not in_batch) == identity(was, emptied=not in_batch)
     assert found == rows

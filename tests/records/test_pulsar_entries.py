@@ -3,7 +3,6 @@
 import pytest
 
 from exacta.core.ids import Body, ProducerEpoch, ProducerId
-from exacta.ports.compaction import Rules
 from exacta.protocol.kafka.batch_building import emptied
 from exacta.protocol.kafka.committed import visible_batches
 from exacta.protocol.kafka.record_times import LATEST, find_record
@@ -11,7 +10,6 @@ from exacta.protocol.kafka.records import CorruptBatch, parse_batch_header, soun
 from exacta.protocol.pulsar.entries import build_batch, build_entry, parse_entry
 from exacta.protocol.pulsar.errors import BrokenEntry
 from exacta.protocol.pulsar.messages_pb2 import MessageMetadata, SingleMessageMetadata
-from exacta.records.compaction import RecordCompaction
 from exacta.records.pulsar_entries import delivery_facts, entry_of, enveloped, on_the_wire
 from exacta.records.record_format import KafkaRecordFormat
 
@@ -92,21 +90,6 @@ def test_all_of_it_has_one_time() -> None:
     assert find_record(stored, 1000, 41) == (41, 1000)
     assert find_record(stored, 1001, 40) is None
     assert find_record(stored, LATEST, 40) == (40, 1000)
-
-
-def test_compaction_keeps_it_whole_unless_it_was_aborted() -> None:
-    compaction = RecordCompaction(
-        Rules(now_ms=2000, delete_retention_ms=0, most_batch_bytes=1 << 20, aborted=((7, 40, 50),)), 0, 1
-    )
-    aborted = placed(enveloped(parse_entry(SENT), ProducerId(7), ProducerEpoch(0)), 40)
-    stored = placed(PLAIN, 43)
-    for batch, first in ((aborted, 40), (stored, 43)):
-        compaction.check(batch, first, first + 2)
-        compaction.note(batch)
-    assert compaction.rewrite(aborted, False) is None
-    kept = compaction.rewrite(stored, False)
-    assert kept is not None
-    assert (kept.batch, kept.record_count, compaction.unreadable) == (stored, 3, 1)
 
 
 def test_an_emptied_one_holds_no_entry() -> None:

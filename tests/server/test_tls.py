@@ -24,7 +24,7 @@ from exacta.server import tls
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.listeners import Endpoint
-from exacta.server.tls import TlsListener, server_context
+from exacta.server.tls import LOOK_SECONDS, Certificate, TlsListener, server_context
 
 ANSWER_SECONDS = 10
 
@@ -93,6 +93,52 @@ def test_a_server_without_its_certificate_does_not_start(tmp_path: Path, capsys:
     assert not data.exists()
 
 
+def presented(certificate: Certificate, files: Files, now_s: float) -> bool:
+    """Return whether a client that trusts these files takes what is presented at a time."""
+    ours, theirs = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = certificate.context(now_s).wrap_bio(ours, theirs, server_side=True)
+    client = files.client_context().wrap_bio(theirs, ours, server_hostname="localhost")
+    for _ in range(3):
+        for side in (client, server):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            except ssl.SSLCertVerificationError:
+                return False
+    return client.version() is not None
+
+
+def test_files_that_change_are_read_again_and_what_is_of_no_use_is_not_taken(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    folders = [tmp_path / name for name in ("before", "after")]
+    for folder in folders:
+        folder.mkdir()
+    before, after = map(Files, folders)
+    certificate, now_s = Certificate(before.certificate, before.key), 5.0
+    certificate.read(now_s)
+    Path(after.certificate).replace(before.certificate)
+    now_s += LOOK_SECONDS / 2
+    assert presented(certificate, before, now_s), "the files were looked at a moment ago"
+    assert not caplog.records
+    for _ in range(2):  # the key is not the new one yet, and the operator is told so once
+        now_s += LOOK_SECONDS
+        assert presented(certificate, before, now_s)
+    [told] = caplog.messages
+    assert told.startswith("the certificate of before is presented on: ")
+    assert "key values mismatch" in told
+    Path(after.key).replace(before.key)
+    now_s += LOOK_SECONDS
+    assert presented(certificate, after, now_s)
+    assert not presented(certificate, before, now_s)
+    Path(before.key).unlink()
+    now_s += LOOK_SECONDS
+    assert presented(certificate, after, now_s)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO", "WARNING"]
+
+
 # --- the listener -----------------------------------------------------------------------------------------------------
 
 
@@ -110,7 +156,8 @@ def listening(files: Files, scenario: Callable[[TlsListener, int], Any]) -> None
     """Run a scenario with a listener and its port."""
 
     async def run() -> None:
-        listener = TlsListener(Endpoint("127.0.0.1", 0), certificate=files.certificate, key=files.key)
+        certificate = Certificate(files.certificate, files.key)
+        listener = TlsListener(Endpoint("127.0.0.1", 0), certificate=certificate)
         listener.open()
         await listener.start(asyncio.get_running_loop(), Echo)
         try:

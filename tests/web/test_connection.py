@@ -126,6 +126,24 @@ def test_requests_on_one_connection_are_answered_in_order_however_they_come() ->
     run(scenario)
 
 
+@pytest.mark.parametrize("protocol", ["h2c", "websocket"])
+def test_who_asks_for_another_protocol_is_answered_by_http_without_a_line_in_the_log(
+    caplog: pytest.LogCaptureFixture, protocol: str
+) -> None:
+    """Java's own client asks for h2c with every request."""
+
+    async def scenario() -> None:
+        async with serving() as web:
+            reader, writer = await web.connect()
+            for _ in range(2):
+                writer.write(get("/a", "Connection: Upgrade, HTTP2-Settings", f"Upgrade: {protocol}"))
+                assert await answer(reader) == (200, b"/a 0")
+
+    with caplog.at_level(logging.INFO):
+        run(scenario)
+    assert caplog.messages == []
+
+
 def test_what_is_sent_ahead_takes_little_memory() -> None:
     async def scenario() -> None:
         async with serving() as web:

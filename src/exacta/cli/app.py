@@ -14,7 +14,7 @@ from exacta.cli.transactions import transactions
 from exacta.cli.verify import verify
 
 app = typer.Typer(
-    help="Exactly once, in exact order: a transactional log for every Kafka client.",
+    help="Exactly once, in exact order: a transactional log for every client of Kafka and of Pulsar.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -36,12 +36,12 @@ def root(
         bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Exactly once, in exact order: a transactional log for every Kafka client."""
+    """Exactly once, in exact order: a transactional log for every client of Kafka and of Pulsar."""
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def serve(context: typer.Context) -> None:
-    """Serve a transactional log to every Kafka client; `exacta serve --help` shows the options."""
+    """Serve a transactional log to every client of Kafka and of Pulsar; `exacta serve --help` shows the options."""
     from exacta.cli.serve import run
 
     raise typer.Exit(run(context.args))

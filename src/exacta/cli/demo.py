@@ -21,10 +21,20 @@ class Sink(StrEnum):
     AT_LEAST_ONCE = "at-least-once"
 
 
+class InputBy(StrEnum):
+    """Name the system whose client produces the input."""
+
+    KAFKA = "kafka"
+    PULSAR = "pulsar"
+
+
 def demo(
     sink: Annotated[
         Sink, typer.Option(help="exacta, or a plain producer, to see the duplicates one gets with it.")
     ] = Sink.EXACTA,
+    producer: Annotated[
+        InputBy, typer.Option(help="Whose client produces the input; Kafka's clients read the output.")
+    ] = InputBy.KAFKA,
     seed: Annotated[
         int | None, typer.Option(help="Draw the kills of an earlier run again.", show_default=False)
     ] = None,
@@ -46,8 +56,13 @@ def demo(
         from exacta.demo.kills import KillsSyntaxError, parse_counts
         from exacta.demo.run import DemoSettings, run
         from exacta.demo.screen import Screen
+
+        if producer is InputBy.PULSAR:
+            import exacta.demo.pulsar_input
+            import exacta.protocol.pulsar.messages_pb2  # noqa: F401  # the broker needs it, too
     except ModuleNotFoundError as error:
-        _fail(f"{error.name} is not installed: pip install 'exacta[demo]'", _EXIT_USAGE)
+        extra = "demo" if producer is InputBy.KAFKA else "demo-pulsar"
+        _fail(f"{error.name} is not installed: pip install 'exacta[{extra}]'", _EXIT_USAGE)
     # Whoever ends the demo politely ends the processes that it has started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
@@ -59,6 +74,7 @@ def demo(
             kills=parse_counts(kills),
             flights=flights,
             keep=keep,
+            by_pulsar=producer is InputBy.PULSAR,
         )
         exactly_once = run(settings, Screen())
     except KillsSyntaxError as error:

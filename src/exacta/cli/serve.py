@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser = _Parser(
         prog="exacta serve",
-        description="Serve a transactional log to every Kafka client.",
+        description="Serve a transactional log to every client of Kafka, and of Pulsar (--pulsar-listen).",
         epilog=f"options for --set and --config, with their defaults:\n{described}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

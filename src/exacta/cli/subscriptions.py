@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from exacta.client.subscriptions import Details, Reset, Subscription, Target
 
 _CLIENT_ID = "exacta-subscriptions"
+_BOUNDS = (
+    "pulsar.backlog.quota.bytes",
+    "pulsar.backlog.quota.ms",
+    "pulsar.backlog.quota.policy",
+    "pulsar.message.ttl.ms",
+)
 
 subscriptions = typer.Typer(help="Look after the subscriptions of Apache Pulsar's clients.", no_args_is_help=True)
 
@@ -78,12 +84,15 @@ def describe(
 ) -> None:
     """Show all about a subscription: what is acknowledged and pending, its consumers, and why messages wait.
 
+    The bounds are the options that apply to the topic: its backlog quota, and the time after which messages expire.
+
     Exit code 1 if the topic has no such subscription.
     """
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         found = _found(client, topic, subscription, partition)
+        bounds = _bounds(client, found[0].partition.topic)
     for each in found:
-        _describe(each)
+        _describe(each, bounds)
 
 
 @subscriptions.command()
@@ -239,7 +248,19 @@ def _in_the_log(topic: str) -> tuple[str, int | None]:
 # --- what is shown ----------------------------------------------------------------------------------------------------
 
 
-def _describe(found: "Subscription") -> None:
+def _bounds(client: "Client", topic: str) -> str:
+    """Return the options that bound what is kept for a topic's subscriptions, in words."""
+    from exacta.client.configs import topic_configs
+    from exacta.client.errors import KafkaError
+
+    try:
+        found = topic_configs(client, topic, _BOUNDS)
+    except KafkaError as error:
+        return f"not shown ({error})"
+    return ", ".join(f"{name}={found[name]}" for name in _BOUNDS if name in found)
+
+
+def _describe(found: "Subscription", bounds: str) -> None:
     details = _details(found)
     created = datetime.fromtimestamp(details.created_ms / 1000, UTC).astimezone().isoformat(" ", "seconds")
     say(f"{_place(found)}, subscription {found.name}: {_type(found)}, created {created}")
@@ -251,6 +272,10 @@ def _describe(found: "Subscription") -> None:
         f"  backlog {found.left}, pending {found.pending}, held back {found.held_back} "
         f"(uncommitted {details.uncommitted})"
     )
+    if found.is_durable:
+        say(f"  bounds: {bounds}")
+    if details.is_over_quota:
+        say("  over the quota: nothing is appended until less is kept for the topic's subscriptions")
     if found.run_count:
         say(f"  acknowledged beyond the position: {runs_in_words(details.acknowledged_runs, found.run_count)}")
     for each in details.pending:

@@ -23,7 +23,8 @@ transactions = typer.Typer(help="See what transactions do, and end one that is i
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="TRANSACTION", help="A transactional id; or TxnID(0,17), the name of a transaction that has none."
+        metavar="TRANSACTION",
+        help="A transactional id; or TxnID(0,17) or (0,17), where it has none.",
     ),
 ]
 IsTransactionalId = Annotated[
@@ -40,7 +41,8 @@ def root() -> None:
 def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) -> None:
     """Show every transaction that is open: whose, since when, until when, and where it holds readers back.
 
-    The transactions of Apache Pulsar's clients have no transactional ids. They are named like TxnID(0,17).
+    The transactions of Apache Pulsar's clients have no transactional ids. They are named like TxnID(0,17). One that
+    spans both protocols is shown with both names.
 
     The oldest comes first. A transaction of a Spark query is shown with the query's name, application and checkpoint.
     The exit code is 0 even if none is open.
@@ -74,7 +76,7 @@ def explain_one(
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         found = _look_up(client, name, is_transactional_id)
         _check_known(client, found)
-        owners = owners_of_transactions(client, [] if found.is_handle else [name])
+        owners = owners_of_transactions(client, [] if found.is_handle else [found.transactional_id])
     _show(found, _now_ms(), owners)
     for incident in found.incidents:
         whom = f"producer {incident.producer_id}, epoch {incident.producer_epoch}"
@@ -104,8 +106,8 @@ def abort(
         found = _look_up(client, name, is_transactional_id)
         _check_known(client, found)
         if not found.is_open:
-            fail(f"no transaction of {name} is open", EXIT_NO)
-        _show(found, _now_ms(), owners_of_transactions(client, [] if found.is_handle else [name]))
+            fail(f"no transaction of {found.transactional_id} is open", EXIT_NO)
+        _show(found, _now_ms(), owners_of_transactions(client, [] if found.is_handle else [found.transactional_id]))
         question = "Abort it?" if found.is_handle else "Abort it? Its producer will be fenced"
         if found.deadline_ms is None and found.gives_reasons:
             question += ", and if another system has committed its part, this one is lost"
@@ -116,10 +118,10 @@ def abort(
             fail(f"that transaction of {name} has ended meanwhile", EXIT_NO)
         if now.is_handle and now.transaction_id is not None:
             abort_handle(client, now.transaction_id)
-            say(f"{name} is aborted")
+            say(f"{now.transactional_id} is aborted")
             return
-        init_producer_id(client, name, transaction_timeout_ms=_TAKEOVER_TIMEOUT_MS)
-    say(f"the transaction of {name} is aborted, its producer fenced")
+        init_producer_id(client, found.transactional_id, transaction_timeout_ms=_TAKEOVER_TIMEOUT_MS)
+    say(f"the transaction of {found.transactional_id} is aborted, its producer fenced")
 
 
 def _look_up(client: "Client", name: str, is_transactional_id: bool) -> "Explanation":
@@ -172,10 +174,13 @@ def _show(found: "Explanation", now_ms: int, owners: "Mapping[str, Owner]") -> N
 
 def _named(found: "Explanation") -> str:
     """Return its name; one that could be taken for a handle's is told apart."""
-    from exacta.client.handles import handle_named
+    from exacta.client.handles import handle_name, handle_named
 
     is_alike = not found.is_handle and handle_named(found.transactional_id) is not None
-    return f"transactional id {found.transactional_id}" if is_alike else found.transactional_id
+    name = f"transactional id {found.transactional_id}" if is_alike else found.transactional_id
+    if found.is_joint and found.transaction_id is not None:
+        return f"{name}, to Pulsar's clients {handle_name(found.transaction_id)}"
+    return name
 
 
 def _acknowledged(found: "Acknowledged") -> str:

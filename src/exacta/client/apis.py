@@ -53,6 +53,7 @@ from exacta.protocol.kafka.messages.k17788_reset_subscription import (
     ResetSubscriptionResponse,
 )
 from exacta.protocol.kafka.messages.k17789_abort_handles import AbortHandlesRequest, AbortHandlesResponse
+from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionRequest, JoinTransactionResponse
 
 API_VERSIONS_KEY = 18
 
@@ -98,6 +99,7 @@ _CALLS: dict[type[Any], Call] = {
     DescribeSubscriptionsRequest: Call(17787, DescribeSubscriptionsResponse, 0, 0),
     ResetSubscriptionRequest: Call(17788, ResetSubscriptionResponse, 0, 0),
     AbortHandlesRequest: Call(17789, AbortHandlesResponse, 0, 0),
+    JoinTransactionRequest: Call(17790, JoinTransactionResponse, 0, 0),
 }
 
 

@@ -30,6 +30,7 @@ CAUSES = (
     "ended as one of a set",
     "idle for too long",
     "the broker's machine stopped, and may have lost writes of it",
+    "a client that knew its TxnID ended it",
 )
 
 
@@ -79,6 +80,8 @@ class Explanation(NamedTuple):
     gives_reasons: bool = True
     is_handle: bool = False
     """True: it is a transaction that has no transactional id, and `transactional_id` is its name."""
+    is_joint: bool = False
+    """True: it is of a transactional id, and Pulsar's clients know it by its transaction id."""
     transaction_id: int | None = None
     acknowledged: tuple[Acknowledged, ...] = ()
     """The first subscriptions of which the open transaction has acknowledged messages."""
@@ -137,6 +140,7 @@ def _from_exacta(each: Any) -> Explanation:
         ),
         groups=tuple(each.groups),
         is_handle=each.is_handle,
+        is_joint=each.is_joint,
         transaction_id=_or_none(each.transaction_id),
         acknowledged=tuple(map(_acknowledged, each.subscriptions)),
         subscription_count=each.subscription_count,

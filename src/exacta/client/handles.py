@@ -6,7 +6,8 @@ from exacta.client.deadline import Deadline
 from exacta.client.routing import Anyone, Client
 from exacta.protocol.kafka.messages.k17789_abort_handles import AbortHandlesRequest
 
-_NAME = re.compile(r"TxnID\(0,(0|[1-9][0-9]{0,17})\)", re.ASCII)
+_NAME = re.compile(r"(?:TxnID)?\(0,(0|[1-9][0-9]{0,17})\)|\{0 (0|[1-9][0-9]{0,17})\}", re.ASCII)
+"""`TxnID(0,17)`; `(0,17)`, as the client for Java writes it; `{0 17}`, as Go does."""
 
 
 def handle_name(transaction_id: int) -> str:
@@ -15,9 +16,9 @@ def handle_name(transaction_id: int) -> str:
 
 
 def handle_named(name: str) -> int | None:
-    """Return the id of the handle that has this name; None for any other name."""
+    """Return the id of the handle that has this name, here or at a client of Pulsar's; None for any other name."""
     found = _NAME.fullmatch(name)
-    return None if found is None else int(found[1])
+    return None if found is None else int(found[1] or found[2])
 
 
 def abort_handle(client: Client, transaction_id: int, deadline: Deadline | None = None) -> None:

@@ -25,6 +25,7 @@ from exacta.protocol.kafka.messages.k28_txn_offset_commit import TxnOffsetCommit
 from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest
 from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest
 from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
+from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionRequest
 from exacta.protocol.kafka.schema import Message
 
 _TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -68,6 +69,7 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (DescribeConfigsRequest, _CLUSTER): "DescribeConfigs",
     (DeleteGroupsRequest, _GROUP): "Delete",
     (DescribeTransactionsRequest, _TRANSACTIONAL_ID): "Describe",
+    (JoinTransactionRequest, _TRANSACTIONAL_ID): "Write",
 }
 
 

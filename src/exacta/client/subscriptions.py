@@ -82,6 +82,8 @@ class Details(NamedTuple):
     properties: dict[str, str]
     last_stable_offset: int
     high_watermark: int
+    is_over_quota: bool
+    """True if nothing is appended, because more is kept for subscriptions than the topic's backlog quota allows."""
     held_by: tuple[BlockingTransaction, ...]
 
 
@@ -260,6 +262,7 @@ def _details(partition: Any, found: Any, now_ms: int) -> Details:
         properties={each.key: each.value for each in found.properties},
         last_stable_offset=partition.last_stable_offset,
         high_watermark=partition.high_watermark,
+        is_over_quota=partition.is_over_quota,
         held_by=tuple(
             BlockingTransaction(each.transactional_id, each.first_offset, now_ms - each.start_ms)
             for each in partition.open_transactions

@@ -95,6 +95,7 @@ __all__ = [
     "Heartbeat",
     "InitProducerId",
     "JoinGroup",
+    "JoinTransaction",
     "LeaveGroup",
     "MemberToRemove",
     "OffsetToCommit",
@@ -311,8 +312,24 @@ class BeginTransaction(Command, frozen=True, kw_only=True):
     client_host: str = ""
 
 
+class JoinTransaction(Command, frozen=True, kw_only=True):
+    """Let a transactional id's transaction be known by its id, too; or let a transactional id take part in a handle.
+
+    None: the transaction that this producer id and epoch have open. Else the handle of this id, which then belongs to
+    the transactional id.
+    """
+
+    transactional_id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
+    transaction: TransactionId | None = None
+
+
 class EndHandle(Command, frozen=True, kw_only=True):
-    """Commit or abort a handle. Everybody who knows its id may; the client is the one that asks."""
+    """Commit or abort a handle or a joint transaction, by its id. Everybody who knows that may; the client asks.
+
+    The cause `MARKER` stands for an operator, who aborts a joint one as any transaction of a transactional id.
+    """
 
     promises: ClassVar[Promise] = Promise.END
 

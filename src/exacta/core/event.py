@@ -27,6 +27,8 @@ TAGS = {
     "TransactionalIdsExpired": 17,
     "ProducersExpired": 18,
     "TopicEpochMoved": 19,
+    "TransactionJoined": 30,
+    "ConclusionHeard": 31,
     # offsets and groups
     "TransactionalOffsetsCommitted": 20,
     "OffsetsCommitted": 21,

@@ -5,6 +5,7 @@ import msgspec
 from exacta.core.events import (
     AbortedForgotten,
     BatchAppended,
+    ConclusionHeard,
     ConsumerGroupUpdated,
     GroupDeleted,
     GroupEpochsReserved,
@@ -31,6 +32,7 @@ from exacta.core.events import (
     TransactionBegun,
     TransactionEnded,
     TransactionExtended,
+    TransactionJoined,
     WriterNamed,
     WritersExpired,
 )
@@ -73,6 +75,8 @@ DurableEvent = (
     | SubscriptionMoved
     | MessagesAcknowledged
     | MessagesAcknowledgedInTransaction
+    | TransactionJoined
+    | ConclusionHeard
 )
 
 _encoder = msgspec.msgpack.Encoder()

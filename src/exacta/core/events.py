@@ -58,6 +58,7 @@ __all__ = [
     "AbortedForgotten",
     "AppendsRefused",
     "BatchAppended",
+    "ConclusionHeard",
     "ConsumerConnected",
     "ConsumerDisconnected",
     "ConsumerGroupChanged",
@@ -99,6 +100,7 @@ __all__ = [
     "TransactionBegun",
     "TransactionEnded",
     "TransactionExtended",
+    "TransactionJoined",
     "TransactionalIdsExpired",
     "TransactionalOffsetsCommitted",
     "WriterNamed",
@@ -180,13 +182,28 @@ class TransactionBegun(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class TransactionExtended(Event, frozen=True, kw_only=True, array_like=True):
-    """More partitions, groups or subscriptions take part in the open transaction from now on."""
+    """More partitions, groups or subscriptions take part in the open transaction from now on.
+
+    `by_owner`: the holder of its transactional id is the one that has registered something.
+    """
 
     transaction_id: TransactionId
     partitions: tuple[PartitionId, ...] = ()
     groups: tuple[str, ...] = ()
     at_ms: int = 0
     subscriptions: tuple[SubscriptionKey, ...] = ()
+    by_owner: bool = False
+
+
+class TransactionJoined(Event, frozen=True, kw_only=True, array_like=True):
+    """The open transaction is joint from now on: it has this owner, and these producer ids, the owner's first."""
+
+    transaction_id: TransactionId
+    producer_ids: tuple[ProducerId, ...]
+    producer_epoch: ProducerEpoch
+    """The epoch of the owner's pair."""
+    owner: str
+    at_ms: int
 
 
 class BatchAppended(Event, frozen=True, kw_only=True, array_like=True):
@@ -256,6 +273,14 @@ class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True):
             if (place, whose) == (partition_id, producer_id):
                 return offset
         return None
+
+
+class ConclusionHeard(Event, frozen=True, kw_only=True, array_like=True):
+    """The holder has said an end after the other side had ended its joint transaction, and may go on."""
+
+    transactional_id: str
+    committed: bool
+    at_ms: int
 
 
 class NothingAborted(Event, frozen=True, kw_only=True, array_like=True):

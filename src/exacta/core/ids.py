@@ -67,6 +67,8 @@ class Cause(IntEnum):
     """Nothing was heard of the transactional id for too long."""
     LOSS = 6
     """The broker's machine stopped, and may have lost writes of the transaction."""
+    OTHER_SIDE = 7
+    """The transaction was joint, and a client that knew its id ended it, not its own producer."""
 
 
 NO_TIMEOUT_MS = 2**31 - 1

@@ -35,7 +35,11 @@ class Rejection(Enum):
     TRANSACTION_NOT_BEGUN = auto()
     """The partition or group is not part of an open transaction of this producer."""
     TRANSACTION_NOT_FOUND = auto()
-    """No transaction without an owner has this id, or what became of it is not remembered any more."""
+    """No handle and no joint transaction has this id, or what became of it is not remembered any more."""
+    TRANSACTION_ABORTABLE = auto()
+    """The other side has ended the joint transaction: the holder of its transactional id aborts, and goes on."""
+    CONCURRENT_TRANSACTIONS = auto()
+    """The transactional id has another transaction open."""
     INVALID_TRANSACTIONAL_ID = auto()
     TOO_MANY_TRANSACTIONS = auto()
     """These are more than may be ended in one step: end them one by one."""

@@ -64,6 +64,12 @@ class TransactionBegunReply(Reply, frozen=True, kw_only=True):
     producer_id: ProducerId
 
 
+class TransactionJoinedReply(Reply, frozen=True, kw_only=True):
+    """The transaction is joint: the other side names it by this id."""
+
+    transaction_id: TransactionId
+
+
 class PartitionTaken(Reply, frozen=True, kw_only=True):
     """The writer has the partition for itself, under this epoch."""
 

@@ -128,8 +128,8 @@ def _rebuild_indexes(state: State) -> None:
         volatile.holder_by_producer[holder.producer_id] = holder
     for transaction in state.transactions.values():
         volatile.transaction_by_producer.update(dict.fromkeys(transaction.producer_ids, transaction))
-        volatile.open_handles += transaction.owner is None
-        volatile.handle_participants += transaction.participants if transaction.owner is None else 0
+        volatile.open_handles += transaction.is_known_by_id
+        volatile.handle_participants += transaction.participants if transaction.is_known_by_id else 0
         volatile.pending_runs += transaction.acknowledged_runs
     volatile.subscriptions = sum(len(partition.subscriptions) for partition in state.partitions.values())
 

@@ -1,4 +1,4 @@
-"""`exacta.two_phase`: rows of a database and messages of the log, both or neither (KIP-939, decision 0037).
+"""`exacta.two_phase`: rows of a database and messages of the log, both or neither (KIP-939, decision 0039).
 
 This module owns the order of the steps, and what follows when one fails or the process dies at it:
 

@@ -114,11 +114,15 @@ class ServerProcess:
 class BrokerProcess(ServerProcess):
     """`exacta serve`."""
 
-    def __init__(self, data: Path, port: int, log: Path) -> None:
+    def __init__(self, data: Path, port: int, log: Path, pulsar_port: int | None = None) -> None:
         self.bootstrap_servers = f"127.0.0.1:{port}"
-        super().__init__(
-            [sys.executable, "-m", "exacta.cli", "serve", "--data", str(data), "--listen", self.bootstrap_servers], log
-        )
+        command = ["serve", "--data", str(data), "--listen", self.bootstrap_servers]
+        self.pulsar_url: str | None = None
+        """The URL for Pulsar's clients; None: it serves none."""
+        if pulsar_port is not None:
+            self.pulsar_url = f"pulsar://127.0.0.1:{pulsar_port}"
+            command += ["--pulsar-listen", f"127.0.0.1:{pulsar_port}"]
+        super().__init__([sys.executable, "-m", "exacta.cli", *command], log)
 
     def stop(self) -> None:
         """Stop it as an operator would; kill it if it does not."""

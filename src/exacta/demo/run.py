@@ -15,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -59,6 +60,8 @@ class DemoSettings(Struct, frozen=True, kw_only=True):
     flights: int | None = None
     keep: Path | None = None
     micro_batches: int = 32
+    by_pulsar: bool = False
+    """True if a client of Pulsar's produces the input."""
 
 
 class DemoFailed(Exception):
@@ -109,7 +112,8 @@ class _Demo:
         self._unfed = flights.messages(self._flights)
         self._fed = 0
         self._flights_per_batch = max(1, -(-len(self._flights) // settings.micro_batches))
-        self._broker = BrokerProcess(work / "broker", free_port(), work / "broker.log")
+        pulsar_port = free_port() if settings.by_pulsar else None
+        self._broker = BrokerProcess(work / "broker", free_port(), work / "broker.log", pulsar_port)
         self._driver = DriverProcess(
             self._driver_command(), work / "driver.log", spark_environment(work / "scratch"), directory=work / "scratch"
         )
@@ -124,7 +128,11 @@ class _Demo:
     def run(self) -> None:
         """Do everything up to the verdicts."""
         seed = self._settings.seed
-        self._screen.say(f"sink {self._settings.sink_format}; seed {seed} (--seed {seed} draws the same kills again)")
+        producer = "Pulsar" if self._settings.by_pulsar else "Kafka"
+        self._screen.say(
+            f"input by a client of {producer}'s; sink {self._settings.sink_format}; seed {seed} "
+            f"(--seed {seed} draws the same kills again)"
+        )
         self._broker.start()
         self._wait_for_broker()
         self._load()
@@ -166,16 +174,23 @@ class _Demo:
     def _feed(self, count: int) -> None:
         """Load so many more flights, or those that are left."""
         some = list(islice(self._unfed, count))
-        advance = partial(self._screen.advance, "flights loaded")
-        topics.load(self._broker.bootstrap_servers, INPUT_TOPIC, some, advance)
+        self._produce(some, partial(self._screen.advance, "flights loaded"))
         self._fed += len(some)
+
+    def _produce(self, messages: list[flights.Message], advance: Callable[[int], None]) -> None:
+        if self._broker.pulsar_url is None:
+            topics.load(self._broker.bootstrap_servers, INPUT_TOPIC, messages, advance)
+            return
+        from exacta.demo import pulsar_input  # its client is not there where nobody asks for it
+
+        pulsar_input.load(self._broker.pulsar_url, INPUT_TOPIC, messages, advance)
 
     def _close_input(self) -> None:
         """Send the event that moves the watermark past the last hour."""
         beyond = self._flights["scheduled_at"].max() + pd.Timedelta(days=2 * WATERMARK_DAYS)
         event = Flight(flight_id=CLOSING_FLIGHT_ID, scheduled=beyond.strftime("%Y-%m-%dT%H:%M:%SZ"))
         message = flights.Message(key=b"closing", value=msgspec.json.encode(event))
-        topics.load(self._broker.bootstrap_servers, INPUT_TOPIC, [message], lambda _: None)
+        self._produce([message], lambda _: None)
 
     # --- the pipeline and its kills -----------------------------------------------------------------------------------
 

@@ -15,7 +15,9 @@ one that recovery can stand by although its events are missing. These kinds of a
   write rests on the begin of its transaction.
 - An acknowledgement without an answer promises nothing. It is written, so that a process that dies does not lose it.
 - The begin of a handle promises only that its ids are nobody else's (decision 0027). Recovery aborts every handle that
-  it finds open, and nobody ends one that it does not find. So the begin rests on the reservation of the ids.
+  it finds open, and nobody ends one that it does not find. So the begin rests on the reservation of the ids. When a
+  transactional id joins the handle, what is written into it rests on that: without it recovery would not know whom to
+  fence (decision 0038).
 
 The earlier event that an answer rests on is its *foundation*, and the group that holds that event must be durable
 before the answer comes early:
@@ -39,7 +41,7 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 
 from exacta.core.commands import Command
-from exacta.core.events import Event, IdsReserved, TransactionBegun, TransactionEnded
+from exacta.core.events import Event, IdsReserved, TransactionBegun, TransactionEnded, TransactionJoined
 from exacta.core.ids import PartitionId, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.promises import Promise
@@ -53,7 +55,7 @@ _NEW_ID = Promise.NEW_ID
 _SOON = Promise.SOON
 _OF_EVENTS = frozenset({_REGISTRATION, _NEW_ID})
 """These promise only as much as the events that they come with."""
-_NOTED = frozenset({TransactionBegun, TransactionEnded, IdsReserved})
+_NOTED = frozenset({TransactionBegun, TransactionJoined, TransactionEnded, IdsReserved})
 _RECOVERED = 0
 """The number of a group that was durable before this engine began."""
 _NO_GROUP = -1
@@ -151,6 +153,9 @@ class AnswersAhead:
             )
             self._begin_groups[event.transaction_id] = gathering.number if is_needed else _NO_GROUP
             gathering.holds_begin |= is_needed
+        elif isinstance(event, TransactionJoined):
+            self._begin_groups[event.transaction_id] = gathering.number
+            gathering.holds_begin = True
         elif isinstance(event, TransactionEnded):
             self._begin_groups.pop(event.transaction_id, None)
         elif isinstance(event, IdsReserved):

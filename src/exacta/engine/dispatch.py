@@ -8,14 +8,17 @@ be delivered: readers may see more, a consumer has come, has gone or takes more,
 given back, or a delay has ended. One read is under way for a subscription at a time, so that its entries go out in the
 order in which they were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as
 readers of committed records may see them, and then chosen: the core takes no look at what was read elsewhere than where
-delivery goes on by now. Nothing is read while no consumer takes a message. A front that cannot send just grants no
-permits.
+delivery goes on by now. An entry that was chosen, and of which compaction has removed something since it was looked at,
+is acknowledged so far for the subscription: that is for nobody. Nothing is read while no consumer takes a message. A
+front that cannot send just grants no permits.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from exacta.core.commands import Command, Deliver
+from msgspec.structs import replace
+
+from exacta.core.commands import AcknowledgeSoon, Command, Deliver, Permit
 from exacta.core.events import (
     ConsumerConnected,
     ConsumerDisconnected,
@@ -32,12 +35,14 @@ from exacta.core.log.aborted import aborted_between
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Delivered, Delivering, Reply
 from exacta.core.state.delivery import SeenEntry
+from exacta.core.state.runs import Run, count, missing, subtract
 from exacta.core.state.state import State
+from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.delivering import looks_further, permits
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, JournalReader
-from exacta.ports.record_format import Buffer, LogEntry, RecordFormat
+from exacta.ports.record_format import Buffer, Converted, LogEntry, RecordFormat
 from exacta.ports.scheduler import Scheduler
 
 MOST_BYTES = 256 << 10
@@ -95,6 +100,9 @@ class Dispatcher:
         self.facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
         """Returns the hash of a batch's key (-1: it has none), and the time before which Shared and Key_Shared
         subscriptions do not deliver it, in milliseconds since 1970 (0: it has none). A front sets it."""
+        self.convert: Callable[[list[LogEntry], bool, Converted], None] = lambda entries, singly, done: done(entries)
+        """Calls back, now or later, with the entries as the front's clients read them: as they lie in the log, or with
+        an entry for each message of another protocol's (`singly`), whose keys may differ. A front sets it."""
 
     @property
     def has_stopped(self) -> bool:
@@ -191,21 +199,21 @@ class Dispatcher:
 
     def _read_chosen(self, key: SubscriptionKey, chosen: Sequence[Delivering]) -> None:
         """Read entries that were delivered, or looked at, before, and push them."""
-        extents = [
+        all_extents = [
             extent
             for each in chosen
             for extent in self._journal.find(key[0], each.base, Offset(each.base + each.count), 1)
         ]
+        extents = list({extent.first_offsets[0]: extent for extent in all_extents}.values())
 
-        def push(reads: list[Read]) -> None:
-            batches = {
-                entry.base_offset: entry.batch for read in reads for entry in self._records.entries(read.batches, ())
-            }
-            self._tell_of_faults(key, extents, reads)
-            self._push([Sent(each, batches[each.base]) for each in chosen if each.base in batches])
+        def push(reads: list[Read], entries: list[LogEntry]) -> None:
+            found = {entry.base_offset: entry for entry in entries}
+            is_all = not self._tell_of_faults(key, extents, reads)
+            left = self._without_removed(key, chosen, found) if is_all else chosen
+            self._push([Sent(each, found[each.base].batch) for each in left if each.base in found])
             self._look_soon(key)
 
-        self._read(key, extents, push)
+        self._read(key, extents, (), push)
 
     def _read_new(self, key: SubscriptionKey, begin: Offset, permits: int) -> None:
         """Read on from where delivery has come to, and deliver what committed readers may see of it.
@@ -225,10 +233,9 @@ class Dispatcher:
             (each.producer_id, each.first_offset, each.last_offset) for each in aborted_between(partition, begin, end)
         ]
 
-        def deliver(reads: list[Read]) -> None:
+        def deliver(reads: list[Read], entries: list[LogEntry]) -> None:
             if self._tell_of_faults(key, extents, reads):
                 return
-            entries = [entry for read in reads for entry in self._records.entries(read.batches, aborted)]
             seen = self._seen(key, entries)
             batches = {each.base_offset: each.batch for each in entries}
             chosen = self._deliver(key, seen, begin, end)
@@ -240,25 +247,66 @@ class Dispatcher:
             if delivery is not None and delivery.read_to != begin:
                 self._look_soon(key)
 
-        self._read(key, extents, deliver)
+        self._read(key, extents, aborted, deliver)
+
+    def _without_removed(
+        self, key: SubscriptionKey, chosen: Sequence[Delivering], entries: Mapping[int, LogEntry]
+    ) -> list[Delivering]:
+        """Return what is left to push, and let the core know what is not: no client would ever acknowledge it."""
+        left: list[Delivering] = []
+        removed: list[Run] = []
+        unused: dict[ConsumerId, int] = {}
+        for each in chosen:
+            entry = entries.get(each.base)
+            gaps = ((each.base, Offset(each.base + each.count - 1)),) if entry is None else entry.gaps
+            free = list(each.free)
+            for first, last in gaps:
+                subtract(free, Offset(first), Offset(last))
+            lost = count(each.free) - count(free)
+            if lost:
+                removed += [part for run in each.free for part in missing(free, *run)]
+                unused[each.consumer_id] = unused.get(each.consumer_id, 0) + lost
+                each = replace(each, free=tuple(free))
+            if each.free:
+                left.append(each)
+        partition = self._state.partitions.get(key[0])
+        if removed and partition is not None:
+            where: dict[str, Any] = {"topic": partition.topic, "partition": partition.index, "subscription": key[1]}
+            permits = [Permit(**where, consumer_id=each, permits=unused[each]) for each in unused]
+            self._submit([AcknowledgeSoon(**where, runs=tuple(removed)), *permits], lambda answers: None)
+        return left
 
     def _seen(self, key: SubscriptionKey, entries: Sequence[LogEntry]) -> tuple[SeenEntry, ...]:
         """Return what the core must know of entries; a front is asked for more only where that decides anything."""
         delivery = self._state.volatile.deliveries.get(key)
         if delivery is None or delivery.is_in_order:
-            return tuple(SeenEntry(Offset(each.base_offset), each.offset_count) for each in entries)
-        return tuple(
-            SeenEntry(Offset(each.base_offset), each.offset_count, *self.facts_of(each.batch)) for each in entries
-        )
+            return tuple(_seen_entry(each, (-1, 0)) for each in entries)
+        return tuple(_seen_entry(each, self.facts_of(each.batch)) for each in entries)
 
-    def _read(self, key: SubscriptionKey, extents: list[Extent], done: Callable[[list[Read]], None]) -> None:
+    def _read(
+        self,
+        key: SubscriptionKey,
+        extents: list[Extent],
+        aborted: Sequence[tuple[int, int, int]],
+        done: Callable[[list[Read], list[LogEntry]], None],
+    ) -> None:
+        """Read what committed readers see of extents, as the front's clients read it; `done` is not called any more
+        when the engine has stopped."""
         self._reading.add(key)
 
         def read(reads: list[Read]) -> None:
+            if self._has_stopped:
+                return
+            entries = [entry for each in reads for entry in self._records.entries(each.batches, aborted)]
+            delivery = self._state.volatile.deliveries.get(key)
+            singly = delivery is not None and delivery.subscription_type is SubscriptionType.KEY_SHARED
+            self.convert(entries, singly, lambda converted: hand_out(reads, converted))
+
+        def hand_out(reads: list[Read], entries: list[LogEntry]) -> None:
             self._reading.discard(key)
             if self._has_stopped:
                 return
-            done(reads)
+            done(reads, entries)
             if key in self._due and not self._is_scheduled:
                 self._look_soon(key)
 
@@ -284,3 +332,8 @@ class Dispatcher:
             sink = self._sinks.get(consumer_id)
             if sink is not None:
                 sink(entries)
+
+
+def _seen_entry(entry: LogEntry, facts: tuple[int, int]) -> SeenEntry:
+    gaps = tuple((Offset(first), Offset(last)) for first, last in entry.gaps)
+    return SeenEntry(Offset(entry.base_offset), entry.offset_count, *facts, gaps)

@@ -100,7 +100,7 @@ class Engine:
         reader = BatchReader(journal, records, scheduler)
         self._fetcher = Fetcher(self._state, journal, reader, self._visible, self._deadlines)
         self.dispatcher = Dispatcher(self._state, journal, reader, records, self._visible, scheduler, self.submit)
-        self.lookups = Lookups(self._state, journal, reader, self.visible)
+        self.lookups = Lookups(self._state, journal, reader, records, self.visible)
         self._writer = JournalWriter(
             self._state,
             journal,

@@ -8,6 +8,7 @@ fetch that begins with it is answered with a STORAGE_ERROR, for that partition a
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -41,8 +42,24 @@ class FetchPartition(Struct, gc=False):
 
 ALL_BODIES = frozenset(Body)
 
+CONVERTED_GROWTH = 3
+"""The records of another protocol may be so many times as long in an answer as in the log. What does not fit then is
+left to the next answer, unless it is the first batch of its partition."""
+
 Admitted = Callable[[int], None]
 """Gets the most bytes that may be read now. One batch may always be read."""
+
+
+class Share(NamedTuple):
+    """One partition's records that are to be converted, and the room for them in the answer, in bytes."""
+
+    batches: list[Buffer]
+    offset_count: int
+    room: int
+
+
+Convert = Callable[[list[Share], Callable[[list[list[Buffer]]], None]], None]
+"""Calls back, now or later, with the batches of each share as the front's clients read them."""
 
 
 def _at_once(size: int, admitted: Admitted) -> None:
@@ -62,7 +79,9 @@ class FetchRequest(Struct):
     max_bytes: int
     read_committed: bool
     bodies: frozenset[Body] = ALL_BODIES
-    """The encodings that the reader understands; a partition with a batch of another one is refused."""
+    """The encodings that the reader understands."""
+    convert: Convert | None = None
+    """Converts the batches of a partition that has others. None: such a partition is refused."""
     admit: Callable[[int, Admitted], None] = _at_once
     key: int = 0
     """The fetcher's number of a request that waits; negative: nobody wants the answer any more."""
@@ -75,6 +94,10 @@ class FetchResult(Struct, gc=False):
     rejection: Rejection | None = None
     records: list[Buffer] = field(default_factory=list)
     aborted: Sequence[AbortedTransaction] = ()
+    room: int = 0
+    """The room for records that are to be converted; 0: they are answered as they lie in the log."""
+    offset_count: int = 0
+    """The number of offsets that are to be converted."""
 
 
 class _Plan(Struct):
@@ -194,7 +217,8 @@ class Fetcher:
                 result.rejection = Rejection.INCONSISTENT_TOPIC_ID
                 plan.final = True
                 continue
-            if not partition.bodies <= request.bodies:
+            is_foreign = not partition.bodies <= request.bodies
+            if is_foreign and request.convert is None:
                 result.rejection = Rejection.UNREADABLE_BODY
                 plan.final = True
                 continue
@@ -204,7 +228,8 @@ class Fetcher:
                 result.rejection = Rejection.OFFSET_OUT_OF_RANGE
                 plan.final = True
                 continue
-            self._plan_partition(plan, result, max_bytes, request.read_committed, wanted, partition, visible)
+            growth = CONVERTED_GROWTH if is_foreign else 1
+            self._plan_partition(plan, result, max_bytes, growth, request.read_committed, wanted, partition, visible)
         return plan
 
     def _plan_partition(
@@ -212,6 +237,7 @@ class Fetcher:
         plan: _Plan,
         result: FetchResult,
         max_bytes: int,
+        growth: int,
         read_committed: bool,
         wanted: FetchPartition,
         partition: Partition,
@@ -223,13 +249,16 @@ class Fetcher:
         room = min(wanted.max_bytes, max_bytes - plan.size)
         if wanted.fetch_offset >= end_offset or (room <= 0 and plan.size > 0):
             return
-        extents = self._journal.find(partition.partition_id, wanted.fetch_offset, end_offset, room)
-        size = sum(extent.size for extent in extents)
+        extents = self._journal.find(partition.partition_id, wanted.fetch_offset, end_offset, room // growth)
+        size = growth * sum(extent.size for extent in extents)
         if not extents or (size > room and plan.size > 0):
             return  # the next answer begins with it, and then it may be as large as it is
         plan.extents.extend(extents)
         plan.owners.extend([len(plan.results) - 1] * len(extents))
         plan.size += size
+        if growth > 1:
+            result.room = size
+            result.offset_count = extents[-1].last_offset - extents[0].first_offsets[0] + 1
         if read_committed:
             upto = Offset(extents[-1].last_offset + 1)
             result.aborted = aborted_between(partition, Offset(wanted.fetch_offset), upto)
@@ -244,18 +273,21 @@ class Fetcher:
             if found is None and (request.key < 0 or self._has_finished):
                 return
             # What was found is to be read in the same turn.
-            self._read_now(found if found and found.size <= most_bytes else self._plan(request, most_bytes), done)
+            admissible = found if found and found.size <= most_bytes else self._plan(request, most_bytes)
+            self._read_now(request, admissible, done)
 
         request.admit(plan.size, admitted)
         found = None
 
-    def _read_now(self, plan: _Plan, done: Callable[[list[FetchResult]], None]) -> None:
+    def _read_now(self, request: FetchRequest, plan: _Plan, done: Callable[[list[FetchResult]], None]) -> None:
         if not plan.extents:
             done(plan.results)
             return
-        self._reader.read(plan.extents, lambda reads: self._hand_out(plan, reads, done))
+        self._reader.read(plan.extents, lambda reads: self._hand_out(request, plan, reads, done))
 
-    def _hand_out(self, plan: _Plan, reads: list[Read], done: Callable[[list[FetchResult]], None]) -> None:
+    def _hand_out(
+        self, request: FetchRequest, plan: _Plan, reads: list[Read], done: Callable[[list[FetchResult]], None]
+    ) -> None:
         cut: set[int] = set()
         for owner, extent, read in zip(plan.owners, plan.extents, reads, strict=True):
             if owner in cut:
@@ -270,4 +302,14 @@ class Fetcher:
                     self._reader.tell(wanted.topic, wanted.partition, extent.first_offsets[0], read)
                     result.rejection = Rejection.STORAGE_ERROR
                     result.aborted = ()
-        done(plan.results)
+        foreign = [result for result in plan.results if result.room and result.records]
+        if not foreign or request.convert is None:
+            done(plan.results)
+            return
+
+        def converted(batches: list[list[Buffer]]) -> None:
+            for result, records in zip(foreign, batches, strict=True):
+                result.records = records
+            done(plan.results)
+
+        request.convert([Share(result.records, result.offset_count, result.room) for result in foreign], converted)

@@ -3,25 +3,49 @@
 Owns no state: looks into the engine's state, and into the journal's index.
 """
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 from exacta.core.groups.lag import aborted_records, visible_end
-from exacta.core.ids import Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId
+from exacta.core.ids import Body, Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId
 from exacta.core.rejections import Rejection
+from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
-from exacta.ports.journal import JournalReader, TimeEntry
-from exacta.ports.record_format import Buffer
+from exacta.ports.journal import Failed, JournalReader, TimeEntry
+from exacta.ports.record_format import Buffer, RecordFormat
+
+ENTRIES_AT_ONCE_BYTES: Final = 32 << 10
+"""The index is read ahead so far, in bytes of the log, where many entries are looked for.
+
+It is cheap where entries are large and far apart, and finds hundreds at once where they are small.
+"""
+
+
+class Entries(NamedTuple):
+    """Hold what was found at offsets that are said to be those of entries."""
+
+    lasts: dict[int, Offset]
+    """The last offset of each entry that begins there."""
+    gaps: dict[int, Offset]
+    """The last offset before the next batch, for each one that no batch has: something was removed, or deleted there."""
 
 
 class Lookups:
     """Looks up what the fronts ask. Every method must be called on the event-loop thread; none blocks."""
 
     def __init__(
-        self, state: State, journal: JournalReader, reader: BatchReader, visible: Callable[[str, int], Visible | None]
+        self,
+        state: State,
+        journal: JournalReader,
+        reader: BatchReader,
+        records: RecordFormat,
+        visible: Callable[[str, int], Visible | None],
     ) -> None:
         self._state = state
+        self._records = records
         self._journal = journal
         self._reader = reader
         self._visible = visible
@@ -42,11 +66,52 @@ class Lookups:
             return None
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
 
-    def noted_entry(self, key: SubscriptionKey, base: int) -> tuple[Offset, Offset] | None:
-        """Return the first and the last offset of an entry that delivery has noted; None: it has noted none there."""
+    def entries(self, key: SubscriptionKey, bases: Iterable[int], alone: Body | None = None) -> Entries:
+        """Return the entries that begin at these offsets, as far as they are there.
+
+        Each message of a batch in the encoding `alone` is an entry of its own. So is one whose batch is not at hand.
+
+        An entry that a delivery has noted is not looked for in the log. The others are looked for in order, many of
+        them at once where they lie together.
+        """
         delivery = self._state.volatile.deliveries.get(key)
-        entry = None if delivery is None else delivery.entries.get(Offset(base))
-        return None if entry is None else (entry.base, entry.last)
+        noted = {} if delivery is None else delivery.entries
+        found = Entries({}, {})
+        others: list[int] = []
+        for base in bases:
+            entry = noted.get(Offset(base))
+            if entry is None:
+                others.append(base)
+            else:
+                found.lasts[base] = entry.last
+        partition = self._state.partitions.get(key[0])
+        if not others or partition is None:
+            return found
+        self._find_entries(partition.partition_id, sorted(others), partition.next_offset, found)
+        if alone is not None and alone in partition.bodies:
+            for base in others:
+                body = self.body_at(partition.partition_id, base)
+                if body is alone or (body is None and base in found.lasts):
+                    found.lasts[base] = Offset(base)
+        return found
+
+    def _find_entries(self, partition_id: PartitionId, bases: list[int], end_offset: Offset, found: Entries) -> None:
+        number, end = 0, bisect_left(bases, end_offset)
+        while number < end:
+            extents = self._journal.find(partition_id, Offset(bases[number]), end_offset, ENTRIES_AT_ONCE_BYTES)
+            if not extents:
+                return
+            for extent in extents:
+                place = 0
+                while number < end and bases[number] <= extent.last_offset:
+                    base = bases[number]
+                    firsts, lasts = extent.first_offsets, extent.last_offsets
+                    place = bisect_left(firsts, base, place)
+                    if place < len(firsts) and firsts[place] == base:
+                        found.lasts[base] = Offset(lasts[place])
+                    elif place < len(firsts) and (not place or lasts[place - 1] < base):
+                        found.gaps[base] = Offset(firsts[place] - 1)
+                    number += 1
 
     def batch_at(self, partition_id: PartitionId, offset: int) -> tuple[Offset, Offset] | None:
         """Return the first and the last offset of the batch that has this offset; None: it is not there (any more)."""
@@ -57,6 +122,35 @@ class Lookups:
         if not extents or not extents[0].first_offsets[0] <= offset <= extents[0].last_offset:
             return None
         return Offset(extents[0].first_offsets[0]), Offset(extents[0].last_offset)
+
+    def body_at(self, partition_id: PartitionId, offset: int) -> Body | None:
+        """Return the encoding of the batch that has this offset; None: it is not there, or not at hand.
+
+        It is read only where a partition has batches of several encodings.
+        """
+        partition = self._state.partitions.get(partition_id)
+        if partition is None or self.batch_at(partition_id, offset) is None:
+            return None
+        if len(partition.bodies) == 1:
+            return next(iter(partition.bodies))
+        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
+        buffers = self._journal.read_cached(extents) if extents else None
+        if not buffers or isinstance(buffers[0], Failed) or not len(buffers[0]):
+            return None
+        return Body(self._records.magic(buffers[0]))
+
+    def gap_at(self, partition_id: PartitionId, offset: int) -> Run | None:
+        """Return the offsets from this one to the next batch, if no batch has it; None: one has it, or none follows.
+
+        Compaction has removed what was there, or it was deleted, so that nobody will ever get it.
+        """
+        partition = self._state.partitions.get(partition_id)
+        extents = []
+        if partition is not None:
+            extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
+        if not extents or extents[0].first_offsets[0] <= offset:
+            return None
+        return Offset(offset), Offset(extents[0].first_offsets[0] - 1)
 
     def read_batch(self, topic: str, partition: int, batch: TimeEntry, done: Callable[[Buffer | None], None]) -> None:
         """Read a batch that was looked up; `done` gets None where it cannot be read, or is gone."""
@@ -164,6 +258,6 @@ class Lookups:
         return -1 if entry is None or writer_id is None else entry.named_sequences.get(writer_id, -1)
 
     def handle_producer_id(self, transaction_id: TransactionId) -> ProducerId | None:
-        """Return the producer id under which the records of an open handle lie; None if no such handle is open."""
+        """Return the producer id of what is written by the id of an open transaction; None if none is known by it."""
         transaction = self._state.transactions.get(transaction_id)
-        return None if transaction is None or transaction.owner is not None else transaction.producer_ids[0]
+        return None if transaction is None or not transaction.is_known_by_id else transaction.producer_ids[-1]

@@ -31,6 +31,7 @@ case (`WRITE_HIGH_WATER_BYTES`).
 from typing import Protocol
 
 from exacta.config.configuration import Configuration
+from exacta.front.conversions import Conversions
 from exacta.ports.scheduler import Scheduler, TimerHandle
 
 ALLOWANCE_BYTES = 16 << 10
@@ -174,12 +175,13 @@ class MemoryBudget:
 
 
 class Memory:
-    """Both budgets of one broker, and the buffer that its connections read into, one at a time."""
+    """Both budgets of one broker, its conversions, and the buffer that its connections read into, one at a time."""
 
     def __init__(self, configuration: Configuration, scheduler: Scheduler) -> None:
         def budget(option: str, most_bytes: int) -> MemoryBudget:
             return MemoryBudget(option, most_bytes, configuration.connections_max_stall_ms, scheduler)
 
+        self.conversions = Conversions()
         self.requests = budget("queued.max.request.bytes", configuration.queued_max_request_bytes)
         self.answers = budget("queued.max.response.bytes", configuration.queued_max_response_bytes)
         self.long_buffer = memoryview(bytearray(LONG_READ_BYTES))

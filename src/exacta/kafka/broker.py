@@ -1,7 +1,7 @@
 """The broker as Kafka's handlers see it: the one behind all fronts, with what only Kafka's protocol has."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from exacta.config.configuration import Configuration
 from exacta.engine.engine import Engine
@@ -11,9 +11,13 @@ from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.kafka.lost_coordinators import LostCoordinators
 from exacta.ports.authorizer import Authorizer
 from exacta.ports.entropy import Entropy
+from exacta.ports.record_format import Buffer
 
 LEADER_EPOCH = 0
 """One broker leads every partition for ever."""
+
+ToKafka = Callable[[Sequence[Buffer], int, bool], list[Buffer]]
+"""Returns batches for Kafka's clients, of about so many bytes; True: the client understands the codec zstd."""
 
 _SESSION_IDS = 2**31 - 1
 
@@ -31,12 +35,15 @@ class BrokerContext(Broker):
         authorizer: Authorizer,
         *,
         wall_clock: Callable[[], int] | None = None,
+        to_kafka: ToKafka | None = None,
     ) -> None:
         super().__init__(engine, configuration, identity, entropy, memory, authorizer, wall_clock=wall_clock)
         self.node_id = configuration.node_id
         self.fetch_sessions = FetchSessions(
             configuration.max_incremental_fetch_session_cache_slots, lambda: entropy.below(_SESSION_IDS) + 1
         )
+        self.to_kafka = to_kafka
+        """None: the batches of another protocol cannot be read, because the package for it is not installed."""
         self.lost_coordinators = LostCoordinators(engine.scheduler)
 
     def new_uuid(self) -> uuid.UUID:

@@ -30,8 +30,11 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.INVALID_TRANSACTION_STATE: ErrorCode.INVALID_TXN_STATE,
     Rejection.INVALID_TRANSACTION_TIMEOUT: ErrorCode.INVALID_TRANSACTION_TIMEOUT,
     Rejection.TRANSACTION_NOT_BEGUN: ErrorCode.INVALID_TXN_STATE,
-    # No request of Kafka names a transaction by its own id.
+    # Only Exacta's own JoinTransaction and AbortHandles name a transaction by its own id.
     Rejection.TRANSACTION_NOT_FOUND: ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
+    Rejection.TRANSACTION_ABORTABLE: ErrorCode.TRANSACTION_ABORTABLE,
+    # Only Exacta's own JoinTransaction is told so.
+    Rejection.CONCURRENT_TRANSACTIONS: ErrorCode.CONCURRENT_TRANSACTIONS,
     Rejection.INVALID_TRANSACTIONAL_ID: ErrorCode.INVALID_REQUEST,
     Rejection.TOO_MANY_TRANSACTIONS: ErrorCode.POLICY_VIOLATION,
     # Permanent to every client: what is full now is full when it asks again, until an operator raises the bound.
@@ -93,6 +96,13 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
     # TxnOffsetCommit: an unknown code is fatal to Java and kafka-python. A stale generation is what all of them answer
     # by aborting (KIP-447).
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.TRANSACTION_NOT_BEGUN): (4, ErrorCode.ILLEGAL_GENERATION),
+    # KIP-890: older versions of these do not know that error. Java's client and librdkafka abort after
+    # UNKNOWN_PRODUCER_ID, and go on (KIP-360); INVALID_TXN_STATE, and to Java an unknown code, would be fatal. Only a
+    # commit is refused so, never an abort: a client that aborts would try to abort again, for ever (KAFKA-19250).
+    (ApiKey.ADD_PARTITIONS_TO_TXN, Rejection.TRANSACTION_ABORTABLE): (5, ErrorCode.UNKNOWN_PRODUCER_ID),
+    (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
+    (ApiKey.END_TXN, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
+    (ApiKey.TXN_OFFSET_COMMIT, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.ILLEGAL_GENERATION),
     # KIP-848: older versions of these know only generations.
     (ApiKey.OFFSET_COMMIT, Rejection.GROUP_ID_NOT_FOUND): (9, ErrorCode.ILLEGAL_GENERATION),
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.GROUP_ID_NOT_FOUND): (6, ErrorCode.ILLEGAL_GENERATION),

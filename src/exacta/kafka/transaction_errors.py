@@ -6,6 +6,8 @@ docs/reference/transaction-errors.md is made from here (`make docs`).
 
 A request is named with a version at which an answer changes; it stands for the versions up to the next one that is
 named. A state says how the transactional id came to be there; "by 1" and "by 2": ended by this version of the protocol.
+
+A further table is of a *concluded* id: its joint transaction was ended by its TxnID (`transactions/conclusion.py`).
 """
 
 from enum import Enum
@@ -20,6 +22,7 @@ EPOCH = ErrorCode.INVALID_PRODUCER_EPOCH
 FENCED = ErrorCode.PRODUCER_FENCED
 MAPPING = ErrorCode.INVALID_PRODUCER_ID_MAPPING
 GENERATION = ErrorCode.ILLEGAL_GENERATION
+UNKNOWN = ErrorCode.UNKNOWN_PRODUCER_ID
 
 Row = tuple[ErrorCode, ...]
 
@@ -86,6 +89,38 @@ STRANGER: dict[str, Row] = {
 }
 
 
+CONCLUDED_STATES = (
+    "committed",
+    "committed, nothing written",
+    "aborted",
+    "aborted, nothing written",
+)
+"""The end of the joint transaction by its TxnID, and whether the holder of the id had written anything into it."""
+
+CONCLUDED: dict[str, Row] = {
+    # what the holder of a concluded id is answered
+    # (the columns are `CONCLUDED_STATES`)
+    "InitProducerId 3": (DONE,) * 4,
+    "InitProducerId 4": (DONE,) * 4,
+    "AddPartitionsToTxn 1": (STATE, UNKNOWN, UNKNOWN, UNKNOWN),
+    "AddPartitionsToTxn 3": (STATE, UNKNOWN, UNKNOWN, UNKNOWN),
+    "AddPartitionsToTxn 5": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
+    "AddOffsetsToTxn 1": (STATE, UNKNOWN, UNKNOWN, UNKNOWN),
+    "AddOffsetsToTxn 4": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
+    "Produce 11": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
+    "Produce 12": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
+    "TxnOffsetCommit 3": (STATE, GENERATION, GENERATION, GENERATION),
+    "TxnOffsetCommit 4": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
+    "TxnOffsetCommit 5": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
+    "EndTxn 1, commit": (DONE, DONE, UNKNOWN, UNKNOWN),
+    "EndTxn 1, abort": (STATE, DONE, DONE, DONE),
+    "EndTxn 4, commit": (DONE, DONE, ABORTABLE, ABORTABLE),
+    "EndTxn 4, abort": (STATE, DONE, DONE, DONE),
+    "EndTxn 5, commit": (DONE, DONE, ABORTABLE, ABORTABLE),
+    "EndTxn 5, abort": (STATE, DONE, DONE, DONE),
+}
+
+
 class ErrorClass(Enum):
     """The ways in which a client may go on after an error."""
 
@@ -101,10 +136,14 @@ CLASSES: dict[tuple[str, ErrorCode], ErrorClass] = {
     ("AddPartitionsToTxn", EPOCH): ErrorClass.FATAL,
     ("AddPartitionsToTxn", FENCED): ErrorClass.FATAL,
     ("AddPartitionsToTxn", MAPPING): ErrorClass.FATAL,
+    ("AddPartitionsToTxn", UNKNOWN): ErrorClass.ABORTABLE,
+    ("AddPartitionsToTxn", ABORTABLE): ErrorClass.ABORTABLE,
     ("AddOffsetsToTxn", STATE): ErrorClass.FATAL,
     ("AddOffsetsToTxn", EPOCH): ErrorClass.FATAL,
     ("AddOffsetsToTxn", FENCED): ErrorClass.FATAL,
     ("AddOffsetsToTxn", MAPPING): ErrorClass.FATAL,
+    ("AddOffsetsToTxn", UNKNOWN): ErrorClass.ABORTABLE,
+    ("AddOffsetsToTxn", ABORTABLE): ErrorClass.ABORTABLE,
     ("Produce", STATE): ErrorClass.ABORTABLE,
     ("Produce", ABORTABLE): ErrorClass.ABORTABLE,
     ("Produce", EPOCH): ErrorClass.ABORTABLE,
@@ -115,6 +154,8 @@ CLASSES: dict[tuple[str, ErrorCode], ErrorClass] = {
     ("TxnOffsetCommit", EPOCH): ErrorClass.FATAL,
     ("TxnOffsetCommit", MAPPING): ErrorClass.FATAL,
     ("EndTxn", STATE): ErrorClass.FATAL,
+    ("EndTxn", UNKNOWN): ErrorClass.ABORTABLE,
+    ("EndTxn", ABORTABLE): ErrorClass.ABORTABLE,
     ("EndTxn", EPOCH): ErrorClass.FATAL,
     ("EndTxn", FENCED): ErrorClass.FATAL,
     ("EndTxn", MAPPING): ErrorClass.FATAL,
@@ -131,6 +172,14 @@ protocol; "prepared": open, and taken over by another holder of the id (KIP-939)
 """
 
 
+_CONCLUDED = """## By the holder, after its joint transaction was ended by its TxnID
+
+A [joint transaction](../explanation/one-log.md#one-transaction-over-both) may be ended by Pulsar's clients. The holder
+of the transactional id hears of that by its next request. An end that is answered with success, or InitProducerId, lets
+it go on; whatever is refused changes nothing. Each cell is held against the broker, too
+(`tests/kafka/test_joint_transactions.py`). Only a commit is refused as abortable, and never an abort."""
+
+
 def page() -> str:
     """Return the page."""
     parts = [_HEAD.rstrip()]
@@ -142,15 +191,17 @@ def page() -> str:
         parts += [f"## {title}", _answers(answers)]
     parts += [
         "\\* InitProducerId binds an id that is not known.",
+        _CONCLUDED,
+        _answers(CONCLUDED, CONCLUDED_STATES),
         "## What clients make of it",
         table(("API", "code", ""), [(api, code.name, found.value) for (api, code), found in CLASSES.items()]),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _answers(answers: dict[str, Row]) -> str:
+def _answers(answers: dict[str, Row], states: tuple[str, ...] = STATES) -> str:
     rows = [[name, *("–" if code is DONE else code.name for code in row)] for name, row in answers.items()]
-    return table(("request", *STATES), rows)
+    return table(("request", *states), rows)
 
 
 if __name__ == "__main__":

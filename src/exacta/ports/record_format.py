@@ -4,7 +4,7 @@
 batches that end transactions.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 Buffer = bytes | bytearray | memoryview
@@ -16,6 +16,12 @@ class LogEntry(NamedTuple):
     base_offset: int
     offset_count: int
     batch: Buffer
+    gaps: tuple[tuple[int, int], ...] = ()
+    """The first and last offsets of the runs in it that have no message any more, because compaction has removed it."""
+
+
+Converted = Callable[[list[LogEntry]], None]
+"""Gets entries as the readers of one protocol take them."""
 
 
 class RecordFormat(Protocol):
@@ -36,6 +42,9 @@ class RecordFormat(Protocol):
 
         `aborted` are the producer id, the first offset and the marker's offset of each aborted transaction.
         """
+
+    def magic(self, batch: Buffer) -> int:
+        """Return the number of the encoding of a batch's records."""
 
     def marker(
         self, base_offset: int, producer_id: int, producer_epoch: int, *, commit: bool, timestamp_ms: int

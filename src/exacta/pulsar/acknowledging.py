@@ -1,8 +1,9 @@
 """Acknowledgements as clients send them: from message ids and ack sets to runs of offsets, and gathered where they may.
 
 An id names an entry, whole, or as far as its ack set says. How many messages an entry has is looked up in the log,
-since clients do not say it reliably. An id that names nothing that is there asks for nothing: its topic or its messages
-are gone.
+since clients do not say it reliably. An id of an entry that compaction has removed since it was delivered stands for
+all that is not there any more up to the next entry. Any other id that names nothing asks for nothing: its topic or its
+messages are gone.
 
 Theory of operation. ACKs are gathered with the others of this turn of the loop. Those that want no answer become one
 command for each consumer, and those that want one become one command as long as they are of one consumer and of one
@@ -17,19 +18,21 @@ from typing import Final
 from msgspec import Struct, field
 
 from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command
-from exacta.core.ids import Offset, PartitionId
+from exacta.core.ids import Body, Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run, add
+from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.engine.lookups import Lookups
-from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest, is_latest
+from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest, is_latest, least_count
 from exacta.protocol.pulsar.messages_pb2 import CommandAck, MessageIdData
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Asked, PulsarConnection, logger
 from exacta.pulsar.errors import text_of
 from exacta.pulsar.groups import RequestGroup
+from exacta.pulsar.transactions import is_transactional
 
 NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
     {Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.SUBSCRIPTION_NOT_FOUND, Rejection.CONSUMER_NOT_FOUND}
@@ -37,7 +40,7 @@ NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
 """The rejections that say that the subscription is gone, and with it what was to be acknowledged."""
 
 MOST_PARTS: Final = 100_000
-"""One ACK may name so many parts of entries. A subscription, or a transaction, has no room for more either.
+"""One ACK may name so many parts of entries that do not adjoin. A subscription, or a transaction, has no room for more.
 
 The thousand ids of one frame may have thousands of parts each, which would hold up the loop for long.
 """
@@ -56,19 +59,6 @@ class Acknowledged(Struct):
         self.before = max(self.before, other.before)
 
 
-def _batch_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> tuple[Offset, Offset] | None:
-    """Return the first and the last offset of the batch into which an id falls; None: it falls into none."""
-    if message.ledger_id != partition_id or is_earliest(message):
-        return None
-    return lookups.batch_at(partition_id, message.entry_id)
-
-
-def entry_of(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> tuple[Offset, Offset] | None:
-    """Return the first and the last offset of the entry that an id names; None: there is none."""
-    found = _batch_of(lookups, partition_id, message)
-    return found if found is not None and found[0] == message.entry_id else None
-
-
 def end_beyond(partition_id: PartitionId, message: MessageIdData) -> Offset | None:
     """Return the end that an id lies beyond, `EARLIEST` or `LATEST`. None: it lies between the two.
 
@@ -81,68 +71,112 @@ def end_beyond(partition_id: PartitionId, message: MessageIdData) -> Offset | No
     return EARLIEST if message.ledger_id < partition_id else None
 
 
-def _delivered(lookups: Lookups, consumer: Consumer, message: MessageIdData) -> tuple[Offset, Offset] | None:
-    """Return what `entry_of` returns for an entry that its consumer has, without looking into the log."""
-    if message.ledger_id != consumer.partition_id:
-        return None
-    return lookups.noted_entry((consumer.partition_id, consumer.subscription), message.entry_id)
-
-
 def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
-    """Return the first message of an entry that an id's ack set leaves; None where no such entry is there."""
+    """Return the first message of an entry that an id's ack set leaves, or where it was; None: it never was there."""
     found = lookups.batch_at(partition_id, message.entry_id)
     if found is None:
-        return None
+        gap = lookups.gap_at(partition_id, message.entry_id)
+        return None if gap is None else gap[0]
     first, last = found
+    if first != message.entry_id and lookups.body_at(partition_id, first) is Body.KAFKA:
+        return Offset(message.entry_id)  # an entry of its own, in a Key_Shared subscription
     if not message.ack_set or first != message.entry_id:
         return first
     done = acknowledged(first, last - first + 1, message.ack_set)
     return Offset(done[0].stop) if done and done[0].start == first else first
 
 
-def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[list[Run], Offset, bool] | None:
-    """Return the runs that an ACK names, one for each part that hangs together, the offset, and whether all is there.
+def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[list[Run], bool] | None:
+    """Return the runs that an ACK of single messages names, in order, and whether all of them are there.
 
-    The runs are as the client has sent them: two of them may have messages in common. If the consumer has got a part of
-    an entry, the rest of the entry is not meant (see `Consumer.left_out`). None: there are too many.
+    Runs that adjoin are one, and two runs may have messages in common, as the client has sent them. If the consumer has
+    got a part of an entry, the rest of the entry is not meant (see `Consumer.left_out`). None: there are too many.
+
+    Clients put all ids into one ACK that their user has given them at once, so there may be as many as fill a command.
     """
+    partition_id, in_transaction = consumer.partition_id, is_transactional(command)
+    bases: list[int] = []
+    sizes: dict[int, int] = {}  # of entries, as their clients say them
+    ack_sets: dict[int, tuple[int, ...]] = {}  # by their places in the list above, as hardly any id has one
+    for each in command.message_id:
+        if each.ledger_id == partition_id:
+            if words := tuple(each.ack_set):
+                ack_sets[len(bases)] = words
+            if in_transaction and each.batch_size > 0:
+                sizes[len(bases)] = each.batch_size
+            bases.append(each.entry_id)
+    # Each message of Kafka's is an entry of its own there, since several consumers may share its batch.
+    alone = Body.KAFKA if consumer.subscription_type is SubscriptionType.KEY_SHARED else None
+    lasts, gaps = lookups.entries((partition_id, consumer.subscription), set(bases), alone)
     runs: list[Run] = []
-    before, is_whole = Offset(0), True
-    is_cumulative = command.ack_type == CommandAck.Cumulative
-    entries: dict[tuple[int, int], tuple[Offset, Offset] | None] = {}
-    for message in command.message_id:
+    for number, base in enumerate(bases):
+        first = Offset(base)
+        last, words = lasts.get(base), ack_sets.get(number, ())
+        if last is None and base in gaps:
+            last = gaps[base]
+            if in_transaction:  # an id must not stand for more: what another one names would be acknowledged twice
+                last = min(last, Offset(base + (sizes.get(number) or least_count(words)) - 1))
+            else:
+                words = ()
+        if last is None:
+            continue
+        parts: list[Run] = [(first, last)]
+        if words:
+            named_parts = acknowledged(first, last - first + 1, words)
+            parts = [(Offset(part.start), Offset(part.stop - 1)) for part in named_parts]
+        for part in consumer.got(first, parts) if consumer.left_out else parts:
+            if runs and runs[-1][1] + 1 == part[0]:
+                runs[-1] = (runs[-1][0], part[1])
+            else:
+                runs.append(part)
         if len(runs) > MOST_PARTS:
             return None
-        key = (message.ledger_id, message.entry_id)
-        if key not in entries:
-            delivered = _delivered(lookups, consumer, message)
-            entries[key] = delivered or entry_of(lookups, consumer.partition_id, message)
-        entry = entries[key]
-        if entry is None and is_cumulative and (last_before := _last_up_to(lookups, consumer.partition_id, message)):
-            before = max(before, last_before)
-            continue
-        if entry is None:
-            is_whole = False
-            continue
-        first, last = entry
-        parts = acknowledged(first, last - first + 1, message.ack_set)
-        if not is_cumulative:
-            found = [(Offset(part.start), Offset(part.stop - 1)) for part in parts]
-            runs += consumer.got(first, found) if consumer.left_out else found
+    is_whole = len(bases) == len(command.message_id) and lasts.keys() | gaps.keys() >= set(bases)
+    return _joined(runs), is_whole
+
+
+def _joined(runs: list[Run]) -> list[Run]:
+    """Return the runs in order, with those that adjoin as one; two that have messages in common stay two."""
+    joined: list[Run] = []
+    for run in sorted(runs):
+        if joined and joined[-1][1] + 1 == run[0]:
+            joined[-1] = (joined[-1][0], run[1])
         else:
-            is_begun = bool(parts) and parts[0].start == first
-            before = max(before, Offset(parts[0].stop if is_begun else first))
-    return None if len(runs) > MOST_PARTS else (runs, before, is_whole)
+            joined.append(run)
+    return joined
 
 
-def _last_up_to(lookups: Lookups, partition_id: PartitionId, message: MessageIdData) -> Offset | None:
-    """Return the offset behind the entry into which an id falls; None: it falls into none.
+def named_up_to(lookups: Lookups, consumer: Consumer, command: CommandAck) -> Offset | None:
+    """Return the offset before which a cumulative ACK acknowledges everything; None: its message is not there.
 
     A client that does not acknowledge the messages of a batch one by one acknowledges what is before the batch, by the
     number before that of the batch's entry. Here that is the last message of the entry before it.
     """
-    found = _batch_of(lookups, partition_id, message)
-    return None if found is None else Offset(found[1] + 1)
+    [message] = command.message_id
+    if message.ledger_id != consumer.partition_id or is_earliest(message):
+        return None
+    found = lookups.batch_at(consumer.partition_id, message.entry_id)
+    if found is None:
+        gap = lookups.gap_at(consumer.partition_id, message.entry_id)
+        return None if gap is None else _behind_removed(gap, command)
+    first, last = found
+    if first != message.entry_id:
+        return Offset(last + 1)
+    parts = acknowledged(first, last - first + 1, message.ack_set)
+    return Offset(parts[0].stop) if parts and parts[0].start == first else first
+
+
+def _behind_removed(gap: Run, command: CommandAck) -> Offset:
+    """Return the offset before which an ACK acknowledges everything whose message is gone.
+
+    At once it acknowledges all that is gone there. In a transaction it must leave room for the next one to go further.
+    """
+    [message] = command.message_id
+    if not is_transactional(command):
+        return Offset(gap[1] + 1)
+    count = message.batch_size if message.batch_size > 0 else least_count(message.ack_set)
+    parts = acknowledged(gap[0], min(count, gap[1] - gap[0] + 1), message.ack_set)
+    return Offset(parts[0].stop) if parts and parts[0].start == gap[0] else gap[0]
 
 
 def _command(asked: Sequence[Asked]) -> Acknowledge:
@@ -150,10 +184,10 @@ def _command(asked: Sequence[Asked]) -> Acknowledge:
     first = asked[0]
     return Acknowledge(
         **first.consumer.where,
+        consumer_id=first.consumer.consumer_id,
         runs=tuple([run for each in asked for run in each.runs]),
         before=first.before or None,
         transaction=first.transaction,
-        consumer_id=first.consumer.consumer_id,
     )
 
 
@@ -216,7 +250,9 @@ class Acknowledgements:
 
     def _acknowledge_soon(self, soon: dict[Consumer, Acknowledged]) -> None:
         commands: list[Command] = [
-            AcknowledgeSoon(**consumer.where, runs=tuple(each.runs), before=each.before or None)
+            AcknowledgeSoon(
+                **consumer.where, consumer_id=consumer.consumer_id, runs=tuple(each.runs), before=each.before or None
+            )
             for consumer, each in soon.items()
         ]
         if not self._nobody_listens:

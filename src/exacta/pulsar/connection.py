@@ -32,7 +32,6 @@ from exacta.pulsar.handlers import HANDLERS
 from exacta.pulsar.needs import lacking
 from exacta.pulsar.producers import Producer
 from exacta.pulsar.sending import Sends
-from exacta.pulsar.unserved import refuse_unserved
 
 logger = logging.getLogger("exacta.pulsar")
 
@@ -134,7 +133,7 @@ class Connection(FramedConnection):
     def _serve(self, request: PulsarRequest) -> None:
         handler = HANDLERS.get(request.type)
         if handler is None:
-            refuse_unserved(request)
+            request.hang_up(f"{type(request.command).__name__} is not for a broker")
             return
         lack = lacking(self._broker, request, handler.needs, request.command)
         if lack is not None:

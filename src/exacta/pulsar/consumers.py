@@ -36,7 +36,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.producers import Place
-from exacta.records.pulsar_entries import is_entry, on_the_wire
+from exacta.records.pulsar_entries import on_the_wire
 
 logger = logging.getLogger("exacta.pulsar")
 
@@ -62,6 +62,8 @@ class Consumer(Struct, eq=False, kw_only=True):
     partition_id: PartitionId
     subscription: str
     subscription_type: SubscriptionType
+    connected_ms: int = 0
+    """The time at which the client has opened it, in milliseconds since 1970."""
     epoch: int | None = None
     """It grows whenever the client wants everything again: it drops messages that say an earlier epoch, the first one
     of which is 0. None: the client counts no epochs."""
@@ -236,21 +238,11 @@ class Consumers:
     def _push(self, consumer: Consumer, sent: list[Sent]) -> None:
         frames: list[Buffer] = []
         for each in sent:
-            if not is_entry(each.batch):
-                self._connection.push(frames)
-                self._give_up(consumer)
-                return
             taken = count(each.entry.free)
             consumer.allowed -= taken
             consumer.granted -= taken
             frames += self._frame(consumer, each)
         self._connection.push(frames)
-
-    def _give_up(self, consumer: Consumer) -> None:
-        """Close a consumer that has come to what it cannot read; its client is told why when it opens it again."""
-        logger.warning("closing a consumer of %s, where records of Kafka's clients are next", consumer.topic)
-        self.close(consumer)
-        self._submit([Disconnect(**consumer.where, consumer_id=consumer.consumer_id)])
 
     def _frame(self, consumer: Consumer, sent: Sent) -> list[Buffer]:
         entry = sent.entry

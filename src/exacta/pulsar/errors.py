@@ -45,6 +45,8 @@ CANNOT_HAPPEN_HERE: Final = frozenset(
         Rejection.INVALID_PRODUCER_EPOCH,
         Rejection.UNKNOWN_PRODUCER_ID,
         Rejection.TRANSACTION_NOT_BEGUN,
+        Rejection.TRANSACTION_ABORTABLE,
+        Rejection.CONCURRENT_TRANSACTIONS,
         Rejection.INVALID_TRANSACTIONAL_ID,
         Rejection.TOO_MANY_TRANSACTIONS,
         Rejection.UNKNOWN_MEMBER_ID,

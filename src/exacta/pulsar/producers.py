@@ -30,6 +30,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from exacta.core.ids import PartitionId
+from exacta.core.log.exclusive import is_behind
 from exacta.protocol.pulsar.messages_pb2 import ProducerAccessMode, ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
 
@@ -113,7 +114,7 @@ class Producers:
         older = writers.open.get(producer.name)
         if older is not None and not _is_successor(producer, older):
             older = None
-        if producer.is_exclusive and producer.topic_epoch is not None and producer.topic_epoch < last_epoch:
+        if producer.is_exclusive and is_behind(producer.topic_epoch, last_epoch):
             text = f"another producer has had {producer.topic} for itself: the epoch is {last_epoch}"
             return Busy(ServerError.ProducerFenced, f"{text}, and this one has {producer.topic_epoch}")
         found = _judge(producer, writers, older)

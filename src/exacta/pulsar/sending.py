@@ -46,6 +46,8 @@ from exacta.pulsar.transactions import is_transactional, transaction_of
 from exacta.records.pulsar_admission import admit_entry
 
 MOST_SEQUENCE = 2**63 - 1
+CPP_CLIENT = "Pulsar-CPP-"
+"""The name of the client for C++ begins so, and that of the clients that are made from it, for Python and others."""
 
 
 class Send(Struct, eq=False):
@@ -145,7 +147,7 @@ class Sends:
             try:
                 found = self._command(send, highest, now_ms)
             except BrokenEntry as broken:
-                send.refuse(broken.error, str(broken))
+                send.refuse(self._giving_up(broken.error), str(broken))
                 continue
             if found is not None:
                 commands.append(found[0])
@@ -161,6 +163,14 @@ class Sends:
             self._broker.submit(group, commands, done, payloads)
         else:  # refused by a state that may not be durable yet
             self._broker.when_durable(group, self._leave)
+
+    def _giving_up(self, error: ServerError) -> ServerError:
+        """Return the error by which the client gives up a message that will never be taken.
+
+        The client for C++ does so for one error only. For any other one it connects again and sends the message again,
+        without end: its time-out begins anew with each connection. It writes the text of the error to its log.
+        """
+        return ServerError.ChecksumError if self._connection.client_version.startswith(CPP_CLIENT) else error
 
     def _command(
         self, send: Send, highest: dict[tuple[str, Place], int], now_ms: int

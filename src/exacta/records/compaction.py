@@ -1,7 +1,8 @@
-"""Log compaction of Kafka's record batches: the last record of each key stays, with the markers that readers need.
+"""Log compaction: the last record of each key stays, whichever protocol wrote it, with the markers that readers need.
 
 Implements `exacta.ports.compaction`, which tells the order of calls, slices and crashes. Decides which records and
-markers are removed. `exacta.protocol.kafka` finds records and writes batches anew.
+markers are removed. `keyed_records.py` finds the records of a batch, and writes it anew, for each encoding. What the
+rules call a record is a message of Pulsar's as well.
 
 The rules, as Apache Kafka's (`Cleaner.java`, `MemoryRecords.filterTo`, KIP-58, KIP-534):
 
@@ -19,7 +20,8 @@ Differences from Apache Kafka:
 
 - A marker gets its horizon by the compaction that removes the last of its transaction, not by the next one.
 - No batch is kept for the sake of its producer's sequence numbers: they are in the state, which is no fold of the log.
-- A batch that cannot be read is kept as it is, instead of ending all compaction of its partition.
+- A batch that cannot be read is kept as it is, instead of ending all compaction of its partition. Of Pulsar's entries
+  that are encrypted batches, and chunks of large messages.
 - A batch that is emptied has no timestamp any more, so that a look-up of the latest timestamp does not find it.
 
 Slices. A record is judged only in the pass of its key's slice, also by its tombstone's horizon, because no other pass
@@ -39,9 +41,8 @@ from zlib import crc32
 from exacta.ports.compaction import Buffer, Rewritten, Rules
 from exacta.protocol.kafka.batch_building import emptied
 from exacta.protocol.kafka.committed import AbortedTransactions
-from exacta.protocol.kafka.record_edits import with_records
-from exacta.protocol.kafka.record_keys import RecordKeys, record_keys
-from exacta.protocol.kafka.records import MAGIC, BatchHeader, CorruptBatch, opened, parse_batch_header, sound_batches
+from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, parse_batch_header, sound_batches
+from exacta.records.keyed_records import KeyedRecords, keyed_records
 
 _DIGEST_BYTES: Final = 16
 _LATEST_HORIZON_MS: Final = (1 << 63) - 1
@@ -53,7 +54,7 @@ def compaction(rules: Rules, slice_number: int = 0, slice_count: int = 1) -> "Re
 
 
 class RecordCompaction:
-    """Implement `exacta.ports.compaction.Compaction`. It opens batches of magic 2; others stay as if unreadable."""
+    """Implement `exacta.ports.compaction.Compaction`."""
 
     def __init__(self, rules: Rules, slice_number: int, slice_count: int) -> None:
         if not 0 <= slice_number < slice_count:
@@ -82,13 +83,12 @@ class RecordCompaction:
     def note(self, batch: Buffer) -> None:
         """See `Compaction.note`."""
         header = parse_batch_header(batch)
-        if header.control or self._aborted.has(header):
+        if header.control or not header.record_count or self._aborted.has(header):
             return
-        read = self._read(batch, header)
-        if read is None:
+        found = keyed_records(batch, header, self._most_batch_bytes)
+        if found is None:
             return
         last_offsets, base_offset = self._last_offsets, header.base_offset
-        _, found = read
         for digest, offset_delta in zip(self._digests(found.keys), found.offset_deltas, strict=True):
             if digest is not None:
                 last_offsets[digest] = base_offset + offset_delta
@@ -106,11 +106,12 @@ class RecordCompaction:
         return rewritten
 
     def _data(self, batch: Buffer, header: BatchHeader) -> Rewritten | None:
-        read = self._read(batch, header)
-        if read is None:
+        if not header.record_count:
+            return None
+        found = keyed_records(batch, header, self._most_batch_bytes)
+        if found is None:
             self.unreadable += 1
             return Rewritten(batch, header.record_count, header.max_timestamp)
-        plain, found = read
         kept = self._kept(header, found)
         if not kept:
             return None
@@ -121,10 +122,10 @@ class RecordCompaction:
                 horizon_ms = self._new_horizon_ms
         if len(kept) == len(found.keys) and horizon_ms is None:
             return Rewritten(batch, header.record_count, header.max_timestamp)
-        rewritten, max_timestamp_ms = with_records(header, plain, found, kept, horizon_ms)
+        rewritten, max_timestamp_ms = found.rewritten(kept, horizon_ms)
         return Rewritten(rewritten, len(kept), max_timestamp_ms)
 
-    def _kept(self, header: BatchHeader, found: RecordKeys) -> list[int]:
+    def _kept(self, header: BatchHeader, found: KeyedRecords) -> list[int]:
         """Return the places in the batch of the records that stay."""
         keys, tombstones, offset_deltas = found.keys, found.tombstones, found.offset_deltas
         # Behind a batch that could not be read, an older record of the key may be left (see `Compaction.unreadable`).
@@ -145,26 +146,15 @@ class RecordCompaction:
         has_records = header.producer_id in self._producers_left
         self._producers_left.discard(header.producer_id)
         if header.delete_horizon_ms is None and self._is_last_pass and not has_records:
-            read = self._read(batch, header)
-            if read is not None:
-                plain, found = read
-                batch, _ = with_records(header, plain, found, range(len(found.keys)), self._new_horizon_ms)
+            found = keyed_records(batch, header, self._most_batch_bytes)
+            if found is not None:
+                batch, _ = found.rewritten(range(len(found.keys)), self._new_horizon_ms)
         elif self._has_passed(header) and not has_records and not is_last and not self._aborted.ends(header):
             return None
         return Rewritten(batch, 0, header.max_timestamp)
 
     def _has_passed(self, header: BatchHeader) -> bool:
         return header.delete_horizon_ms is not None and header.delete_horizon_ms <= self._now_ms
-
-    def _read(self, batch: Buffer, header: BatchHeader) -> tuple[bytes, RecordKeys] | None:
-        """Return the batch's records, decompressed, and their keys; None if they cannot be read."""
-        if header.magic != MAGIC:
-            return None
-        try:
-            plain = opened(batch, header, self._most_batch_bytes)
-            return plain, record_keys(plain, header.record_count, header.last_offset_delta)
-        except CorruptBatch:
-            return None
 
     def _digests(self, keys: Sequence[bytes | None]) -> list[bytes | None]:
         """Return the bytes that stand for each key; None for a key of another slice, or for no key."""

@@ -1,15 +1,17 @@
 """The admission of an entry of Pulsar's: it is judged by its topic's configurations, and made a batch of the log.
 
-Messages are not looked into. So a compacted topic takes no entries: some are compressed or encrypted as a whole, and
-their keys could not be compared. Only Pulsar's front may import this, because it loads `protobuf`.
+Messages are not looked into, with one exception: if the topic is compacted, each message must have a key that can be
+seen, since the next compaction would remove a message without one. Then a compressed batch is opened, as far as an
+allowance goes, on the event loop. Only Pulsar's front may import this, because it loads `protobuf`.
 """
 
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, ProducerId
 from exacta.protocol.kafka.records import with_max_timestamp
 from exacta.protocol.pulsar.entries import Entry
 from exacta.protocol.pulsar.errors import BrokenEntry
-from exacta.records.admission import BatchRules
+from exacta.records.admission import MAX_RECORDS_READ, Allowance, BatchRules
 from exacta.records.pulsar_entries import enveloped
+from exacta.records.pulsar_records import read_messages
 
 _HANDLE_EPOCH = ProducerEpoch(0)
 
@@ -25,7 +27,7 @@ def admit_entry(
     if len(entry.payload) > largest:
         raise BrokenEntry(f"a payload of {len(entry.payload)} bytes, above the limit of {largest}")
     if rules.needs_keys:
-        raise BrokenEntry("the topic is compacted, and does not take the messages of Pulsar's producers yet")
+        _require_keys(entry, Allowance())
     if not rules.log_append_time:
         fault = rules.times_fault((entry.publish_time_ms,), now_ms)
         if fault is not None:
@@ -35,3 +37,21 @@ def admit_entry(
     if rules.log_append_time:
         return bytes(with_max_timestamp(batch, now_ms, log_append_time=True)), now_ms
     return batch, entry.publish_time_ms
+
+
+def _require_keys(entry: Entry, allowance: Allowance) -> None:
+    """Raise `BrokenEntry` unless each message has a key that compaction will see.
+
+    An entry is what a request is to Kafka's clients: the allowance is for one.
+    """
+    if entry.is_chunk:
+        raise BrokenEntry("a compacted topic takes no large message in chunks")
+    if entry.is_batch and entry.is_encrypted:
+        raise BrokenEntry("a compacted topic takes no encrypted batch, since its keys cannot be seen: do not batch")
+    if entry.message_count > allowance.left_records:
+        raise BrokenEntry(f"more than {MAX_RECORDS_READ} messages in a batch for a compacted topic")
+    keys = read_messages(entry, allowance.left_bytes).keys
+    keyless = entry.message_count - len(keys) + keys.count(None)
+    if keyless:
+        what = f"{keyless} of {len(keys)} messages have" if entry.is_batch else "the message has"
+        raise BrokenEntry(f"{what} no key, in a compacted topic")

@@ -25,7 +25,7 @@ def enveloped(
     """
     return foreign_batch(
         Body.PULSAR,
-        entry.body,
+        (entry.body,),
         entry.message_count,
         timestamp_ms=entry.publish_time_ms,
         producer_id=producer_id,

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from exacta.ports.record_format import Buffer, LogEntry
 from exacta.protocol.kafka.batch_building import control_batch
 from exacta.protocol.kafka.committed import AbortedTransactions
-from exacta.protocol.kafka.records import assign_offset, parse_batch_header, sound_batches
+from exacta.protocol.kafka.records import MAGIC_OFFSET, assign_offset, parse_batch_header, sound_batches
+from exacta.records.keyed_records import gaps_of
 
 
 class KafkaRecordFormat:
@@ -27,10 +28,15 @@ class KafkaRecordFormat:
         while start < len(view):
             header = parse_batch_header(view, start)
             if not header.control and header.record_count and not transactions.has(header):
-                count = header.last_offset_delta + 1
-                found.append(LogEntry(header.base_offset, count, view[start : start + header.size]))
+                count, batch = header.last_offset_delta + 1, view[start : start + header.size]
+                gaps = gaps_of(batch) if header.record_count < count else ()
+                found.append(LogEntry(header.base_offset, count, batch, gaps))
             start += header.size
         return found
+
+    def magic(self, batch: Buffer) -> int:
+        """See `RecordFormat.magic`."""
+        return memoryview(batch)[MAGIC_OFFSET]
 
     def marker(
         self, base_offset: int, producer_id: int, producer_epoch: int, *, commit: bool, timestamp_ms: int

@@ -4,7 +4,8 @@ The server, the simulation, the benchmarks and the tests assemble their brokers 
 and a clock of its own; so what they run is the same broker.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,7 +22,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.ports.authorizer import AllowAll, Authorizer
 from exacta.ports.entropy import Entropy
 from exacta.ports.journal import Journal
-from exacta.ports.record_format import RecordFormat
+from exacta.ports.record_format import Buffer, RecordFormat
 from exacta.ports.scheduler import Scheduler
 from exacta.records.compaction import compaction
 from exacta.records.record_format import KafkaRecordFormat
@@ -98,4 +99,12 @@ def assemble_broker(
         Memory(configuration, engine.scheduler),
         AllowAll() if authorizer is None else authorizer,
         wall_clock=wall_clock,
+        to_kafka=_to_kafka if find_spec("google.protobuf") else None,
     )
+
+
+def _to_kafka(batches: Sequence[Buffer], room: int, zstd: bool) -> list[Buffer]:
+    """Convert batches of Pulsar's for Kafka's clients; the first call loads what that needs."""
+    from exacta.records.conversion.for_kafka import converted
+
+    return converted(batches, room, zstd=zstd)

@@ -11,7 +11,7 @@ from exacta.config.configuration import Configuration
 from exacta.kafka.broker import BrokerContext
 from exacta.server.errors import ServerError
 from exacta.server.listeners import Doors, Endpoint, Listener
-from exacta.server.tls import TlsListener
+from exacta.server.tls import Certificate, TlsListener
 
 
 class PulsarListeners:
@@ -19,16 +19,14 @@ class PulsarListeners:
 
     def __init__(self, doors: Doors, configuration: Configuration) -> None:
         self._configuration = configuration
+        self._certificate = Certificate(configuration.pulsar_tls_certificate, configuration.pulsar_tls_key)
         self.plain = _plain(doors.pulsar_listen, doors.pulsar_advertise)
         self.tls = self._with_tls(doors.pulsar_tls_listen, doors.pulsar_tls_advertise)
         self.web = _plain(doors.web_listen)
         self.web_tls = self._with_tls(doors.web_tls_listen)
 
     def _with_tls(self, listen: Endpoint | None, advertise: Endpoint | None = None) -> Listener | None:
-        if listen is None:
-            return None
-        options = self._configuration
-        return TlsListener(listen, advertise, certificate=options.pulsar_tls_certificate, key=options.pulsar_tls_key)
+        return None if listen is None else TlsListener(listen, advertise, certificate=self._certificate)
 
     @property
     def all(self) -> list[Listener]:

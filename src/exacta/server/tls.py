@@ -10,6 +10,7 @@ import asyncio
 import logging
 import socket
 import ssl
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -23,6 +24,9 @@ MOST_HANDSHAKES = 256
 """A handshake has one file, of the half that is not for connections (`open_files.py`)."""
 
 HANDSHAKE_SECONDS = 10.0
+
+LOOK_SECONDS = 1.0
+"""The files of a certificate are looked at so often at most, when a client comes."""
 
 SHUTDOWN_SECONDS = 5.0
 """The peer's goodbye is waited for so long."""
@@ -57,21 +61,69 @@ def server_context(certificate: str, key: str) -> ssl.SSLContext:
     return context
 
 
+class Certificate:
+    """A certificate and its key. Files that have changed are read again for the connections that come then.
+
+    Whoever renews a certificate need not stop the server. If the new files are of no use, the operator is told once,
+    and what was read before is presented on.
+    """
+
+    def __init__(self, certificate: str, key: str) -> None:
+        """Remember the files; `read` reads them."""
+        self._files = certificate, key
+        self._context: ssl.SSLContext | None = None
+        self._known: tuple[object, ...] = ()
+        self._looked_s = 0.0
+
+    def read(self, now_s: float) -> None:
+        """Read the files. Raises ServerError."""
+        self._looked_s, self._known = now_s, self._states()
+        self._context = server_context(*self._files)
+
+    def context(self, now_s: float) -> ssl.SSLContext:
+        """Return the context of a new connection; `now_s` is the time of the loop. `read` has succeeded before."""
+        assert self._context is not None
+        if now_s - self._looked_s >= LOOK_SECONDS:
+            self._looked_s = now_s
+            if self._states() != self._known:
+                self._read_again(now_s)
+        return self._context
+
+    def _read_again(self, now_s: float) -> None:
+        try:
+            self.read(now_s)
+        except ServerError as error:
+            logger.warning("the certificate of before is presented on: %s", error)
+        else:
+            logger.info("the certificate %s was read again", self._files[0])
+
+    def _states(self) -> tuple[object, ...]:
+        """Return what changes with the files; a file that cannot be looked at has no state."""
+        found: list[object] = []
+        for path in self._files:
+            try:
+                state = Path(path).stat()
+            except (OSError, ValueError):
+                found.append(None)
+            else:
+                found.append((state.st_mtime_ns, state.st_size, state.st_ino))
+        return tuple(found)
+
+
 class TlsListener(Listener):
     """One socket whose clients speak TLS."""
 
-    def __init__(self, listen: Endpoint, advertise: Endpoint | None = None, *, certificate: str, key: str) -> None:
-        """Remember the files; `open` reads them."""
+    def __init__(self, listen: Endpoint, advertise: Endpoint | None = None, *, certificate: Certificate) -> None:
+        """Remember the certificate; `open` reads it."""
         super().__init__(listen, advertise)
-        self._files = certificate, key
-        self._context: ssl.SSLContext | None = None
+        self._certificate = certificate
         self._room = asyncio.Semaphore(MOST_HANDSHAKES)
         self._accepting: asyncio.Task[None] | None = None
         self._handshakes: set[asyncio.Task[None]] = set()
 
     def open(self) -> None:
         """Read certificate and key, bind the port. Raises ServerError."""
-        self._context = server_context(*self._files)
+        self._certificate.read(time.monotonic())
         super().open()
 
     async def start(self, loop: asyncio.AbstractEventLoop, connect: Callable[[], asyncio.BaseProtocol]) -> None:
@@ -125,7 +177,7 @@ class TlsListener(Listener):
             await loop.connect_accepted_socket(
                 connect,
                 client,
-                ssl=self._context,
+                ssl=self._certificate.context(loop.time()),
                 ssl_handshake_timeout=HANDSHAKE_SECONDS,
                 ssl_shutdown_timeout=SHUTDOWN_SECONDS,
             )

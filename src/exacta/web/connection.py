@@ -96,6 +96,12 @@ class WebConnection(H11Protocol):
             self._is_admitted = False
             self._web.forget(self)
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing: who asks for another protocol (h2c, WebSocket) is answered by HTTP, as HTTP allows.
+
+        uvicorn would advise the operator to install a library for WebSocket, at every request of some clients.
+        """
+
     # --- turns --------------------------------------------------------------------------------------------------------
 
     def handle_events(self) -> None:

@@ -5,6 +5,7 @@ from exacta.core.events import BatchAppended, TransactionEnded
 from exacta.core.ids import ConsumerId, Offset, PartitionId, ProducerId
 from exacta.core.replies import DONE, Delivered, Delivering, Subscribed
 from exacta.core.state.delivery import Delivery, KeyShared, SeenEntry
+from exacta.core.state.runs import Run
 from exacta.core.state.subscription import Subscription, SubscriptionType
 from exacta.core.subscriptions.keys import HASHES
 from tests.core.subscriptions.consumer import Consumer
@@ -32,6 +33,8 @@ class Dispatcher:
         self.sent: dict[ConsumerId, list[Delivering]] = {}
         self.deliver_at_ms: dict[int, int] = {}
         """The times before which entries are held back, by their names."""
+        self.gaps: dict[int, tuple[Run, ...]] = {}
+        """What compaction has removed of entries, by their names."""
         self._last = 0
         self._consumer = Consumer(world, name, durable=durable)
         self.subscribe()
@@ -138,6 +141,7 @@ class Dispatcher:
                 event.record_count,
                 key_of(event.base_offset),
                 self.deliver_at_ms.get(event.base_offset, 0),
+                self.gaps.get(event.base_offset, ()),
             )
             for event in sorted(found, key=lambda event: event.base_offset)
             if begin < event.base_offset + event.record_count and event.base_offset < end

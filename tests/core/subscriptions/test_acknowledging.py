@@ -117,9 +117,9 @@ def test_a_transaction_goes_on_cumulatively_over_what_it_has_one_by_one(world: W
         (SubscriptionType.EXCLUSIVE, "active", True, DONE),
         (SubscriptionType.FAILOVER, "active", True, DONE),
         (SubscriptionType.FAILOVER, "standing by", True, CONFLICT),
-        (SubscriptionType.FAILOVER, "gone", True, CONFLICT),
+        (SubscriptionType.FAILOVER, "gone", True, Rejection.CONSUMER_NOT_FOUND),
         (SubscriptionType.FAILOVER, "standing by", False, DONE),
-        (SubscriptionType.FAILOVER, "gone", False, DONE),
+        (SubscriptionType.FAILOVER, "gone", False, Rejection.CONSUMER_NOT_FOUND),
     ],
 )
 def test_only_the_active_consumer_acknowledges_all_before_an_offset_in_a_transaction(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from exacta.core.commands import CreateTopic, DeleteTopic
-from exacta.core.ids import ConsumerId
+from exacta.core.commands import Acknowledge, CreateTopic, DeleteTopic
+from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed
 from exacta.core.state.subscription import SubscriptionType
@@ -109,6 +109,21 @@ def test_a_consumer_that_is_gone_gets_nothing(world: World) -> None:
     dispatcher.disconnect(consumer)
     assert dispatcher.permit(consumer, 1) == dispatcher.redeliver(consumer) == Rejection.CONSUMER_NOT_FOUND
     dispatcher.disconnect(consumer)
+
+
+@pytest.mark.parametrize("is_alone", [False, True])
+def test_a_consumer_that_is_gone_acknowledges_nothing(world: World, is_alone: bool) -> None:
+    """It may be gone because of a seek, which brings back what it has got."""
+    write(world, 1)
+    dispatcher = Dispatcher(world, SubscriptionType.SHARED)
+    gone = dispatcher.connect()
+    if not is_alone:
+        dispatcher.connect()
+    first = Acknowledge(**dispatcher.where, consumer_id=gone, runs=((Offset(0), Offset(0)),))
+    dispatcher.disconnect(gone)
+    before = len(world.log)
+    assert world.send(first) == Rejection.CONSUMER_NOT_FOUND
+    assert len(world.log) == before
 
 
 def write(world: World, count: int) -> None:

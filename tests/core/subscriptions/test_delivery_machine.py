@@ -9,8 +9,9 @@ from exacta.core.events import MessagesAcknowledged
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.replies import DONE, Delivering
 from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
+from exacta.core.state.runs import overlaps, subtract
 from exacta.core.state.subscription import SubscriptionType
-from tests.core.subscriptions.consumer import Consumer
+from tests.core.subscriptions.consumer import Consumer, runs
 from tests.core.subscriptions.delivering import Dispatcher, key_of
 from tests.core.subscriptions.test_keys import THIRDS
 from tests.core.world import SMALL, Handle, World
@@ -69,6 +70,17 @@ class DeliveryMachine(RuleBasedStateMachine):
         if self.world.state.partitions[0].next_offset > base:
             self.dispatcher.deliver_at_ms[base] = self.world.now_ms + delay_ms
 
+    @rule(removed=st.sets(st.integers(0, 4), min_size=1, max_size=4), handle=st.none() | handles)
+    def write_compacted(self, removed: set[int], handle: Handle | None) -> None:
+        """Write an entry of five messages, of which some are gone before anybody has seen it."""
+        base = self.world.state.partitions[0].next_offset
+        if handle is None:
+            self.client.write(5)
+        else:
+            handle.append(count=5)
+        if self.world.state.partitions[0].next_offset > base:
+            self.dispatcher.gaps[base] = runs(*((base + each, base + each) for each in sorted(removed)))
+
     @rule(handle=handles, commit=st.booleans())
     def end(self, handle: Handle, commit: bool) -> None:
         handle.end(commit=commit)
@@ -117,6 +129,8 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     def check_one(self, who: ConsumerId, each: Delivering) -> None:
         assert each.free, "something is left of it"
+        gaps = self.dispatcher.gaps.get(each.base, ())
+        assert not any(overlaps(list(each.free), *gap) for gap in gaps), "what is gone is for nobody"
         if self.dispatcher.type not in IN_ORDER:
             assert self.dispatcher.deliver_at_ms.get(each.base, 0) <= self.world.now_ms, "its time has come"
         if self.sticky:
@@ -202,6 +216,8 @@ class DeliveryMachine(RuleBasedStateMachine):
         assert delivery.read_to == end
         for each in self.dispatcher.committed(subscription.position, end):
             left = subscription.free(each.base, Offset(each.base + each.count - 1))
+            for gap in each.gaps:
+                subtract(left, *gap)
             assert {message for run in left for message in range(run[0], run[1] + 1)} <= found, each
         for _, each in delivered:
             assert self.dispatcher.acknowledge(each) == DONE

@@ -102,6 +102,31 @@ def test_what_becomes_of_a_message_and_the_end_of_its_transaction(
     world.check()
 
 
+@pytest.mark.parametrize("back", ["before the end", "after the end"])
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize("before", [None, 6])
+def test_what_a_seek_skips_is_pending_again_after_a_seek_back(
+    world: World, back: str, commit: bool, before: int | None
+) -> None:
+    consumer, handle, other = Consumer(world).begin(), world.handle(), world.handle()
+    if before is None:
+        consumer.acknowledge((5, 5), inside=handle)
+    else:
+        consumer.acknowledge_before(before, inside=handle)
+    consumer.seek(7)
+    consumer.acknowledge_before(8)
+    if back == "before the end":
+        consumer.seek(0)
+        assert consumer.state_of(5) == f"{PENDING} in {handle.transaction_id}"
+        assert consumer.acknowledge((5, 5), inside=other) == Rejection.TRANSACTION_CONFLICT
+    world.check()
+    assert handle.end(commit=commit) == DONE
+    if back == "after the end":
+        consumer.seek(0)
+    assert consumer.state_of(5) == (ACKED if commit and back == "before the end" else FREE)
+    world.check()
+
+
 @pytest.mark.parametrize("again", ["before the end", "after the end"])
 def test_a_transaction_ends_nothing_in_a_later_subscription_of_the_name(world: World, again: str) -> None:
     consumer, handle = Consumer(world).begin(), world.handle()

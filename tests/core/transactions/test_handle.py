@@ -3,7 +3,6 @@
 import pytest
 from msgspec.structs import replace
 
-from exacta.core.apply import apply
 from exacta.core.commands import (
     AbortByMarker,
     AppendBatch,
@@ -12,14 +11,14 @@ from exacta.core.commands import (
     EndHandle,
     OffsetToCommit,
 )
-from exacta.core.events import BatchAppended, TransactionBegun, TransactionEnded
-from exacta.core.ids import Cause, Offset, PartitionId, ProducerEpoch, ProducerId, TransactionId
+from exacta.core.events import TransactionEnded
+from exacta.core.ids import Cause, Offset, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended
-from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
+from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.incidents import IncidentKind
 from exacta.core.transactions.description import incidents_of
-from exacta.core.transactions.numbering import IDS_AT_ONCE, after_reservation
+from exacta.core.transactions.numbering import IDS_AT_ONCE
 from exacta.core.writers import IdempotentWriter, NamedWriter
 from tests.core.world import SMALL, Handle, World
 
@@ -347,48 +346,3 @@ def test_an_operators_marker_aborts_it_in_all_partitions(world: World) -> None:
     assert (incident.cause, incident.client_id) == (Cause.MARKER, "operator")
     assert world.send(nowhere) == DONE
     world.check()
-
-
-# --- two protocols ----------------------------------------------------------------------------------------------------
-
-
-def test_one_event_ends_all_of_a_transaction_with_two_producer_ids(world: World) -> None:
-    """No command begins one yet: a transaction over two protocols will have its records under two."""
-    begun = TransactionBegun(
-        transaction_id=world.state.volatile.next_transaction_id,
-        producer_ids=(ProducerId(0), ProducerId(1)),
-        producer_epoch=ProducerEpoch(3),
-        owner=None,
-        timeout_ms=1000,
-        at_ms=world.now_ms,
-        partitions=(PartitionId(0), PartitionId(1)),
-    )
-    written = [(0, 0, 0, 3), (0, 1, 1, 0), (1, 0, 1, 0)]  # partition, offset, producer id and epoch
-    batches = [
-        BatchAppended(
-            partition_id=PartitionId(partition),
-            base_offset=Offset(offset),
-            record_count=1,
-            size=62,
-            max_timestamp_ms=0,
-            transactional=True,
-            producer_id=ProducerId(producer_id),
-            producer_epoch=ProducerEpoch(epoch),
-            at_ms=world.now_ms,
-        )
-        for partition, offset, producer_id, epoch in written
-    ]
-    for event in (*after_reservation(world.state, begun), *batches):
-        world.log.append(event)
-        apply(world.state, event)
-    assert Handle(world, begun.transaction_id, ProducerId(0)).end(commit=False) == DONE
-    ended = world.log[-1]
-    assert isinstance(ended, TransactionEnded)
-    assert ended.markers == ((0, 2, 0), (0, 3, 1), (1, 1, 1))
-    for partition, expected in ((0, {(0, 0, 2), (1, 1, 3)}), (1, {(1, 0, 1)})):
-        found = world.state.partitions[PartitionId(partition)]
-        aborted = {(each.producer_id, each.first_offset, each.last_offset) for each in found.aborted}
-        assert (aborted, found.last_stable_offset) == (expected, found.next_offset)
-    assert world.state.volatile.transaction_by_producer == {}
-    restored = restore(snapshot(world.state), SMALL)
-    assert is_same(restored, world.state)

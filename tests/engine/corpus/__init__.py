@@ -33,6 +33,7 @@ from exacta.core.commands import (
     ForgetAborted,
     InitProducerId,
     JoinGroup,
+    JoinTransaction,
     LeaveGroup,
     MemberToRemove,
     OffsetToCommit,
@@ -99,6 +100,8 @@ class _Play(DiskRig):
         self._writers()
         for commit in (True, False):
             self._handle(commit=commit)
+        for commit in (True, False):
+            self._joint(commit=commit)
         self._subscriptions()
         self._offsets()
         self._groups()
@@ -210,6 +213,23 @@ class _Play(DiskRig):
         )
         if commit is not None:
             self.ask(EndHandle(transaction_id=begun.transaction_id, commit=commit))
+
+    def _joint(self, *, commit: bool) -> None:
+        """Join a handle, end it by its id, and let its owner hear of that or not."""
+        bound = self._bind(self.named("joint"))
+        who: dict[str, Any] = {
+            "transactional_id": self.named("joint"),
+            "producer_id": bound.producer_id,
+            "producer_epoch": bound.producer_epoch,
+        }
+        begun = self.ask(BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1"))
+        assert isinstance(begun, TransactionBegunReply)
+        self.ask(JoinTransaction(**who, transaction=begun.transaction_id))
+        self.ask(AddPartitions(**who, partitions=((self.named("b"), 0),)))
+        self._write(None, "b", handle=begun)
+        self.ask(EndHandle(transaction_id=begun.transaction_id, commit=commit))
+        if commit:
+            assert isinstance(self.ask(EndTransaction(**who, commit=commit)), TransactionEndedReply)
 
     def _subscriptions(self) -> None:
         where: dict[str, Any] = {"topic": self.named("b"), "partition": 0, "subscription": "billing"}

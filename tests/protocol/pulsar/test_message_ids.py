@@ -14,6 +14,7 @@ from exacta.protocol.pulsar.message_ids import (
     is_earliest,
     is_latest,
     latest,
+    least_count,
     message_id,
     offset_of,
 )
@@ -89,6 +90,17 @@ def test_any_words_are_read(count: int, words: list[int]) -> None:
     bits = sum((word & (2**64 - 1)) << 64 * number for number, word in enumerate(words))
     expected = [40 + index for index in range(count) if not bits >> index & 1]
     assert [offset for each in acknowledged(40, count, words) for offset in each] == expected
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 64, 65, 130])
+def test_an_ack_set_tells_the_least_count_of_its_entry(count: int) -> None:
+    """It is enough to find the message that is acknowledged, and no other entry's."""
+    for index in range(count):
+        words = ack_set(0, count, [range(index, index + 1)])
+        least = least_count(words)
+        assert index < least <= count
+        assert acknowledged(0, least, words) == [range(index, index + 1)]
+    assert least_count([]) == 1
 
 
 def test_a_million_messages_cost_no_more_than_their_words() -> None:

@@ -77,10 +77,11 @@ def disagreement(program: Program, theirs: Observed, ours: Observed) -> Disagree
     for place, (step, their, our) in enumerate(zip(program, theirs, ours, strict=False)):
         if their == our:
             continue
-        difference = meant(Moment(step, their, our, program[:place]))
+        moment = Moment(step, their, our, program[:place])
+        difference = meant(moment)
         if difference is None:
             return Disagreement(program, theirs, ours, place)
-        if difference.parts:
+        if difference.parts or moment.leaves_other_permits():
             return None
     return None
 

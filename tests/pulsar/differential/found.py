@@ -49,9 +49,40 @@ FOUND: dict[str, Program] = {
         *(_FAILOVER, Send(), Begin(**_T), Send(**_T), Send()),
         *(SeekTime(**_X, entry=2), End(**_COMMIT), Send()),
     ),
+    "a seek beyond what a transaction has acknowledged, and back": (
+        *(_FAILOVER, Send(), Send(), Send(), Begin(**_T), Begin(**_U), Ack(**_X, **_U, entry=1), Seek(**_X, to=2)),
+        *(Seek(**_X, to=0), Ack(**_X, **_T, entry=1), End(**_U, commit=False)),
+    ),
     # --- what is meant to differ ---
+    "a plain cumulative acknowledgement wins": (
+        *(_FAILOVER, Send(), Send(), Send(), Begin(**_T), Ack(**_X, **_T, entry=1), AckUpTo(**_X, entry=1)),
+        Seek(**_X, to=0),
+    ),
+    "a plain acknowledgement of a part wins": (
+        *(_FAILOVER, Send(count=3), Begin(**_T), Ack(**_X, **_T, entry=0), Ack(**_X, entry=0, index=1)),
+        Seek(**_X, to=EARLIEST),
+    ),
+    "an abort while nobody is connected": (
+        *(_SHARED, Send(), Begin(**_T), Ack(**_X, **_T, entry=0), Close(**_X), End(**_ABORT), _SHARED),
+    ),
+    "an abort of what a seek has skipped": (
+        *(_FAILOVER, Send(), Send(), Begin(**_T), Ack(**_X, **_T, entry=0), Seek(**_X, to=1), End(**_ABORT)),
+    ),
     "up to a message in a shared subscription": (_SHARED, Send(), AckUpTo(**_X, entry=0), Redeliver(**_X)),
     "a reader in a transaction": (Send(), Read(**_Y), Begin(**_T), Ack(**_Y, **_T, entry=0)),
+    "what nobody has seen, without an answer": (
+        *(_SHARED, Send(), Begin(**_T), Send(count=3, **_T), Ack(**_X, entry=1, index=1, answered=False)),
+    ),
+    "a refused acknowledgement of a batch of which a part is acknowledged": (
+        *(_SHARED, Send(count=3), Ack(**_X, entry=0, index=2), Begin(**_T), Ack(**_X, **_T, entry=0), Redeliver(**_X)),
+    ),
+    "up to a message that was not delivered yet": (
+        *(Subscribe(**_X, permits=1), Send(), Send(), Send(), Begin(**_T), AckUpTo(**_X, **_T, entry=2)),
+        Flow(**_X, permits=1),
+    ),
+    "a part of a batch over a restart, without a consumer": (
+        *(_SHARED, Send(count=3), Ack(**_X, entry=0, index=2), Close(**_X), Reload(), _SHARED),
+    ),
     "what nobody has seen": (_EXCLUSIVE, Begin(**_T), Send(**_T), Send(), Ack(**_X, entry=1)),
     "unsubscribing beside others": (_SHARED, Subscribe(**_Y, kind="Shared"), Unsubscribe(**_X), Unsubscribe(**_Y)),
     "a seek closes those that wait": (_FAILOVER, Subscribe(**_Y, kind="Failover"), Send(), Seek(**_X, to=EARLIEST)),
@@ -102,6 +133,18 @@ FOUND: dict[str, Program] = {
     "a part of a batch over a restart": (_EXCLUSIVE, Send(count=3), Ack(**_X, entry=0, index=0), Reload()),
     "a part of a batch after a seek": (
         *(_SHARED, Send(count=3), Ack(**_X, entry=0, index=0), Seek(**_X, to=EARLIEST)),
+    ),
+    "a part of a batch in a transaction, after a seek": (
+        *(_EXCLUSIVE, Send(count=3), Begin(**_T), Ack(**_X, **_T, entry=0, index=0), End(**_COMMIT)),
+        Seek(**_X, to=EARLIEST),
+    ),
+    "a commit before a seek, over a restart": (
+        *(_SHARED, Send(), Send(), Begin(**_T), Ack(**_X, **_T, entry=1), End(**_COMMIT), Seek(**_X, to=EARLIEST)),
+        Reload(),
+    ),
+    "a refusal before a seek, over a restart": (
+        *(_EXCLUSIVE, Send(), Send(), Ack(**_X, entry=1), Begin(**_T), Ack(**_X, **_T, entry=1)),
+        *(Seek(**_X, to=EARLIEST), Reload()),
     ),
     "how often a batch came of which a part is acknowledged": (
         *(_SHARED, Send(count=3), Redeliver(**_X), Ack(**_X, entry=0, index=0), Redeliver(**_X)),

@@ -2,7 +2,7 @@
 
 Exacta runs in the test's own loop, which is turned by hand until nothing happens any more; its time is virtual. A real
 Apache Pulsar only tells by its silence that it has nothing more to deliver: `QUIET_S` without a byte. A difference that
-is found is looked at again with `PATIENT_S` before it counts, so that a slow machine reports nothing.
+is found is looked at again with patience before it counts (`record.settled`), so that a slow machine reports nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_frame, frame_
 from tests.pulsar.by_hand import Broker
 
 QUIET_S = 0.1
-PATIENT_S = 1.5
 ANSWER_S = 15.0
 SOON_MS = 50
 """Virtual time in which our broker does what it has put off."""

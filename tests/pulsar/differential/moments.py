@@ -7,7 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.pulsar.differential.side import Told
-from tests.pulsar.differential.steps import Ack, AckUpTo, Begin, BeginShort, End, Expire, Read, Seek, Step, Subscribe
+from tests.pulsar.differential.steps import (
+    PLENTY,
+    Ack,
+    AckUpTo,
+    Begin,
+    BeginShort,
+    End,
+    Expire,
+    Read,
+    Seek,
+    SeekTime,
+    Step,
+    Subscribe,
+)
 
 _ENTRY = re.compile(r"\w (\d+)")
 
@@ -47,6 +60,19 @@ class Moment:
             for step in self.before
         )
 
+    def has_few_permits(self) -> bool:
+        """Return whether a consumer may have used up its permits."""
+        steps = (*self.before, self.step)
+        return any(isinstance(step, Subscribe) and step.permits < PLENTY for step in steps)
+
+    def leaves_other_permits(self) -> bool:
+        """Return whether the two go on with other permits, because they have not delivered the same."""
+        return self.has_few_permits() and not self.came_alike
+
+    def has_sought(self) -> bool:
+        """Return whether a subscription was moved before."""
+        return any(isinstance(step, Seek | SeekTime) for step in self.before)
+
     def open_ones(self) -> set[str]:
         """Return the transactions that are open before the step."""
         found: set[str] = set()
@@ -62,9 +88,10 @@ class Moment:
         """The numbers of the entries that Pulsar has delivered, and those that we have."""
         return _numbers(self.theirs), _numbers(self.ours)
 
-    def acks_part_of_a_batch(self) -> bool:
-        """Return whether a part of a batch was acknowledged before, or left out by a seek."""
-        return any(isinstance(step, Ack | AckUpTo | Seek) and step.index is not None for step in self.before)
+    def acks_part_of_a_batch(self, transactions: str = "") -> bool:
+        """Return whether a part of a batch was acknowledged before, or left out by a seek; or only in transactions."""
+        parts = [step for step in self.before if isinstance(step, Ack | AckUpTo | Seek) and step.index is not None]
+        return any(not transactions or getattr(step, "transaction", "") in {*transactions} for step in parts)
 
 
 def _numbers(told: Told) -> set[int]:

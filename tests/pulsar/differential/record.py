@@ -23,6 +23,7 @@ RANDOM = 60
 """So many random programs are written down beside those of `found.py`."""
 AT_ONCE = 8
 PATIENCE_S = (0.3, 0.5, 1.0)
+"""The seconds without a byte after which nothing more is awaited, one run after the other."""
 
 
 def read() -> dict[str, tuple[Program, Observed]]:

@@ -1,4 +1,5 @@
 // Consume, transform and produce in transactions until killed: URL INPUT OUTPUT TYPE ACKS SEED (ACKS is individual).
+// Or send messages with keys: keys URL TOPIC WAY KEYS.
 package main
 
 import (
@@ -13,6 +14,10 @@ import (
 )
 
 func main() {
+	if os.Args[1] == "keys" {
+		keys()
+		return
+	}
 	seed, _ := strconv.ParseInt(os.Args[6], 10, 64)
 	random := rand.New(rand.NewSource(seed))
 	for {

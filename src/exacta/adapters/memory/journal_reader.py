@@ -45,7 +45,7 @@ class MemoryJournalReader:
             if row.last_offset >= end_offset or (extents and row.size > room_bytes):
                 break
             room_bytes -= row.size
-            extents.append(Extent((row.first_offset,), row.last_offset, row.size, data))
+            extents.append(Extent((row.first_offset,), (row.last_offset,), row.size, data))
         return extents
 
     def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:

@@ -22,6 +22,7 @@ from exacta.core.invariants.log import (
     sequences_are_contiguous,
 )
 from exacta.core.invariants.subscriptions import (
+    acknowledged_runs_are_counted,
     entries_have_one_place,
     messages_are_acknowledged_once,
     non_durable_ones_are_in_use,
@@ -31,6 +32,7 @@ from exacta.core.invariants.transactions import (
     ends_are_whole,
     epochs_only_grow,
     ids_are_given_out_once,
+    joint_ones_end_once,
     lost_handles_do_not_commit,
     only_older_ones_hold_back,
     open_transactions_can_end,
@@ -75,9 +77,11 @@ def violations(
         *epochs_only_grow(state, log),
         *ids_are_given_out_once(state, log),
         *open_transactions_can_end(state, log),
+        *joint_ones_end_once(log),
         *lost_handles_do_not_commit(log, found_after_loss),
         *messages_are_acknowledged_once(state, log),
         *pending_messages_can_end(state),
+        *acknowledged_runs_are_counted(state, log),
         *non_durable_ones_are_in_use(state),
         *entries_have_one_place(state),
         *partitions_have_one_topic(state, log),

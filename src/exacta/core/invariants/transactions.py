@@ -4,17 +4,19 @@ from collections.abc import Iterator, Set
 
 from exacta.core.events import (
     BatchAppended,
+    ConclusionHeard,
     IdsReserved,
     ProducerBound,
     TransactionalOffsetsCommitted,
     TransactionBegun,
     TransactionEnded,
     TransactionExtended,
+    TransactionJoined,
 )
-from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, PartitionId, ProducerId, TransactionId
+from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, Cause, PartitionId, ProducerId, TransactionId
 from exacta.core.invariants.log import Log, open_at_end
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Transaction, name_of
+from exacta.core.state.transaction import HANDLE_EPOCH, Transaction, name_of
 from exacta.core.transactions.numbering import Pair, highest_ids
 
 
@@ -50,6 +52,8 @@ def writes_belong_to_a_transaction(log: Log) -> Iterator[str]:
         match event:
             case TransactionBegun():
                 registered[event.transaction_id] = {*event.partitions, *event.groups}
+                written_by |= dict.fromkeys(event.producer_ids, event.transaction_id)
+            case TransactionJoined():
                 written_by |= dict.fromkeys(event.producer_ids, event.transaction_id)
             case TransactionExtended():
                 registered.setdefault(event.transaction_id, set()).update(event.partitions, event.groups)
@@ -116,6 +120,15 @@ def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
                 if begun[event.transaction_id] != bound[str(event.owner)]:
                     yield f"6: {event} begins although {bound[str(event.owner)]} is current"
                 continue
+            case TransactionJoined():
+                pair = begun[event.transaction_id] = (event.producer_ids[0], event.producer_epoch)
+                if pair != bound[event.owner]:
+                    yield f"6: {event} joins although {bound[event.owner]} is current"
+                whose, pair = event.transaction_id, (event.producer_ids[-1], HANDLE_EPOCH)
+                if whose in bound and bound[whose] == pair:
+                    continue
+                if pair[0] in owner:
+                    yield f"6: {event} is given a producer id of {owner[pair[0]]}"
             case TransactionEnded():
                 whose = event.transaction_id if event.owner is None else event.owner
                 current = bound.get(whose)
@@ -123,8 +136,7 @@ def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
                 moved = expected != current and event.transaction_id not in prepared
                 if (event.producer_ids[0], event.producer_epoch) != expected or moved:
                     yield f"6: {event} was accepted although {current} is current"
-                if event.owner is None:
-                    bound.pop(whose, None)
+                bound.pop(event.transaction_id, None)
                 if not event.bumps:
                     continue
                 pair = (event.next_producer_id, event.next_producer_epoch)
@@ -221,11 +233,42 @@ def _open_ones_are_known(state: State) -> Iterator[str]:
             yield f"7: {held.transactional_id} has transaction {held.open} open, which is not there"
         if volatile.holder_by_producer.get(held.producer_id) is not held:
             yield f"7: nobody finds {held.transactional_id} by its producer id"
-    handles = [each for each in state.transactions.values() if each.owner is None]
-    if len(handles) != volatile.open_handles:
-        yield f"7: {len(handles)} handles are open, and {volatile.open_handles} are counted"
-    participants = [each.participants for each in handles]
+    known_by_id = [each for each in state.transactions.values() if each.is_known_by_id]
+    if len(known_by_id) != volatile.open_handles:
+        yield f"7: {len(known_by_id)} handles are open, and {volatile.open_handles} are counted"
+    participants = [each.participants for each in known_by_id]
     if sum(participants) != volatile.handle_participants:
         yield f"limits: {volatile.handle_participants} participants of handles are counted, and are {sum(participants)}"
-    if max(participants, default=0) > state.limits.max_participants_per_handle:
-        yield f"limits: a handle has {max(participants)} participants"
+    most = max((each.participants for each in known_by_id if not each.is_joint), default=0)
+    if most > state.limits.max_participants_per_handle:
+        yield f"limits: a handle has {most} participants"
+
+
+def joint_ones_end_once(log: Log) -> Iterator[str]:
+    """Invariant 3, for joint transactions: nothing begins under a pair whose holder has to hear of an end first."""
+    joint: dict[TransactionId, bool] = {}
+    concluded: dict[str, TransactionId] = {}
+    for event in log:
+        match event:
+            case TransactionJoined():
+                if event.owner in concluded and joint.get(concluded.pop(event.owner), False):
+                    yield f"3: {event} joins although its holder has not heard of the last end"
+                joint[event.transaction_id] = event.transaction_id in joint
+            case TransactionBegun():
+                if event.owner is not None:
+                    if event.owner in concluded:
+                        yield f"3: {event} begins although its holder has not heard of {concluded[event.owner]}"
+                    joint[event.transaction_id] = True
+            case TransactionExtended(by_owner=True):
+                joint[event.transaction_id] = True
+            case TransactionEnded():
+                if event.owner is not None:
+                    concluded.pop(event.owner, None)
+                    if event.cause is Cause.OTHER_SIDE:
+                        concluded[event.owner] = event.transaction_id
+            case ProducerBound():
+                concluded.pop(event.transactional_id, None)
+            case ConclusionHeard():
+                concluded.pop(event.transactional_id, None)
+            case _:
+                pass

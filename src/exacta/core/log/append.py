@@ -16,6 +16,7 @@ from exacta.core.replies import Appended
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
+from exacta.core.state.transaction import HANDLE_EPOCH
 from exacta.core.transactions.handle import extension_in_handle, open_handle
 from exacta.core.transactions.transaction import Extension, extension_for_write
 from exacta.core.writers import IdempotentWriter, NamedWriter
@@ -142,8 +143,8 @@ def _append_in_handle(
         size=command.size,
         max_timestamp_ms=command.max_timestamp_ms,
         transactional=True,
-        producer_id=transaction.producer_ids[0],
-        producer_epoch=transaction.producer_epoch,
+        producer_id=transaction.producer_ids[-1],
+        producer_epoch=HANDLE_EPOCH,
         base_sequence=sequence,
         at_ms=now_ms,
         body=command.body,
@@ -207,4 +208,4 @@ def _check_producer(
 
 def _is_of_a_handle(state: State, producer_id: ProducerId) -> bool:
     transaction = state.volatile.transaction_by_producer.get(producer_id)
-    return transaction is not None and transaction.owner is None
+    return transaction is not None and transaction.is_known_by_id and producer_id == transaction.producer_ids[-1]

@@ -18,7 +18,6 @@ from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionTaken
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
-from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 
 
@@ -30,7 +29,7 @@ def take_partition(state: State, command: TakePartition, now_ms: int) -> Outcome
     if command.topic in INTERNAL_TOPICS:
         return Outcome(reply=Rejection.INTERNAL_TOPIC)
     epoch = partition.topic_epoch + 1 if command.topic_epoch is None else command.topic_epoch
-    if is_behind(epoch, partition):
+    if is_behind(epoch, partition.topic_epoch):
         return Outcome(reply=Rejection.PRODUCER_FENCED)
     reply = PartitionTaken(topic_epoch=epoch)
     if epoch == partition.topic_epoch:
@@ -38,6 +37,9 @@ def take_partition(state: State, command: TakePartition, now_ms: int) -> Outcome
     return Outcome(events=(TopicEpochMoved(partition_id=partition.partition_id, topic_epoch=epoch),), reply=reply)
 
 
-def is_behind(topic_epoch: int, partition: Partition) -> bool:
-    """Return whether another writer has had the partition since this epoch was given."""
-    return topic_epoch < partition.topic_epoch
+def is_behind(topic_epoch: int | None, last_epoch: int) -> bool:
+    """Return whether another writer has had the partition since this epoch was given; `last_epoch` is the partition's.
+
+    A writer that has none is not behind.
+    """
+    return topic_epoch is not None and topic_epoch < last_epoch

@@ -67,7 +67,7 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
         transaction.partitions -= gone
         if transaction.subscriptions:
             transaction.subscriptions = {each for each in transaction.subscriptions if each[0] not in gone}
-        if transaction.owner is None:
+        if transaction.is_known_by_id:
             state.volatile.handle_participants -= before - transaction.participants
     for group in state.groups.values():
         group.offsets.pop(event.topic, None)

@@ -14,8 +14,8 @@ from enum import IntEnum
 from msgspec import Struct, field
 
 from exacta.core.ids import ConsumerId, Offset
-from exacta.core.state.runs import Run, add, subtract
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.state.runs import Run, add, runs_between, subtract
+from exacta.core.state.subscription import Subscription, SubscriptionType
 
 IN_ORDER = frozenset({SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER})
 """The types that deliver to one active consumer."""
@@ -59,6 +59,8 @@ class SeenEntry(Struct, frozen=True):
     key: int = -1
     deliver_at_ms: int = 0
     """The time before which it is not delivered; 0: it has none."""
+    gaps: tuple[Run, ...] = ()
+    """The offsets of it that have no message any more, because compaction has removed it; they are for nobody."""
 
 
 class Entry(Struct):
@@ -113,6 +115,20 @@ class Delivery(Struct):
     def is_in_order(self) -> bool:
         """Return whether one active consumer gets everything in order."""
         return self.subscription_type in IN_ORDER
+
+    def left(self, subscription: Subscription, first: Offset, last: Offset) -> list[Run]:
+        """Return those of these messages that are for somebody, and neither acknowledged nor pending."""
+        return self._for_somebody(subscription.free(first, last), first, last)
+
+    def is_done(self, subscription: Subscription, first: Offset, last: Offset) -> bool:
+        """Return whether those of these messages that are for somebody are acknowledged."""
+        return not self._for_somebody(subscription.unacknowledged(first, last), first, last)
+
+    def _for_somebody(self, runs: list[Run], first: Offset, last: Offset) -> list[Run]:
+        if runs:
+            for passed_first, passed_last in runs_between(self.passed, first, last):
+                subtract(runs, passed_first, passed_last)
+        return runs
 
     def take_in(self, consumer: Consumer, shared: KeyShared) -> None:
         """Let a consumer be there, after all others."""

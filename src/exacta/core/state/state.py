@@ -44,7 +44,7 @@ class Volatile(Struct):
     transaction_by_producer: dict[ProducerId, Transaction] = field(default_factory=dict)
     """The open transaction whose records lie under this producer id."""
     open_handles: int = 0
-    """The number of open transactions that have no owner."""
+    """The number of open transactions that are known by their ids: handles, and joint ones."""
     handle_participants: int = 0
     """The number of participants of all of these (`Transaction.participants`)."""
     deliveries: dict[SubscriptionKey, Delivery] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class State(Struct):
     transactions: dict[TransactionId, Transaction] = field(default_factory=dict)
     """The open transactions, in the order of their ids."""
     ended_handles: dict[TransactionId, EndedHandle] = field(default_factory=dict)
-    """The ends of the last transactions without an owner, in their order."""
+    """The ends of the last handles and joint transactions, in their order."""
     groups: dict[str, Group] = field(default_factory=dict)
     reserved_producer_id: ProducerId = ProducerId(0)
     """All producer ids that were given out are below (decision 0027)."""

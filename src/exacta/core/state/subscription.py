@@ -2,6 +2,7 @@
 
 Messages are named by their offsets. A message is *acknowledged* if it lies before the position or in one of the
 acknowledged runs. It is *pending* if an open transaction has acknowledged it: alone, or with all messages before it.
+What a seek has skipped is both, until the transaction ends: a seek back finds it pending again.
 """
 
 from enum import IntEnum
@@ -47,12 +48,12 @@ class Subscription(Struct, array_like=True):
     """The acknowledgement of all messages before an offset that waits for its transaction. There is one at most."""
 
     def acknowledge(self, runs: tuple[Run, ...] | list[Run], before: Offset) -> None:
-        """Acknowledge these messages, and all before an offset, whatever was pending of them."""
+        """Acknowledge what is left of these messages, and of all before an offset, whatever was pending of it."""
         for first, last in runs:
             if last >= self.position:
-                add(self.acknowledged, max(first, self.position), last)
-                for others in self.pending.values():
-                    subtract(others, first, last)
+                first = max(first, self.position)
+                add(self.acknowledged, first, last)
+                self._let_go(first, last)
         self.move(before)
 
     def move(self, before: Offset) -> None:
@@ -61,30 +62,31 @@ class Subscription(Struct, array_like=True):
         subtract(self.acknowledged, Offset(0), Offset(position - 1))
         if self.acknowledged and self.acknowledged[0][0] == position:
             position = Offset(self.acknowledged.pop(0)[1] + 1)
-        self.position = position
-        self._drop_what_is_acknowledged()
+        if position > self.position:
+            self._let_go(self.position, Offset(position - 1))
+            if self.cumulative is not None and self.position < self.cumulative.before <= position:
+                self.cumulative = None
+            self.position = position
 
     def seek(self, position: Offset) -> None:
-        """Forget which messages from the position on are acknowledged; what is pending stays pending."""
+        """Forget which messages from the position on are acknowledged; what is pending stays pending, on both sides."""
         self.position = position
         self.acknowledged.clear()
-        self._drop_what_is_acknowledged()
 
     def hold(self, transaction_id: TransactionId, runs: tuple[Run, ...], before: Offset) -> None:
         """Let an open transaction have acknowledged these messages, or all before an offset."""
-        held = self.pending.setdefault(transaction_id, [])
         for first, last in runs:
-            add(held, first, last)
+            add(self.pending.setdefault(transaction_id, []), first, last)
         if before > self.position:
             self.cumulative = CumulativePending(transaction_id, before)
-        self._drop_what_is_acknowledged()
 
     def end(self, transaction_id: TransactionId, *, commit: bool) -> tuple[list[Run], Offset]:
-        """Acknowledge what a transaction has acknowledged, or give it back; return it."""
+        """Acknowledge what a transaction has acknowledged, or give it back; return what of it no seek has skipped."""
         held = self.pending.pop(transaction_id, [])
+        subtract(held, Offset(0), Offset(self.position - 1))
         before = Offset(0)
         if self.cumulative is not None and self.cumulative.transaction_id == transaction_id:
-            before = self.cumulative.before
+            before = self.cumulative.before if self.cumulative.before > self.position else before
             self.cumulative = None
         if commit:
             self.acknowledge(held, before)
@@ -94,15 +96,13 @@ class Subscription(Struct, array_like=True):
         """Return whether one of these messages is acknowledged."""
         return first < self.position or overlaps(self.acknowledged, first, last)
 
-    def is_done(self, first: Offset, last: Offset) -> bool:
-        """Return whether all of these messages are acknowledged."""
-        return last < self.position or not missing(self.acknowledged, max(first, self.position), last)
+    def unacknowledged(self, first: Offset, last: Offset) -> list[Run]:
+        """Return those of these messages that are not acknowledged; they may be pending."""
+        return [] if last < self.position else missing(self.acknowledged, max(first, self.position), last)
 
     def free(self, first: Offset, last: Offset) -> list[Run]:
         """Return those of these messages that are neither acknowledged nor pending."""
-        if last < self.position:
-            return []
-        left = missing(self.acknowledged, max(first, self.position), last)
+        left = self.unacknowledged(first, last)
         if self.cumulative is not None:
             subtract(left, Offset(0), Offset(self.cumulative.before - 1))
         for runs in self.pending.values():
@@ -111,6 +111,13 @@ class Subscription(Struct, array_like=True):
             for pending_first, pending_last in runs_between(runs, first, last):
                 subtract(left, pending_first, pending_last)
         return left
+
+    @property
+    def withholds(self) -> bool:
+        """Return whether a message is pending that is not acknowledged: no seek has skipped it."""
+        if self.cumulative is not None and self.cumulative.before > self.position:
+            return True
+        return any(runs[-1][1] >= self.position for runs in self.pending.values())
 
     def pending_in(self, first: Offset, last: Offset) -> TransactionId | None:
         """Return a transaction in which one of these messages is pending; None: there is none."""
@@ -124,13 +131,11 @@ class Subscription(Struct, array_like=True):
         before = self.cumulative.before if self.cumulative is not None and is_cumulative else Offset(0)
         return self.pending.get(transaction_id, []), before
 
-    def _drop_what_is_acknowledged(self) -> None:
+    def _let_go(self, first: Offset, last: Offset) -> None:
         for transaction_id, runs in list(self.pending.items()):
-            subtract(runs, Offset(0), Offset(self.position - 1))
+            subtract(runs, first, last)
             if not runs:
                 del self.pending[transaction_id]
-        if self.cumulative is not None and self.cumulative.before <= self.position:
-            self.cumulative = None
 
 
 class NonDurableSubscription(Subscription, array_like=True):

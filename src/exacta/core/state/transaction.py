@@ -3,7 +3,8 @@
 A transaction is a thing of its own (decision 0027). It has an id that is never given out again, and it ends as a whole.
 Mostly a transactional id owns it. A transaction that nobody owns is a *handle*: everybody who knows its id may write
 into it and end it. A transactional id's *pair* is the producer id and epoch that its holder presents. A transaction is
-*prepared* when its pair is not the pair of the holder of its transactional id any more (KIP-939).
+*prepared* when its pair is not the pair of the holder of its transactional id any more (KIP-939). A *joint* transaction
+is both: a transactional id owns it, and everybody who knows its id may write into it and end it (decision 0038).
 """
 
 import re
@@ -34,12 +35,26 @@ class Phase(Enum):
     COMPLETE_ABORT = "CompleteAbort"
 
 
+class Conclusion(Enum):
+    """A joint transaction was ended by its id, and the holder of its transactional id has not said so yet."""
+
+    OF_WHAT_IT_WROTE = "OfWhatItWrote"
+    """The holder has registered something with the transaction, so that its client is going to end it, too."""
+    OF_NOTHING = "OfNothing"
+    """The holder has registered nothing with it, so that its client may never mention it again."""
+
+
+HANDLE_EPOCH = ProducerEpoch(0)
+"""The epoch of all that is written by the transaction's id, under the last one of its producer ids."""
+
+
 class Transaction(Struct, array_like=True):
     """An open transaction: under which producer ids its records lie, and what takes part in it."""
 
     transaction_id: TransactionId
     producer_ids: tuple[ProducerId, ...]
-    """The producer ids under which its records lie: one, or two where a transaction spans two protocols."""
+    """The producer ids under which its records lie: one, or two where it is joint. Then the first one is its owner's,
+    and under the second one lies what is written by the transaction's id."""
     producer_epoch: ProducerEpoch
     """No record of the transaction is of a later epoch."""
     owner: str | None
@@ -55,6 +70,18 @@ class Transaction(Struct, array_like=True):
     """The subscriptions of which it has acknowledged messages, also those that are gone by now."""
     acknowledged_runs: int = 0
     """The number of runs of messages that it was given to acknowledge."""
+    has_owners_part: bool = True
+    """False: it is a handle that a transactional id has joined, whose holder has registered nothing with it yet."""
+
+    @property
+    def is_joint(self) -> bool:
+        """Return whether a transactional id owns it, and everybody who knows its id may write into it and end it."""
+        return len(self.producer_ids) > 1
+
+    @property
+    def is_known_by_id(self) -> bool:
+        """Return whether everybody who knows its id may write into it and end it: it is a handle, or joint."""
+        return self.owner is None or self.is_joint
 
     @property
     def participants(self) -> int:
@@ -96,6 +123,8 @@ class TransactionalId(Struct, array_like=True):
     client_id: str = ""
     """The client that initialised the id, in its own words; empty where nobody has noted it."""
     client_host: str = ""
+    concluded: Conclusion | None = None
+    """Says that its holder has not heard of its last transaction's end: that was joint, and ended by its id."""
 
     @property
     def pair(self) -> tuple[ProducerId, ProducerEpoch]:
@@ -127,7 +156,7 @@ class TransactionalId(Struct, array_like=True):
 
 
 class EndedHandle(Struct, frozen=True, array_like=True):
-    """The outcome of a transaction without an owner, for whoever asks again; it is remembered for a time (`Limits`)."""
+    """The outcome of a handle or joint transaction, for whoever asks again; it is remembered for a time (`Limits`)."""
 
     transaction_id: TransactionId
     committed: bool
@@ -138,8 +167,10 @@ class EndedHandle(Struct, frozen=True, array_like=True):
     producer_epoch: ProducerEpoch
     cause: Cause
     client_id: str = ""
-    """The client that asked for the end; empty where time or a loss ended it."""
+    """The client that asked for the end; empty where its owner, time or a loss ended it."""
     client_host: str = ""
+    owner: str | None = None
+    """The transactional id that it belonged to. None: it was a handle."""
 
 
 class Named(Protocol):

@@ -35,6 +35,9 @@ The same holds for messages that were given back, and that it has not got again.
 
 A refusal changes nothing, also where only one of several messages is in the way.
 
+A consumer that is disconnected acknowledges nothing any more (CONSUMER_NOT_FOUND). Clients group acknowledgements, so
+that one of before a seek may come after it. It would take away what the seek has brought back.
+
 Messages of a non-durable subscription are acknowledged at once only. A transaction is durable, and could not say after
 a restart what became of them. Apache Pulsar takes such an acknowledgement, and a restart forgets it.
 """
@@ -64,6 +67,8 @@ def acknowledge(state: State, command: Acknowledge, now_ms: int) -> Outcome:
     if isinstance(found, Rejection):
         return Outcome(reply=found)
     partition, subscription, delivery = found
+    if command.consumer_id is not None and (delivery is None or command.consumer_id not in delivery.consumers):
+        return Outcome(reply=Rejection.CONSUMER_NOT_FOUND)
     if not _are_seen(partition, command):
         return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)
     if command.transaction is not None:
@@ -160,11 +165,9 @@ def _acknowledge_in_handle(
 
 
 def _is_overtaken(delivery: Delivery | None, command: Acknowledge) -> bool:
-    """Return whether a consumer acknowledges all before an offset, of which it gets nothing, or has got less."""
-    if command.before is None or command.consumer_id is None:
+    """Return whether a consumer that is not active, or has not got as much, acknowledges all before an offset."""
+    if command.before is None or command.consumer_id is None or delivery is None:
         return False
-    if delivery is None:
-        return True
     return delivery.is_in_order and (delivery.active != command.consumer_id or command.before > delivery.read_to)
 
 

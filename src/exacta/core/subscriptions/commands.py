@@ -75,7 +75,8 @@ class Skip(Command, frozen=True, kw_only=True):
 class Acknowledge(Command, frozen=True, kw_only=True):
     """Acknowledge these messages, or all messages before an offset; in a transaction where one is named.
 
-    A message is named by its offset. An entry of several messages is a run.
+    A message is named by its offset. An entry of several messages is a run. If a consumer is named, it must still be
+    connected: what it has got before the subscription was moved is not acknowledged afterwards.
     """
 
     promises: ClassVar[Promise] = Promise.WRITE

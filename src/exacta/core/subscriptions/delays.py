@@ -36,7 +36,7 @@ _MOST_AT_ONCE = 1_000
 def without_past_delay(seen: SeenEntry, delivery: Delivery, now_ms: int) -> SeenEntry:
     """Return the entry, and only with a delay that holds it back in this delivery now."""
     if seen.deliver_at_ms and (delivery.is_in_order or seen.deliver_at_ms <= now_ms):
-        return SeenEntry(seen.base, seen.count, seen.key)
+        return SeenEntry(seen.base, seen.count, seen.key, gaps=seen.gaps)
     return seen
 
 

@@ -11,6 +11,9 @@ Entries that wait go before new ones. A new entry for which there is no consumer
 whose key must wait: it is noted, and the next ones are looked at. So is one that is delayed; it waits once its time has
 come (`delays.py`).
 
+Offsets of an entry that have no message any more are for nobody, as offsets between entries are. An entry of which
+nothing else is left is not delivered.
+
     message \\ input   acknowledged   pending     commit          abort       redeliver   its consumer is gone
     not looked at      acknowledged   pending     -               -           -           -
     with a consumer    acknowledged   withheld    -               -           waits *     waits
@@ -31,7 +34,7 @@ from exacta.core.replies import DONE, Delivered, Delivering
 from exacta.core.state.delivery import Consumer, Delivery, SeenEntry
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
-from exacta.core.state.runs import Run, count, runs_between
+from exacta.core.state.runs import Run, count, runs_between, subtract
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
 from exacta.core.subscriptions import delays, keys
@@ -184,13 +187,14 @@ class _Round:
             elif not self._delivery.is_in_order and not self._is_done(seen):
                 self.noted.append(seen)  # what is left of it is pending
             self._pass_over(end, seen.base)
+            self.passed += seen.gaps
             end = Offset(seen.base + seen.count)
         self._pass_over(end, command.read_to)
         self.read_to = command.read_to
 
     def _left(self, seen: SeenEntry) -> list[Run]:
-        """Return the messages of an entry that are neither acknowledged nor pending."""
-        return self._subscription.free(seen.base, Offset(seen.base + seen.count - 1))
+        """Return the messages of an entry that are there, and neither acknowledged nor pending."""
+        return _without(self._delivery.left(self._subscription, *_ends(seen)), seen.gaps)
 
     def _take(self, seen: SeenEntry, left: list[Run]) -> bool:
         if seen.deliver_at_ms:
@@ -208,7 +212,7 @@ class _Round:
         return False
 
     def _is_done(self, seen: SeenEntry) -> bool:
-        return self._subscription.is_done(seen.base, Offset(seen.base + seen.count - 1))
+        return not _without(self._subscription.unacknowledged(*_ends(seen)), seen.gaps)
 
     def _pass_over(self, end: Offset, base: Offset) -> None:
         if end < base:
@@ -289,6 +293,16 @@ class _Round:
                 free=tuple(left),
             )
         )
+
+
+def _ends(seen: SeenEntry) -> tuple[Offset, Offset]:
+    return seen.base, Offset(seen.base + seen.count - 1)
+
+
+def _without(runs: list[Run], gaps: tuple[Run, ...]) -> list[Run]:
+    for first, last in gaps if runs else ():
+        subtract(runs, first, last)
+    return runs
 
 
 def redeliver(state: State, command: Redeliver, now_ms: int) -> Outcome:

@@ -107,6 +107,8 @@ class DescribedSubscription(Struct, frozen=True, kw_only=True):
     log_start_offset: Offset
     last_stable_offset: Offset
     high_watermark: Offset
+    is_over_quota: bool
+    """True if the partition takes no batches, because it keeps more for its subscriptions than it may."""
     consumer_count: int
     acknowledged: tuple[Run, ...]
     pending: tuple[DescribedPending, ...]
@@ -196,6 +198,7 @@ def _described(
         log_start_offset=partition.log_start_offset,
         last_stable_offset=partition.last_stable_offset,
         high_watermark=partition.next_offset,
+        is_over_quota=partition.partition_id in state.volatile.refusing,
         consumer_count=0 if delivery is None else len(delivery.consumers),
         acknowledged=tuple(subscription.acknowledged),
         pending=tuple(_pending(subscription)),
@@ -265,7 +268,7 @@ def waits(
             yield Wait.DELAYED
         if delivery.waiting and delivery.subscription_type is SubscriptionType.KEY_SHARED:
             yield Wait.KEY
-    if subscription.pending or subscription.cumulative is not None:
+    if subscription.withholds:
         yield Wait.PENDING
     if partition.last_stable_offset < partition.next_offset:
         yield Wait.HELD_BACK

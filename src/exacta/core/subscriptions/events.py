@@ -42,7 +42,7 @@ class SubscriptionDeleted(Event, frozen=True, kw_only=True, array_like=True):
 class SubscriptionMoved(Event, frozen=True, kw_only=True, array_like=True):
     """The subscription goes on at the position, as if no message from there on had been acknowledged.
 
-    What is pending in open transactions from the position on stays pending.
+    What is pending in open transactions stays pending, also before the position.
     """
 
     partition_id: PartitionId

@@ -125,7 +125,7 @@ def _entries_delivered(state: State, event: EntriesDelivered) -> None:
     for seen in event.noted:
         entry = Entry(seen.base, seen.count, seen.key, deliver_at_ms=seen.deliver_at_ms)
         delivery.note(entry)
-        if not subscription.free(entry.base, entry.last):
+        if not delivery.left(subscription, entry.base, entry.last):
             delivery.take_back(entry, waits=False)
     for consumer_id, seen, permits in event.given:
         consumer = delivery.consumers[consumer_id]
@@ -154,7 +154,7 @@ def _delays_ended(state: State, event: DelaysEnded) -> None:
     for base in event.entries:
         entry = delivery.entries[base]
         delivery.end_delay(entry)
-        if subscription.free(entry.base, entry.last):
+        if delivery.left(subscription, entry.base, entry.last):
             delivery.take_back(entry, waits=True)
 
 

@@ -78,7 +78,7 @@ def _give_back(delivery: Delivery, subscription: Subscription, first: Offset, la
     for entry in delivery.touching(first, last):
         if delivery.is_waiting(entry.base):
             continue
-        if subscription.free(max(entry.base, first), min(entry.last, last)):
+        if delivery.left(subscription, max(entry.base, first), min(entry.last, last)):
             entry.redeliveries += 1
             delivery.take_back(entry, waits=True)
 
@@ -137,7 +137,7 @@ def _settle(
     delivery.read_to = max(delivery.read_to, subscription.position)
     for first, last in _with_all_before(runs, before):
         for entry in delivery.touching(first, last):
-            if subscription.is_done(entry.base, entry.last):
+            if delivery.is_done(subscription, entry.base, entry.last):
                 delivery.forget(entry)
-            elif not subscription.free(entry.base, entry.last):
+            elif not delivery.left(subscription, entry.base, entry.last):
                 delivery.take_back(entry, waits=False)

@@ -3,13 +3,16 @@
     what is done            a message that is
     to the subscription     free           held by a consumer     pending in a transaction
     deleted                 gone           gone                   gone
-    moved beyond it         acknowledged   acknowledged           acknowledged
+    moved beyond it         acknowledged   acknowledged           acknowledged *
     moved to or before it   free           free                   pending
     topic deleted           gone           gone                   gone
     records deleted         acknowledged   acknowledged           acknowledged
     skipped or cleared      acknowledged   acknowledged           acknowledged
     expired (TTL)           acknowledged   acknowledged           acknowledged
     evicted by its quota    acknowledged   acknowledged           acknowledged
+
+* It is pending again if the subscription is moved back before the transaction ends, as in Apache Pulsar. Otherwise two
+transactions could commit what each of them has made of one message.
 
 The last three are one command (`skipping.py`). Apache Pulsar does not ask either whether an expired message is pending.
 The end of a transaction never depends on this table: it is answered as if everything was there, and does nothing to

@@ -1,8 +1,8 @@
 """Views of transactions and producers: lists, descriptions and reasons (KIP-664, and requests of our own).
 
-A transaction is named by its transactional id, a handle as `handle_name` says. A transactional id may have the name of
-a handle, and then hides it from those who ask by name. By its transaction id, or by its producer id, the handle is
-found all the same.
+A transaction is named by its transactional id, a handle as `handle_name` says. A joint one has both names, and is shown
+by its transactional id. A transactional id may have the name of a handle, and then hides it from those who ask by name.
+By its transaction id, or by its producer id, the handle is found all the same.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,6 +16,7 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.transaction import (
+    HANDLE_EPOCH,
     EndedHandle,
     Phase,
     Transaction,
@@ -70,8 +71,10 @@ class DescribedTransaction(Struct, frozen=True, kw_only=True):
 
     name: str
     transaction_id: TransactionId = NO_TRANSACTION_ID
-    """The id of the open transaction; of a handle also after its end."""
+    """The id of the open transaction; of a handle or a joint one also after its end."""
     is_handle: bool = False
+    is_joint: bool = False
+    """True: it is known by its transaction id, too."""
     phase: Phase
     producer_id: ProducerId
     """The holder's, by which EndTxn ends the transaction."""
@@ -153,10 +156,11 @@ def describe_transaction(state: State, name: str) -> DescribedTransaction | None
 
 
 def describe_handle(state: State, transaction_id: TransactionId) -> DescribedTransaction | None:
-    """Describe a handle that is open or whose end is remembered; None: there is none."""
+    """Describe a handle or joint transaction that is open or whose end is remembered; None: there is none."""
     transaction = state.transactions.get(transaction_id)
-    if transaction is not None and transaction.owner is None:
-        return _describe_open_handle(state, transaction)
+    if transaction is not None and transaction.is_known_by_id:
+        held = state.holder_of(transaction)
+        return _describe_open_handle(state, transaction) if held is None else _describe_id(state, held)
     ended = state.ended_handles.get(transaction_id)
     return None if ended is None else _describe_ended(ended)
 
@@ -193,6 +197,7 @@ def _describe_open(
         name=name_of(transaction),
         transaction_id=transaction.transaction_id,
         is_handle=transaction.owner is None,
+        is_joint=transaction.is_joint,
         phase=Phase.ONGOING,
         producer_id=pair[0],
         producer_epoch=pair[1],
@@ -212,7 +217,7 @@ def _describe_open(
 
 
 def _acknowledgements(state: State, transaction: Transaction) -> Iterator[DescribedAcknowledgements]:
-    """Yield what it has acknowledged of each subscription; nothing of one that is gone, or was moved beyond it."""
+    """Yield what it has acknowledged of each subscription; nothing of one that is gone."""
     there = ((state.partitions[key[0]], key[1]) for key in transaction.subscriptions if key[0] in state.partitions)
     first = nsmallest(MOST_DESCRIBED, there, key=lambda each: (*_by_name(each[0]), each[1]))
     for partition, name in first:
@@ -246,9 +251,10 @@ def _first_offset(partition: Partition, transaction: Transaction) -> Offset:
 
 def _describe_ended(ended: EndedHandle) -> DescribedTransaction:
     return DescribedTransaction(
-        name=handle_name(ended.transaction_id),
+        name=ended.owner or handle_name(ended.transaction_id),
         transaction_id=ended.transaction_id,
-        is_handle=True,
+        is_handle=ended.owner is None,
+        is_joint=ended.owner is not None,
         phase=Phase.COMPLETE_COMMIT if ended.committed else Phase.COMPLETE_ABORT,
         producer_id=ended.producer_ids[0],
         producer_epoch=ended.producer_epoch,
@@ -268,7 +274,7 @@ def incidents_of(state: State, name: str) -> Sequence[Incident]:
 
 
 def incidents_of_handle(state: State, transaction_id: TransactionId) -> Sequence[Incident]:
-    """Return why a handle was aborted, if it was, as long as its end is remembered."""
+    """Return why a handle or joint transaction was aborted, if it was, as long as its end is remembered."""
     ended = state.ended_handles.get(transaction_id)
     if ended is None or ended.committed:
         return ()
@@ -307,7 +313,7 @@ def describe_producers(state: State, topic: str, index: int) -> list[DescribedPr
             found.append(
                 DescribedProducer(
                     producer_id=producer_id,
-                    producer_epoch=volatile.transaction_by_producer[producer_id].producer_epoch,
+                    producer_epoch=HANDLE_EPOCH,
                     last_sequence=-1,
                     last_timestamp_ms=-1,
                     has_coordinator=True,

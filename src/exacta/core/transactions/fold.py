@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from exacta.core.events import (
+    ConclusionHeard,
     Event,
     IdsReserved,
     NothingAborted,
@@ -15,13 +16,14 @@ from exacta.core.events import (
     TransactionBegun,
     TransactionEnded,
     TransactionExtended,
+    TransactionJoined,
 )
 from exacta.core.ids import Cause, Offset, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.state.group import merge
 from exacta.core.state.incidents import Incident, IncidentKind, record
 from exacta.core.state.partition import AbortedTransaction
 from exacta.core.state.state import State
-from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
+from exacta.core.state.transaction import Conclusion, EndedHandle, Transaction, TransactionalId
 from exacta.core.subscriptions import progress
 
 
@@ -54,6 +56,7 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
     held.previous_producer_id = event.previous_producer_id
     held.previous_producer_epoch = event.previous_producer_epoch
     held.bumped_by_end = False
+    held.concluded = None
     held.last_update_ms = event.at_ms
     held.open = event.prepared
     if event.prepared is None:
@@ -85,7 +88,7 @@ def _note(
     pair: tuple[ProducerId, ProducerEpoch],
 ) -> None:
     """Keep why this pair lost what it had."""
-    asked = (event.client_id, event.client_host) if isinstance(event, ProducerBound) else ("", "")
+    asked = ("", "") if isinstance(event, TransactionalIdsExpired) else (event.client_id, event.client_host)
     incident = Incident(
         kind=kind,
         cause=Cause.IDLE if isinstance(event, TransactionalIdsExpired) else event.cause,
@@ -149,10 +152,33 @@ def _transaction_extended(state: State, event: TransactionExtended) -> None:
     transaction.partitions.update(event.partitions)
     transaction.groups.update(event.groups)
     transaction.subscriptions.update(event.subscriptions)
-    if transaction.owner is None:
+    if transaction.is_known_by_id:
         state.volatile.handle_participants += transaction.participants - before
+    held = state.holder_of(transaction)
+    if held is not None:
+        held.last_update_ms = event.at_ms
+    if held is not None and event.by_owner:
+        transaction.has_owners_part = True
+        held.bumped_by_end = False
+
+
+def _transaction_joined(state: State, event: TransactionJoined) -> None:
+    transaction, volatile = state.transactions[event.transaction_id], state.volatile
+    held = state.transactional_ids[event.owner]
+    if transaction.owner is None:
+        # The holder has not begun anything yet: a repeat of its last end is still answered.
+        transaction.has_owners_part = False
+        held.open = event.transaction_id
+        held.concluded = None
     else:
-        state.transactional_ids[transaction.owner].last_update_ms = event.at_ms
+        volatile.open_handles += 1
+        volatile.handle_participants += transaction.participants
+    transaction.owner = event.owner
+    transaction.producer_ids, transaction.producer_epoch = event.producer_ids, event.producer_epoch
+    for producer_id in event.producer_ids:
+        volatile.transaction_by_producer[producer_id] = transaction
+        _given_out(state, producer_id)
+    held.last_update_ms = event.at_ms
 
 
 def _transaction_ended(state: State, event: TransactionEnded) -> None:
@@ -163,11 +189,11 @@ def _transaction_ended(state: State, event: TransactionEnded) -> None:
         _close(state, transaction, event)
     # Where there was none, it began and ended now, as Kafka tells it.
     start_ms = event.at_ms if transaction is None else transaction.start_ms
-    if event.owner is None:
+    if transaction is not None and transaction.is_known_by_id:
         volatile.open_handles -= 1
-        if transaction is not None:
-            volatile.handle_participants -= transaction.participants
-            _remember_handle(state, event, transaction)
+        volatile.handle_participants -= transaction.participants
+        _remember_handle(state, event, transaction)
+    if event.owner is None:
         return
     held = state.transactional_ids[event.owner]
     _move_to_end(state, held)
@@ -179,10 +205,21 @@ def _transaction_ended(state: State, event: TransactionEnded) -> None:
     held.last_start_ms = start_ms
     held.last_update_ms = event.at_ms
     held.bumped_by_end = event.bumps
+    held.concluded = None
+    if transaction is not None and event.cause is Cause.OTHER_SIDE:
+        held.concluded = Conclusion.OF_WHAT_IT_WROTE if transaction.has_owners_part else Conclusion.OF_NOTHING
     if event.bumps:
         held.previous_producer_id = held.producer_id
         held.previous_producer_epoch = held.producer_epoch
         _hold(state, held, event.next_producer_id, event.next_producer_epoch)
+
+
+def _conclusion_heard(state: State, event: ConclusionHeard) -> None:
+    held = state.transactional_ids[event.transactional_id]
+    _move_to_end(state, held)
+    held.concluded = None
+    held.last_committed = event.committed
+    held.last_update_ms = event.at_ms
 
 
 def _close(state: State, transaction: Transaction, event: TransactionEnded) -> None:
@@ -208,7 +245,7 @@ def _close(state: State, transaction: Transaction, event: TransactionEnded) -> N
 
 
 def _remember_handle(state: State, event: TransactionEnded, transaction: Transaction) -> None:
-    """Keep how a handle ended, and forget the oldest ones that are too many or too old."""
+    """Keep how a handle or a joint transaction ended, and forget the oldest ones that are too many or too old."""
     limits, ended = state.limits, state.ended_handles
     ended[event.transaction_id] = EndedHandle(
         event.transaction_id,
@@ -221,6 +258,7 @@ def _remember_handle(state: State, event: TransactionEnded, transaction: Transac
         event.cause,
         _one_copy(event.client_id),
         _one_copy(event.client_host),
+        event.owner,
     )
     since_ms = event.at_ms - limits.ended_handle_retention_ms
     while ended and (len(ended) > limits.max_ended_handles or next(iter(ended.values())).ended_ms < since_ms):
@@ -250,7 +288,9 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     ProducerBound: _producer_bound,
     TransactionBegun: _transaction_begun,
     TransactionExtended: _transaction_extended,
+    TransactionJoined: _transaction_joined,
     TransactionEnded: _transaction_ended,
+    ConclusionHeard: _conclusion_heard,
     TransactionalIdsExpired: _transactional_ids_expired,
     ProducersExpired: _producers_expired,
     NothingAborted: _nothing_aborted,

@@ -16,7 +16,12 @@ without a two-phase commit (decision 0016). After a possible loss recovery abort
 
 *** The end of a handle that is not found is refused and never successful. A stop of the machine may have forgotten the
 handle with acknowledged writes, or its end lies too far back. Its id is never given out again (`numbering.py`), so that
-nobody ends another's. A transaction that a transactional id owns is not found either: only its holder ends that.
+nobody ends another's. A transaction that a transactional id owns is not found either, unless it is joint: only its
+holder ends that.
+
+A *joint* transaction (`joining.py`) is a handle to everybody who knows its id, with the same table. While it is
+prepared (KIP-939), all of it is INVALID_STATE, and only the holder of its transactional id ends it. An operator's abort
+fences that holder, as for any transaction of a transactional id.
 
 ***** Records, offsets of a group, or acknowledgements of a subscription (`subscriptions/acknowledging.py`), which may
 also be refused for a conflict. A write to what does not take part yet is refused where there are too many participants.
@@ -24,12 +29,13 @@ also be refused for a conflict. A write to what does not take part yet is refuse
 
 from exacta.core.commands import BeginTransaction, EndHandle
 from exacta.core.events import TransactionBegun
-from exacta.core.ids import PartitionId, ProducerEpoch, SubscriptionKey, TransactionId
+from exacta.core.ids import Cause, PartitionId, SubscriptionKey, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TransactionBegunReply
 from exacta.core.state.state import State
-from exacta.core.state.transaction import EndedHandle, Transaction
+from exacta.core.state.transaction import HANDLE_EPOCH, EndedHandle, Transaction
+from exacta.core.transactions.binding import aborted_and_fenced
 from exacta.core.transactions.numbering import after_reservation
 from exacta.core.transactions.transaction import Extension, ending, extended, time_out
 
@@ -44,7 +50,7 @@ def begin(state: State, command: BeginTransaction, now_ms: int) -> Outcome:
     begun = TransactionBegun(
         transaction_id=transaction_id,
         producer_ids=(producer_id,),
-        producer_epoch=ProducerEpoch(0),
+        producer_epoch=HANDLE_EPOCH,
         owner=None,
         timeout_ms=command.timeout_ms,
         at_ms=now_ms,
@@ -59,10 +65,12 @@ def begin(state: State, command: BeginTransaction, now_ms: int) -> Outcome:
 
 
 def open_handle(state: State, transaction_id: TransactionId, now_ms: int) -> Transaction | Rejection:
-    """Return the handle if it is open, or why nothing can be written into it."""
+    """Return the handle or joint transaction if it is open, or why nothing can be written into it."""
     transaction = state.transactions.get(transaction_id)
-    if transaction is not None and transaction.owner is None:
-        return transaction
+    if transaction is not None and transaction.is_known_by_id:
+        held = state.holder_of(transaction)
+        is_prepared = held is not None and held.has_prepared(transaction)
+        return Rejection.INVALID_TRANSACTION_STATE if is_prepared else transaction
     if _ended(state, transaction_id, now_ms) is not None:
         return Rejection.INVALID_TRANSACTION_STATE
     return Rejection.TRANSACTION_NOT_FOUND
@@ -96,14 +104,25 @@ def extension_in_handle(
 def end(state: State, command: EndHandle, now_ms: int) -> Outcome:
     """Commit or abort a handle, whoever asks; a repeat gets the same answer (see the table above)."""
     transaction = state.transactions.get(command.transaction_id)
-    if transaction is not None and transaction.owner is None:
-        client = (command.client_id, command.client_host)
-        ended = ending(state, transaction, commit=command.commit, now_ms=now_ms, cause=command.cause, client=client)
-        return Outcome(events=(ended,), reply=DONE)
+    if transaction is not None and transaction.is_known_by_id:
+        return _end_open(state, transaction, command, now_ms)
     before = _ended(state, command.transaction_id, now_ms)
     if before is None:
         return Outcome(reply=Rejection.TRANSACTION_NOT_FOUND)
     return Outcome(reply=DONE if before.committed is command.commit else Rejection.INVALID_TRANSACTION_STATE)
+
+
+def _end_open(state: State, transaction: Transaction, command: EndHandle, now_ms: int) -> Outcome:
+    held, cause, client = state.holder_of(transaction), command.cause, (command.client_id, command.client_host)
+    if held is not None and cause is Cause.MARKER:
+        events = aborted_and_fenced(state, transaction, cause=cause, now_ms=now_ms, client=client)
+        return Outcome(events=events, reply=DONE)
+    if held is not None and held.has_prepared(transaction):
+        return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
+    if held is not None:
+        cause = Cause.OTHER_SIDE
+    ended = ending(state, transaction, commit=command.commit, now_ms=now_ms, cause=cause, client=client)
+    return Outcome(events=(ended,), reply=DONE)
 
 
 def _ended(state: State, transaction_id: TransactionId, now_ms: int) -> EndedHandle | None:

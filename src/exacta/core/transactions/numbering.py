@@ -12,6 +12,7 @@ from exacta.core.events import (
     ProducerIdAllocated,
     TransactionBegun,
     TransactionEnded,
+    TransactionJoined,
 )
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId
 from exacta.core.state.state import State
@@ -50,6 +51,8 @@ def highest_ids(events: tuple[Event, ...]) -> tuple[int, int]:
         elif isinstance(event, TransactionBegun):
             producer_id = max(producer_id, *event.producer_ids)
             transaction_id = max(transaction_id, event.transaction_id)
+        elif isinstance(event, TransactionJoined):
+            producer_id = max(producer_id, *event.producer_ids)
         elif isinstance(event, TransactionEnded):
             producer_id = max(producer_id, event.next_producer_id)
             transaction_id = max(transaction_id, event.transaction_id)

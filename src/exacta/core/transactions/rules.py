@@ -18,10 +18,11 @@ from exacta.core.commands import (
     ExpireTransactionalIds,
     FenceAfterLoss,
     InitProducerId,
+    JoinTransaction,
 )
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
-from exacta.core.transactions import binding, expiry, handle, loss, marker, transaction, transaction_set
+from exacta.core.transactions import binding, expiry, handle, joining, loss, marker, transaction, transaction_set
 
 RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     InitProducerId: binding.init_producer_id,
@@ -30,6 +31,7 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     EndTransaction: transaction.end,
     EndTransactions: transaction_set.end_all,
     BeginTransaction: handle.begin,
+    JoinTransaction: joining.join,
     EndHandle: handle.end,
     AbortByMarker: marker.abort_by_marker,
     FenceAfterLoss: loss.fence_after_loss,

@@ -36,6 +36,8 @@ of it.
 must not go on under that pair in version 2, with two transactions that it takes for one: no write begins another, and
 EndTxn is answered as a repeat of that end, and bumps.
 
+A joint transaction may also be ended by its id, and its holder hear of that later (`joining.py`, `conclusion.py`).
+
 ***** A prepared transaction is an exception (KIP-939, `binding.py`): it stayed open when its id got another holder, can
 only be ended, by the pair of that holder, and everything else gets INVALID_STATE.
 """
@@ -63,6 +65,7 @@ from exacta.core.replies import DONE, PartitionsVerified, TransactionEndedReply
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase, Transaction, TransactionalId
+from exacta.core.transactions.conclusion import heard, refusal_of_end, refusal_of_write
 from exacta.core.transactions.numbering import Pair, after_reservation, next_pair
 
 NO_PAIR: Pair = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
@@ -97,7 +100,7 @@ def ending(
 
     Only partitions that were written to get a marker: a lone abort marker confuses readers. `next_offsets` is where
     the markers of several endings in one outcome leave off, and is kept up to date here. `client` is the one that asked
-    for the end of a handle.
+    for the end by the transaction's id.
     """
     if next_offsets is None:
         next_offsets = {}
@@ -162,8 +165,8 @@ def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome
     known = frozenset[PartitionId]() if transaction is None else transaction.partitions
     if command.verify_only:
         return Outcome(reply=PartitionsVerified(registered=tuple(each in known for each in named)))
-    if not may_extend(held, transaction):
-        return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
+    if (refused := _refusal_of_extension(held, transaction)) is not None:
+        return Outcome(reply=refused)
     added = tuple(each for each in named if each not in known)
     return _extension_alone(state, held, transaction, added, (), now_ms)
 
@@ -176,8 +179,8 @@ def add_group(state: State, command: AddGroup, now_ms: int) -> Outcome:
     if not command.group_id:
         return Outcome(reply=Rejection.INVALID_GROUP_ID)
     transaction = state.open_transaction(held)
-    if not may_extend(held, transaction):
-        return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
+    if (refused := _refusal_of_extension(held, transaction)) is not None:
+        return Outcome(reply=refused)
     is_known = transaction is not None and command.group_id in transaction.groups
     return _extension_alone(state, held, transaction, (), () if is_known else (command.group_id,), now_ms)
 
@@ -191,6 +194,13 @@ def may_extend(held: TransactionalId, transaction: Transaction | None) -> bool:
     if transaction is not None:
         return not held.has_prepared(transaction)
     return held.has_unused_pair or held.transaction_timeout_ms != NO_TIMEOUT_MS
+
+
+def _refusal_of_extension(held: TransactionalId, transaction: Transaction | None) -> Rejection | None:
+    """Return why requests of version 1 may neither begin a transaction nor add to the one that is open."""
+    if not may_extend(held, transaction):
+        return Rejection.INVALID_TRANSACTION_STATE
+    return refusal_of_write(held)
 
 
 class Extension(Struct, frozen=True):
@@ -218,7 +228,7 @@ def _extension_alone(
     now_ms: int,
 ) -> Outcome:
     """Register these without a write; where there are none, nothing begins."""
-    if not partitions and not groups:
+    if not partitions and not groups and (transaction is None or transaction.has_owners_part):
         return Outcome(reply=DONE)
     extension = _extend(state, held, transaction, partitions, groups, now_ms)
     return Outcome(events=extension.events, reply=DONE, timers=extension.timers)
@@ -234,7 +244,7 @@ def _extend(
 ) -> Extension:
     """Let these take part in the transaction of a transactional id, which begins where none is open."""
     if transaction is not None:
-        return extended(transaction, partitions, groups, now_ms)
+        return extended(transaction, partitions, groups, now_ms, by_owner=True)
     transaction_id, timeout_ms = state.volatile.next_transaction_id, held.transaction_timeout_ms
     begun = TransactionBegun(
         transaction_id=transaction_id,
@@ -260,17 +270,21 @@ def extended(
     groups: tuple[str, ...],
     now_ms: int,
     subscriptions: tuple[SubscriptionKey, ...] = (),
+    *,
+    by_owner: bool = False,
 ) -> Extension:
-    """Let these take part in an open transaction."""
+    """Let these take part in an open transaction, and note if its owner asks for the first time."""
+    is_first = by_owner and not transaction.has_owners_part
     transaction_id = transaction.transaction_id
     events: tuple[Event, ...] = ()
-    if partitions or groups or subscriptions:
+    if partitions or groups or subscriptions or is_first:
         event = TransactionExtended(
             transaction_id=transaction_id,
             partitions=partitions,
             groups=groups,
             at_ms=now_ms,
             subscriptions=subscriptions,
+            by_owner=is_first,
         )
         events = (event,)
     return Extension(transaction_id, events, is_decisive=transaction.timeout_ms == NO_TIMEOUT_MS)
@@ -293,12 +307,14 @@ def extension_for_write(
     recognised before.
     """
     transaction = state.open_transaction(held)
+    if (refused := refusal_of_write(held)) is not None:
+        return refused
     if transaction is not None:
         if held.has_prepared(transaction):
             # Its client must not be told to abort what another has prepared.
             return Rejection.INVALID_TRANSACTION_STATE
         if partition_id in transaction.partitions if partition_id is not None else group_id in transaction.groups:
-            return extended(transaction, (), (), now_ms)
+            return extended(transaction, (), (), now_ms, by_owner=True)
     if version is TransactionVersion.V2 or not may_extend(held, transaction):
         allowed = transaction is not None or held.has_unused_pair
     else:
@@ -322,6 +338,8 @@ def end(state: State, command: EndTransaction, now_ms: int) -> Outcome:
     held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
     if isinstance(held, Rejection):
         return Outcome(reply=held)
+    if held.concluded is not None and (refused := refusal_of_end(held, commit=command.commit)) is not None:
+        return Outcome(reply=refused)
     if command.version is TransactionVersion.V2:
         return _end_and_bump(state, held, commit=command.commit, now_ms=now_ms)
     return _end_keeping_the_epoch(state, held, command, now_ms)
@@ -344,7 +362,9 @@ def _end_and_bump(state: State, held: TransactionalId, *, commit: bool, now_ms: 
     if transaction is not None:
         ended = ending(state, transaction, commit=commit, now_ms=now_ms, bump=True)
     else:
-        if held.has_unused_pair:
+        if held.concluded is not None:
+            refused = False
+        elif held.has_unused_pair:
             refused = commit and held.transactional_id not in state.volatile.may_have_forgotten
         else:
             refused = commit is not held.last_committed
@@ -360,6 +380,8 @@ def _end_keeping_the_epoch(state: State, held: TransactionalId, command: EndTran
     transaction = state.open_transaction(held)
     if transaction is not None:
         return Outcome(events=(ending(state, transaction, commit=command.commit, now_ms=now_ms),), reply=reply)
+    if held.concluded is not None:
+        return Outcome(events=(heard(held, commit=command.commit, now_ms=now_ms),), reply=reply)
     forgotten = held.transactional_id in state.volatile.may_have_forgotten
     if held.phase is Phase.EMPTY:
         already = not command.commit or forgotten

@@ -26,6 +26,9 @@ its first record there (invariant 3).
 outside, and what came last began another (version 1 of the protocol cannot tell them apart). Hence the partitions that
 an entry may name: the open transaction must have written to each.
 
+An entry that is concluded has `wanted` or not like any other that has ended. Where the set is answered as ended, its
+holder has heard of it (`conclusion.py`).
+
 ** A crash may have forgotten an acknowledged begin (decision 0002), so a transactional id that looks ended may have a
 transaction that nobody knows of. No write to that was acknowledged, or its producer is fenced (`loss.py`). Answering
 for such a one that its commit succeeded is therefore true, as it is for EndTxn. An EMPTY one is refused also after a
@@ -42,6 +45,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TransactionsRefused
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Transaction, TransactionalId
+from exacta.core.transactions.conclusion import heard
 from exacta.core.transactions.transaction import authorize, ending
 
 
@@ -61,7 +65,8 @@ def end_all(state: State, command: EndTransactions, now_ms: int) -> Outcome:
         return _refuse(held if isinstance(held, Rejection) else None for held in found)
     still_open = [held.open is not None for held in known]
     if not any(still_open):
-        return Outcome(reply=DONE)
+        unheard = (held for held in known if held.concluded is not None)
+        return Outcome(events=tuple(heard(each, commit=command.commit, now_ms=now_ms) for each in unheard), reply=DONE)
     if not all(still_open):
         return _refuse(None if each else Rejection.INVALID_TRANSACTION_STATE for each in still_open)
     transactions = [state.transactions[held.open] for held in known if held.open is not None]

@@ -6,9 +6,10 @@ from msgspec.structs import replace
 
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
+from exacta.engine.fetch import Convert, FetchResult, Share
 from exacta.engine.fetch import FetchPartition as Wanted
 from exacta.engine.fetch import FetchRequest as WantedRequest
-from exacta.engine.fetch import FetchResult
+from exacta.front.conversions import work_bytes
 from exacta.kafka.access import allows
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
@@ -18,6 +19,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import UNSAID, leader_epoch_error
 from exacta.kafka.needs import Inside
 from exacta.ports.authorizer import CLUSTER, Operation, ResourceKind
+from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import (
@@ -38,8 +40,10 @@ BY_TOPIC_ID_SINCE = 13
 LEADER_SINCE = 16
 """The first version that tells a client which broker leads a partition instead of this one (KIP-951)."""
 READ_COMMITTED = 1
-READABLE_BODIES = frozenset({Body.KAFKA})
-"""A partition that Pulsar's producers have written to is refused: nothing converts their entries yet."""
+OWN_BODIES = frozenset({Body.KAFKA})
+"""The batches of other bodies are converted."""
+ZSTD_SINCE = 10
+"""The first version whose clients understand the codec zstd (KIP-110)."""
 LONGEST_WAIT_MS = 60_000
 """A client that waits longer is answered with nothing and asks again; its request does not outlive it for long."""
 
@@ -188,10 +192,31 @@ def _read(
             min_bytes=min(max(request.min_bytes, 0), max_bytes),
             max_bytes=max_bytes,
             read_committed=request.isolation_level == READ_COMMITTED,
-            bodies=READABLE_BODIES,
+            bodies=OWN_BODIES,
+            convert=_conversion(broker, context),
         ),
         lambda results: done([*zip(reading, results, strict=True), *refused]),
     )
+
+
+def _conversion(broker: BrokerContext, context: RequestContext) -> Convert | None:
+    to_kafka, zstd = broker.to_kafka, context.version >= ZSTD_SINCE
+    if to_kafka is None:
+        return None
+
+    def convert(shares: list[Share], done: Callable[[list[list[Buffer]]], None]) -> None:
+        def work() -> list[list[Buffer]]:
+            return [to_kafka(share.batches, share.room, zstd) for share in shares]
+
+        def converted(found: list[list[Buffer]] | Exception) -> None:
+            if isinstance(found, Exception):
+                raise found
+            done(found)
+
+        size = sum(work_bytes(share.room, share.offset_count) for share in shares)
+        broker.memory.conversions.convert(size, work, context.guard(converted))
+
+    return convert
 
 
 def _once_durable(

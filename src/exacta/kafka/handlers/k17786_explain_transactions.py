@@ -100,6 +100,7 @@ def _explained(found: DescribedTransaction, incidents: Sequence[Incident]) -> Ex
     explained = ExplainedTransaction(
         transactional_id=found.name,
         is_handle=found.is_handle,
+        is_joint=found.is_joint,
         transaction_id=found.transaction_id,
         transaction_state=found.phase.value,
         producer_id=found.producer_id,

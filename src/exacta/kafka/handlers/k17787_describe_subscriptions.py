@@ -131,6 +131,7 @@ def _partition(index: int, pairs: Sequence[tuple[DescribedSubscription, Backlog]
         log_start_offset=one.log_start_offset,
         last_stable_offset=one.last_stable_offset,
         high_watermark=one.high_watermark,
+        is_over_quota=one.is_over_quota,
         open_transactions=[
             wire.OpenTransaction(
                 transactional_id=each.transactional_id, first_offset=each.first_offset, start_ms=each.start_ms

@@ -38,14 +38,20 @@ class Entry(NamedTuple):
 class Extent(NamedTuple):
     """Name a run of whole batches of one stream that `find` found.
 
-    `first_offsets` has the first offset of each batch; `size` is the sum of their sizes in bytes. An extent is to be
-    read in the turn of the loop in which it was found. `place` belongs to the adapter.
+    `first_offsets` has the first offset of each batch, and `last_offsets` its last one. `size` is the sum of their
+    sizes in bytes. An extent is to be read in the turn of the loop in which it was found. `place` belongs to the
+    adapter.
     """
 
     first_offsets: Sequence[int]
-    last_offset: int
+    last_offsets: Sequence[int]
     size: int
     place: object
+
+    @property
+    def last_offset(self) -> int:
+        """The last offset of the last batch."""
+        return self.last_offsets[-1]
 
 
 class TimeEntry(NamedTuple):

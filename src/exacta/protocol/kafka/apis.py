@@ -74,6 +74,7 @@ class ApiKey(IntEnum):
     DESCRIBE_SUBSCRIPTIONS = 17787
     RESET_SUBSCRIPTION = 17788
     ABORT_HANDLES = 17789
+    JOIN_TRANSACTION = 17790
 
 
 def _camel_case(name: str) -> str:
@@ -124,6 +125,7 @@ OUR_OWN: Final = frozenset(
         ApiKey.DESCRIBE_SUBSCRIPTIONS,
         ApiKey.RESET_SUBSCRIPTION,
         ApiKey.ABORT_HANDLES,
+        ApiKey.JOIN_TRANSACTION,
     }
 )
 """The keys that no Kafka has."""

@@ -79,6 +79,23 @@ def emptied(header: BatchHeader) -> bytes:
     return _rebuilt(header, b"", 0, header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON), -1, -1)
 
 
+def translated(header: BatchHeader, records: Buffer, record_count: int, codec: int) -> bytes:
+    """Build Kafka's batch of another protocol's: with these records, and all else as that one's header says it."""
+    covered = _COVERED.pack(
+        header.attributes & ~COMPRESSION_MASK | codec,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        -1,
+        record_count,
+    )
+    return _sealed(
+        (covered, records), base_offset=header.base_offset, partition_leader_epoch=header.partition_leader_epoch
+    )
+
+
 def _rebuilt(
     header: BatchHeader, records: bytes, record_count: int, attributes: int, base_timestamp: int, max_timestamp: int
 ) -> bytes:
@@ -101,9 +118,16 @@ def _rebuilt(
 
 
 def foreign_batch(
-    magic: int, body: Buffer, count: int, *, timestamp_ms: int, producer_id: int, producer_epoch: int
+    magic: int,
+    body: Sequence[Buffer],
+    count: int,
+    *,
+    timestamp_ms: int,
+    producer_id: int,
+    producer_epoch: int,
+    base_offset: int = 0,
 ) -> bytes:
-    """Build the batch of another protocol: `count` messages, whose bytes stand behind the header as they are.
+    """Build the batch of another protocol: `count` messages, whose bytes, in parts, stand behind the header.
 
     It is transactional if there is a producer id, which is never negative. What the bytes say of their compression is
     nothing that the header knows.
@@ -118,7 +142,7 @@ def foreign_batch(
         -1,  # what it has of sequences stands in its bytes
         count,
     )
-    return _sealed((covered, body), base_offset=0, partition_leader_epoch=0, magic=magic)
+    return _sealed((covered, *body), base_offset=base_offset, partition_leader_epoch=0, magic=magic)
 
 
 def _sealed(covered: Sequence[Buffer], *, base_offset: int, partition_leader_epoch: int, magic: int = MAGIC) -> bytes:

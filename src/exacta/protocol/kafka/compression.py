@@ -23,10 +23,16 @@ _XERIAL_HEADER_BYTES: Final = len(_XERIAL_MAGIC) + len(_XERIAL_VERSIONS)
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _SIZE: Final = struct.Struct(">i")
 _FIRST_GUESS_BYTES: Final = 64 * 1024
+_NO_ROOM: Final = "write whole buffer"
+"""The library has no exception of its own for this; its text says it. Only the fault's name depends on it."""
 
 
 class NotDecompressed(Exception):
     """The bytes are none that the codec has made, or are more than may be."""
+
+
+class TooMuch(NotDecompressed):
+    """The bytes are more than may be, as far as that can be told."""
 
 
 def compress(codec: int, plain: Buffer, level: int) -> bytes:
@@ -70,7 +76,7 @@ def decompress(codec: int, compressed: Buffer, most_bytes: int) -> bytes:
         }[codec]
         return _grown(into, compressed, most_bytes)
     except cramjam.DecompressionError as error:
-        raise NotDecompressed(str(error)) from error
+        raise (TooMuch if _NO_ROOM in str(error) else NotDecompressed)(str(error)) from error
 
 
 def _grown(into: Callable[[Any, Any], int], compressed: Buffer, most_bytes: int) -> bytes:
@@ -112,5 +118,5 @@ def _snappy_block(block: memoryview, most_bytes: int) -> bytes:
 
     size = cramjam.snappy.decompress_raw_len(block)
     if size > most_bytes:
-        raise NotDecompressed(f"there are more than {most_bytes} bytes in it")
+        raise TooMuch(f"there are more than {most_bytes} bytes in it")
     return bytes(cramjam.snappy.decompress_raw(block))

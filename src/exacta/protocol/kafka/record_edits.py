@@ -9,10 +9,8 @@ from collections.abc import Sequence
 
 from exacta.protocol.kafka.batch_building import compacted
 from exacta.protocol.kafka.record_keys import RecordKeys
+from exacta.protocol.kafka.record_writing import VARINTS, wrapped
 from exacta.protocol.kafka.records import BatchHeader
-
-_WRAP = 1 << 64
-_MOST = 1 << 63
 
 
 def with_records(
@@ -22,14 +20,14 @@ def with_records(
 
     `delete_horizon_ms` is a new one, and otherwise None.
     """
-    times_ms = [_wrapped(header.base_timestamp + _timestamp_delta(plain, found.starts[index])) for index in kept]
+    times_ms = [wrapped(header.base_timestamp + _timestamp_delta(plain, found.starts[index])) for index in kept]
     # With LogAppendTime all records are of the batch's time, whatever they say of themselves.
     max_timestamp_ms = header.max_timestamp if header.log_append_time else max(times_ms)
     if delete_horizon_ms is None:
         records = b"".join(_runs(plain, found.starts, kept))
     else:
         records = b"".join(
-            _retimed(plain, found.starts[index], found.starts[index + 1], _wrapped(time_ms - delete_horizon_ms))
+            _retimed(plain, found.starts[index], found.starts[index + 1], wrapped(time_ms - delete_horizon_ms))
             for index, time_ms in zip(kept, times_ms, strict=True)
         )
     return compacted(header, records, len(kept), max_timestamp_ms, delete_horizon_ms), max_timestamp_ms
@@ -52,8 +50,8 @@ def _retimed(plain: bytes, start: int, end: int, timestamp_delta: int) -> bytes:
     """Return one record with another timestamp delta, and the length that it has with it."""
     at = _behind_varint(plain, start)
     attributes = plain[at : at + 1]
-    body = attributes + _varint(timestamp_delta) + plain[_behind_varint(plain, at + 1) : end]
-    return _varint(len(body)) + body
+    body = attributes + VARINTS[timestamp_delta] + plain[_behind_varint(plain, at + 1) : end]
+    return VARINTS[len(body)] + body
 
 
 def _timestamp_delta(plain: bytes, start: int) -> int:
@@ -75,18 +73,3 @@ def _behind_varint(plain: bytes, at: int) -> int:
     while plain[at] > 0x7F:
         at += 1
     return at + 1
-
-
-def _varint(number: int) -> bytes:
-    zigzag = number << 1 if number >= 0 else (-number << 1) - 1
-    encoded = bytearray()
-    while zigzag > 0x7F:
-        encoded.append(zigzag & 0x7F | 0x80)
-        zigzag >>= 7
-    encoded.append(zigzag)
-    return bytes(encoded)
-
-
-def _wrapped(number: int) -> int:
-    """Return what is left of the number in 64 bits: where a producer's time is nonsense, readers' sums wrap too."""
-    return (number + _MOST) % _WRAP - _MOST

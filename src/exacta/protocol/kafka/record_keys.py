@@ -11,12 +11,12 @@ is returned as columns. Numbers of one and two bytes are read in line, which is 
 whole before anybody acts on it: what is not to be read has no keys, instead of some.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.records import CorruptBatch
 
-_MOST_VARINT_BYTES = 5
+MOST_VARINT_BYTES: Final = 5
 
 
 class RecordKeys(NamedTuple):
@@ -53,7 +53,7 @@ def record_keys(plain: bytes, record_count: int, last_offset_delta: int) -> Reco
                     number += (more << 7) - 0x80
                     at += 1
                 else:
-                    number, at = _long_number(plain, at - 1)
+                    number, at = long_number(plain, at - 1)
             end = at + (number >> 1)
             if number & 1 or end > size:
                 raise UnreadableRecords("one ends outside the batch")
@@ -68,7 +68,7 @@ def record_keys(plain: bytes, record_count: int, last_offset_delta: int) -> Reco
                     number += (more << 7) - 0x80
                     at += 1
                 else:
-                    number, at = _long_number(plain, at - 1)
+                    number, at = long_number(plain, at - 1)
             if number & 1 or number >> 1 <= offset_delta:
                 raise UnreadableRecords("their offsets do not grow")
             offset_delta = number >> 1
@@ -81,7 +81,7 @@ def record_keys(plain: bytes, record_count: int, last_offset_delta: int) -> Reco
                     number += (more << 7) - 0x80
                     at += 1
                 else:
-                    number, at = _long_number(plain, at - 1)
+                    number, at = long_number(plain, at - 1)
             if number & 1:
                 keys.append(None)
             else:
@@ -96,7 +96,7 @@ def record_keys(plain: bytes, record_count: int, last_offset_delta: int) -> Reco
                     number += (more << 7) - 0x80
                     at += 1
                 else:
-                    number, at = _long_number(plain, at - 1)
+                    number, at = long_number(plain, at - 1)
             if number & 1:
                 tombstones.append(True)
             else:
@@ -115,10 +115,10 @@ def record_keys(plain: bytes, record_count: int, last_offset_delta: int) -> Reco
     return RecordKeys(starts, offset_deltas, keys, tombstones)
 
 
-def _long_number(plain: bytes, at: int) -> tuple[int, int]:
-    """Read an unsigned number of 32 bits at most; return it and where it ends. Raises IndexError, UnreadableRecords."""
+def long_number(plain: bytes, at: int, most_bytes: int = MOST_VARINT_BYTES) -> tuple[int, int]:
+    """Read an unsigned number; return it and where it ends. Raises IndexError, UnreadableRecords."""
     number = shift = 0
-    for place in range(at, at + _MOST_VARINT_BYTES):
+    for place in range(at, at + most_bytes):
         byte = plain[place]
         number |= (byte & 0x7F) << shift
         if byte < 0x80:

@@ -39,6 +39,9 @@ A compressed entry could claim two billion, and whoever believed it would make r
 
 _CHECKSUM: Final = struct.Struct(">HI")
 _SIZE: Final = struct.Struct(">I")
+_PROPERTY_TAGS: Final = (0x0A, 0x8A)
+"""The byte that begins a property, and the one that begins it where its number is written longer than it need be."""
+
 _SMALLEST_MESSAGE: Final = 6
 """The bytes of a batch's message without a payload: the size of its metadata, and the payload's size in that."""
 
@@ -146,16 +149,18 @@ def walk_batch(payload: Buffer, count: int) -> Iterator[BatchedMessage]:
     Raises `BrokenEntry` where they are not exactly so many, or do not fill the payload.
     """
     view = memoryview(payload)
-    for index, (metadata, start, end) in enumerate(_walked(view, count)):
+    for index, (metadata, _, start, end) in enumerate(walked(view, count)):
         yield BatchedMessage(index, metadata, view[start:end])
 
 
-def _walked(view: memoryview, count: int) -> Iterator[tuple[SingleMessageMetadata, int, int]]:
-    """Yield what `walk_batch` yields, with the places at which each payload begins and ends.
+def walked(view: memoryview | bytes, count: int) -> Iterator[tuple[SingleMessageMetadata, bytes, int, int]]:
+    """Yield what `walk_batch` yields, with the metadata as they stand, and where each payload begins and ends.
 
-    This is most of what plain messages of a hundred bytes cost, so that it makes no object that it need not.
+    Raises `BrokenEntry` as that does. This is most of what plain messages of a hundred bytes cost, so that it makes no
+    object that it need not, and asks for required fields only where one may be missing.
     """
     parse, size_at, head = SingleMessageMetadata.FromString, _SIZE.unpack_from, _SIZE.size
+    tag, long_tag = _PROPERTY_TAGS
     at, whole = 0, len(view)
     for index in range(count):
         if whole - at < head:
@@ -163,16 +168,18 @@ def _walked(view: memoryview, count: int) -> Iterator[tuple[SingleMessageMetadat
         start = at + head + size_at(view, at)[0]
         if start > whole:
             raise BrokenEntry(f"a batch of {count} messages ends in the metadata of message {index}")
+        written = bytes(view[at + head : start])
         try:
-            metadata = parse(view[at + head : start])  # type: ignore[arg-type]  # any buffer will do
+            metadata = parse(written)
         except DecodeError as error:
             raise BrokenEntry(f"message {index} of a batch: {error}") from error
-        if not metadata.IsInitialized():
+        size = metadata.payload_size
+        if (not size or tag in written or long_tag in written) and not metadata.IsInitialized():
             raise BrokenEntry(f"message {index} of a batch: {lacking(metadata)}")
-        at = start + metadata.payload_size
-        if metadata.payload_size < 0 or at > whole:
-            raise BrokenEntry(f"message {index} of a batch has {metadata.payload_size} bytes, it says")
-        yield metadata, start, at
+        at = start + size
+        if size < 0 or at > whole:
+            raise BrokenEntry(f"message {index} of a batch has {size} bytes, it says")
+        yield metadata, written, start, at
     if at != whole:
         raise BrokenEntry(f"{whole - at} bytes behind the {count} messages of a batch")
 
@@ -192,7 +199,7 @@ def check_entry(entry: Entry, send: CommandSend | None = None) -> None:
     if fault is not None:
         raise BrokenEntry(fault)
     if entry.is_batch and not entry.is_compressed and not entry.is_encrypted:
-        for _ in _walked(entry.payload, entry.message_count):
+        for _ in walked(entry.payload, entry.message_count):
             pass
 
 

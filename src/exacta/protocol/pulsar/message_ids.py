@@ -80,6 +80,16 @@ def acknowledged(entry_offset: int, message_count: int, words: Sequence[int]) ->
     return found
 
 
+def least_count(words: Sequence[int]) -> int:
+    """Return how many messages an entry has at least for which an acknowledgement gives this ack set.
+
+    It acknowledges one of them, so that the first bit behind the last one that is set counts only if no other does.
+    """
+    bits = sum((word & _ALL) << _WORD * number for number, word in enumerate(words))
+    length = bits.bit_length()
+    return length + 1 if bits == (1 << length) - 1 else length
+
+
 def ack_set(entry_offset: int, message_count: int, acknowledged: Iterable[range]) -> list[int]:
     """Return the words for an entry of which these offsets are acknowledged; offsets outside of it do not matter.
 

@@ -1,8 +1,9 @@
 """The commands that are served, one module each, named by the command's number: the directory is the coverage.
 
 A module ends with `HANDLER`, the `Handler` that says what a command needs of its client (`NEEDS`, see
-`pulsar/needs.py`), what handles it (`handle(broker, command, request)`; nothing awaits), and how it is refused. The
-commands that are not served stand in `pulsar/unserved.py`.
+`pulsar/needs.py`), what handles it (`handle(broker, command, request)`; nothing awaits), and how it is refused. A
+command that has no module is one that only brokers send, or that this broker has offered to no client. It ends the
+connection.
 """
 
 import importlib

@@ -3,10 +3,9 @@
 from typing import Any, Final
 
 from exacta.core.commands import Subscribe
-from exacta.core.ids import Body, Offset, PartitionId
+from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
-from exacta.core.state.delivery import KeyShared, KeySharedMode
-from exacta.core.state.state import State
+from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
@@ -28,17 +27,22 @@ NEEDS = (Need(Operation.READ, the_topic),)
 LONGEST_NAME: Final = 512
 """So many characters of a consumer's name are kept."""
 
-KAFKAS_RECORDS: Final = "the topic has records of Kafka's clients, which Pulsar's consumers cannot read yet"
-
 
 def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarRequest) -> None:
-    """Open the consumer, once its topic is there."""
+    """Open the consumer, once its topic is there.
+
+    One that wants to read compacted messages gets what is left in the log, which is compacted for all readers.
+    """
     if len(request.connection.consumers) >= MOST_CONSUMERS:
         request.refuse(ServerError.TooManyRequests, f"one connection may have {MOST_CONSUMERS} consumers")
         return
     schema_refusal = refusal_of(command.schema)
     if schema_refusal is not None:
         request.refuse(ServerError.IncompatibleSchema, schema_refusal)
+        return
+    if command.read_compacted and SubscriptionType(command.sub_type) not in IN_ORDER:
+        text = "readCompacted only allowed on failover or exclusive subscriptions"
+        request.refuse(ServerError.NotAllowedError, text)
         return
     if not request.connection.consumers.begin_to_open(command.consumer_id, request):
         request.refuse(ServerError.ServiceNotReady, f"consumer {command.consumer_id} is being opened already")
@@ -68,22 +72,13 @@ def _open(
         request.refuse(ServerError.NotAllowedError, f"consumer {command.consumer_id} of this connection is open")
         return
 
-    def has_records_of_kafka(state: State, now_ms: int) -> bool:
-        partition = state.partitions.get(partition_id)
-        return partition is not None and Body.KAFKA in partition.bodies
-
-    def judged(is_unreadable: bool) -> None:
-        if is_unreadable:
-            request.refuse(ServerError.NotAllowedError, KAFKAS_RECORDS)
-        elif command.start_message_rollback_duration_sec:
-            broker.when_shown(request, (place,), subscribe)  # a message that is not seen yet would be passed over
-        else:
-            subscribe()
-
     def subscribe() -> None:
         _subscribe(broker, command, request, topic, place, partition_id)
 
-    broker.read(request, has_records_of_kafka, judged)
+    if command.start_message_rollback_duration_sec:
+        broker.when_shown(request, (place,), subscribe)  # a message that is not seen yet would be passed over
+    else:
+        subscribe()
 
 
 def _subscribe(
@@ -107,6 +102,7 @@ def _subscribe(
         partition_id=partition_id,
         subscription=command.subscription,
         subscription_type=SubscriptionType(command.sub_type),
+        connected_ms=broker.wall_ms(),
         epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
     )
     subscribe = Subscribe(
@@ -164,6 +160,9 @@ def _refuse(request: PulsarRequest, command: Any, rejection: Rejection) -> None:
     if rejection is Rejection.SUBSCRIPTION_BUSY:
         text = f"the subscription {command.subscription!r} has consumers that do not share it so"
         request.refuse(ServerError.ConsumerBusy, text)
+    elif rejection is Rejection.KEY_RANGES_REFUSED:
+        text = "the consumer names no hashes, names some in disorder or twice, or names some of another consumer's"
+        request.refuse(ServerError.ConsumerAssignError, text)
     else:
         request.reject(rejection)
 

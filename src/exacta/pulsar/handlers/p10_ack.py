@@ -1,14 +1,18 @@
 """ACK acknowledges messages: one by one or all up to one, at once or in a transaction, with an answer or without."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.message import Message
 
+from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
+from exacta.core.state.runs import Run
 from exacta.engine.engine import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
-from exacta.pulsar.acknowledging import MOST_PARTS, NOTHING_TO_ACKNOWLEDGE, named
+from exacta.pulsar.acknowledging import MOST_PARTS, NOTHING_TO_ACKNOWLEDGE, named, named_up_to
 from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Asked, PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -23,15 +27,16 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
     consumer = request.open_consumer()
     if consumer is None:
         return
-    if command.ack_type == CommandAck.Cumulative and not consumer.is_in_order:
-        request.refuse(ServerError.NotAllowedError, "a shared subscription has no cumulative acknowledgements")
+    wrong = _wrong_cumulatively(consumer, command)
+    if wrong is not None:
+        request.refuse(ServerError.NotAllowedError, wrong)
         return
-    transaction_id = None
-    found = named(broker.engine.lookups, consumer, command)
+    found = _named(broker, consumer, command)
     if found is None:
         _refuse_many(request)
         return
     runs, before, is_whole = found
+    transaction_id = None
     if is_transactional(command):
         transaction_id = transaction_of(command)
         if transaction_id is None:
@@ -55,8 +60,26 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
     request.connection.acknowledge(Asked(request, consumer, transaction_id, runs, before, done))
 
 
+def _wrong_cumulatively(consumer: Consumer, command: CommandAck) -> str | None:
+    """Say why this is no cumulative acknowledgement, if it says that it is one; None: it is right."""
+    if command.ack_type != CommandAck.Cumulative:
+        return None
+    if not consumer.is_in_order:
+        return "a shared subscription has no cumulative acknowledgements"
+    return None if len(command.message_id) == 1 else "a cumulative acknowledgement names one message"
+
+
+def _named(broker: PulsarBroker, consumer: Consumer, command: CommandAck) -> tuple[Sequence[Run], Offset, bool] | None:
+    """Return the runs and the offset that an ACK names, and whether all is there; None: there is too much."""
+    if command.ack_type == CommandAck.Cumulative:
+        before = named_up_to(broker.engine.lookups, consumer, command)
+        return (), before or Offset(0), before is not None
+    found = named(broker.engine.lookups, consumer, command)
+    return None if found is None else (found[0], Offset(0), found[1])
+
+
 def _refuse_many(request: PulsarRequest) -> None:
-    text = f"one ACK may name {MOST_PARTS} parts of entries"
+    text = f"one ACK may name {MOST_PARTS} parts of entries that do not adjoin"
     if request.command.HasField("request_id"):
         request.refuse(ServerError.TooManyRequests, text)
     else:

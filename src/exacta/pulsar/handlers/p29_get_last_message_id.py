@@ -3,8 +3,9 @@
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
+from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.subscribing import find
-from exacta.ports.record_format import Buffer
+from exacta.ports.record_format import Buffer, LogEntry
 from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER, NO_BATCH_INDEX, message_id
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -18,7 +19,8 @@ from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
-from exacta.records.pulsar_entries import entry_of, is_entry
+from exacta.records.keyed_records import gaps_of
+from exacta.records.pulsar_entries import entry_of
 
 NEEDS = OPEN_TO_ALL
 
@@ -60,11 +62,26 @@ def _answer(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, po
         if batch is None:
             request.refuse(ServerError.PersistenceError, "the last message cannot be read")
             return
-        is_batch = is_entry(batch) and entry_of(batch).is_batch
-        index = last[1] - last[0] if is_batch else NO_BATCH_INDEX
-        _reply(request, _id(consumer, last[0], index), marked)
+        entry = LogEntry(last[0], last[1] - last[0] + 1, batch, gaps_of(batch))
+        singly = consumer.subscription_type is SubscriptionType.KEY_SHARED
+        broker.convert([entry], singly, request.guard(told))
+
+    def told(entries: list[LogEntry]) -> None:
+        if not entries:
+            _reply(request, _id(consumer, None), marked)
+            return
+        entry = entries[-1]
+        index = NO_BATCH_INDEX
+        if entry_of(entry.batch).is_batch:
+            index = max(set(range(entry.offset_count)) - _gone(entry))
+        _reply(request, _id(consumer, Offset(entry.base_offset), index), marked)
 
     lookups.read_batch_at(consumer.partition_id, *last, request.guard(read))
+
+
+def _gone(entry: LogEntry) -> set[int]:
+    """Return the places in an entry whose messages compaction has removed."""
+    return {offset - entry.base_offset for first, last in entry.gaps for offset in range(first, last + 1)}
 
 
 def _done_before(broker: PulsarBroker, consumer: Consumer, position: Offset) -> Offset | None:

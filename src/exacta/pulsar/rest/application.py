@@ -6,6 +6,7 @@ slash in it (`%2F`), which is none here.
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
+from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 from starlette.applications import Starlette
@@ -83,6 +84,8 @@ def application(broker: PulsarBroker) -> Starlette:
 
 def _endpoint(broker: PulsarBroker, served: Served) -> Callable[[HttpRequest], Awaitable[Response]]:
     async def endpoint(http: HttpRequest) -> Response:
+        if not _is_text(http):
+            return json_answer(400, {"reason": "the path, or the query, is no UTF-8"})
         try:
             body = await read_body(http)
         except Unread as unread:
@@ -96,6 +99,16 @@ def _endpoint(broker: PulsarBroker, served: Served) -> Callable[[HttpRequest], A
         return await request.answer()
 
     return endpoint
+
+
+def _is_text(http: HttpRequest) -> bool:
+    """Return whether the path and the query are UTF-8: they would be read as other names and values otherwise."""
+    try:
+        for raw in (http.scope["raw_path"], http.scope["query_string"]):
+            unquote_to_bytes(raw).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 async def _refused(http: HttpRequest, error: Exception) -> Response:

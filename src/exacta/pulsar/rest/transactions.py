@@ -36,7 +36,7 @@ def metadata(broker: PulsarBroker, request: RestRequest) -> None:
 
     def view(state: State, now_ms: int) -> Metadata | None:
         transaction = state.transactions.get(transaction_id)
-        if transaction is None or transaction.owner is not None:
+        if transaction is None or not transaction.is_known_by_id:
             return None
         return _described(state, transaction, broker.announced.of(transaction_id))
 

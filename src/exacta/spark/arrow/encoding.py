@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from exacta.protocol.kafka.primitives import uvarint
+from exacta.protocol.kafka.record_writing import encoded_headers
 from exacta.protocol.kafka.records import HEADER_SIZE
 from exacta.protocol.kafka.schema import Buffer
 
@@ -172,14 +172,4 @@ def _varints(*columns: Numbers) -> Any:
 
 
 def _encoded(headers: Sequence[Header]) -> bytes:
-    """Return a record's headers: their count, and each one's key and value with their lengths."""
-    encoded = bytearray(_varint(len(headers)))
-    for name, value in headers:
-        key = name.encode()
-        encoded += _varint(len(key)) + key
-        encoded += _varint(_NONE) if value is None else _varint(len(value)) + value
-    return bytes(encoded)
-
-
-def _varint(number: int) -> bytes:
-    return uvarint(_zigzag(number))
+    return encoded_headers([(name.encode(), value) for name, value in headers])

@@ -229,7 +229,7 @@ class Index:
                 break
             size = rows.ends[high - 1] - before
             place = Place(rows, low, high)
-            extents.append(Extent(rows.first_offsets[low:high], rows.last_offsets[high - 1], size, place))
+            extents.append(Extent(rows.first_offsets[low:high], rows.last_offsets[low:high], size, place))
             room_bytes -= size
             if high < rows.high:
                 break

@@ -67,6 +67,7 @@ class ExplainedTransaction(Structure, kw_only=True):
     error_code: Annotated[int, Int16("0+")] = 0
     transactional_id: Annotated[str, String("0+")] = ""
     is_handle: Annotated[bool, Bool("0+")] = False
+    is_joint: Annotated[bool, Bool("0+")] = False
     transaction_id: Annotated[int, Int64("0+")] = -1
     transaction_state: Annotated[str, String("0+")] = ""
     producer_id: Annotated[int, Int64("0+")] = -1

@@ -105,6 +105,7 @@ class DescribedPartition(Structure, kw_only=True):
     log_start_offset: Annotated[int, Int64("0+")] = -1
     last_stable_offset: Annotated[int, Int64("0+")] = -1
     high_watermark: Annotated[int, Int64("0+")] = -1
+    is_over_quota: Annotated[bool, Bool("0+")] = False
     open_transactions: Annotated[list[OpenTransaction], Array("0+")] = EMPTY
     subscriptions: Annotated[list[DescribedSubscription], Array("0+")] = EMPTY
 

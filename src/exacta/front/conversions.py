@@ -1,0 +1,64 @@
+"""The conversion of records between the protocols: long work is done on a thread, one piece after another.
+
+A converted batch may be many times as long as it lies in the log, and is there beside it. So there is one such batch at
+a time, whoever asks for it, and its memory is bounded by what may be decompressed at once. Short work is done where it
+is asked for, because the way to a thread and back takes longer.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from exacta.front.threads import on_thread
+
+T = TypeVar("T")
+
+SHORT_BYTES: Final = 64 << 10
+"""So many bytes are converted on the event loop, in about a millisecond."""
+
+
+_MESSAGE_BYTES: Final = 64
+"""One message more is as much work as so many bytes."""
+
+
+def work_bytes(size: int, offset_count: int) -> int:
+    """Return how much work a conversion is, in bytes: a few compressed ones may be very many messages."""
+    return size + _MESSAGE_BYTES * offset_count
+
+
+class Conversions:
+    """Does the work of all fronts."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = deque()
+        self._is_busy = False
+
+    def convert(self, size: int, work: Callable[[], T], done: Callable[[T | Exception], None]) -> None:
+        """Call back with what comes of the work on so many bytes, an exception included; at once where they are few."""
+        if size <= SHORT_BYTES:
+            done(_tried(work))
+        else:
+            self._waiting.append((work, done))
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if self._is_busy or not self._waiting:
+            return
+        self._is_busy = True
+        work, done = self._waiting.popleft()
+
+        def converted(found: Any) -> None:
+            self._is_busy = False
+            try:
+                done(found)
+            finally:
+                self._go_on()
+
+        on_thread(work, converted)
+
+
+def _tried(work: Callable[[], T]) -> T | Exception:
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001  # as from a thread
+        return error

@@ -1,0 +1,55 @@
+"""JoinTransaction lets one transaction span Kafka's and Pulsar's clients (decision 0038). Exacta's own.
+
+`k17784_end_transactions` says why our own keys begin where they do.
+"""
+
+from exacta.core.commands import JoinTransaction
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId
+from exacta.core.replies import TransactionJoinedReply
+from exacta.engine.engine import Answer
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.errors import error_code
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Whole, transactional_id
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionRequest, JoinTransactionResponse
+
+KEY = ApiKey.JOIN_TRANSACTION
+MIN_VERSION = 0
+MAX_VERSION = 0
+
+NEEDS = (Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),)
+
+NO_TRANSACTION = -1
+"""The request names no handle: the transaction that the transactional id has open is meant."""
+
+
+def handle(broker: BrokerContext, request: JoinTransactionRequest, context: RequestContext, reply: Reply) -> None:
+    """Answer with the id by which Pulsar's clients name the transaction, when that is durable."""
+
+    def done(answer: Answer) -> None:
+        if isinstance(answer, TransactionJoinedReply):
+            reply(JoinTransactionResponse(transaction_id=answer.transaction_id))
+        else:
+            reply(JoinTransactionResponse(error_code=error_code(answer, KEY, context.version)))
+
+    named = request.transaction_id
+    command = JoinTransaction(
+        transactional_id=request.transactional_id,
+        producer_id=ProducerId(request.producer_id),
+        producer_epoch=ProducerEpoch(request.producer_epoch),
+        transaction=None if named == NO_TRANSACTION else TransactionId(named),
+    )
+    broker.ask(context, command, done)
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=JoinTransactionResponse,
+)

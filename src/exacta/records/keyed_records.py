@@ -1,0 +1,105 @@
+"""The records of one batch by their keys, whatever encodes them: what compaction asks of each body of the log.
+
+Owns the interface, its implementation for Kafka's record batches, and the choice among the bodies. Pulsar's entries are
+read in `pulsar_records.py`, which is imported only where such a batch is met, because it loads `protobuf`. Without that
+no batch of Pulsar's can be read.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Final, Protocol
+
+from exacta.core.ids import Body
+from exacta.ports.record_format import Buffer
+from exacta.protocol.kafka.record_edits import with_records
+from exacta.protocol.kafka.record_keys import RecordKeys, record_keys
+from exacta.protocol.kafka.records import MAGIC, BatchHeader, CorruptBatch, opened, parse_batch_header
+
+MOST_OPENED_BYTES: Final = 256 << 20
+"""No entry is opened for a reader that is larger than this when decompressed; compaction leaves such an entry whole."""
+
+
+class KeyedRecords(Protocol):
+    """The records that a batch still has, as columns: one element for each record, in order."""
+
+    @property
+    def keys(self) -> Sequence[bytes | None]:
+        """The keys; None for a record that has none."""
+
+    @property
+    def tombstones(self) -> Sequence[bool]:
+        """True for each record that says that its key is gone."""
+
+    @property
+    def offset_deltas(self) -> Sequence[int]:
+        """The distances of the records' offsets from the first one of the batch."""
+
+    def rewritten(self, kept: Sequence[int], delete_horizon_ms: int | None) -> tuple[bytes, int]:
+        """Build the batch of the records at these places, at least one; return it and the highest of their times.
+
+        `delete_horizon_ms` is a new one, and otherwise None.
+        """
+
+
+class KafkaRecords:
+    """Implement `KeyedRecords` with the records of a batch of Kafka's, decompressed."""
+
+    def __init__(self, header: BatchHeader, plain: bytes, found: RecordKeys) -> None:
+        self.keys, self.tombstones, self.offset_deltas = found.keys, found.tombstones, found.offset_deltas
+        self._header, self._plain, self._found = header, plain, found
+
+    def rewritten(self, kept: Sequence[int], delete_horizon_ms: int | None) -> tuple[bytes, int]:
+        """See `KeyedRecords.rewritten`."""
+        return with_records(self._header, self._plain, self._found, kept, delete_horizon_ms)
+
+
+def keyed_records(batch: Buffer, header: BatchHeader, most_bytes: int) -> KeyedRecords | None:
+    """Read the records of a sound batch; None if they cannot be read, or are more than `most_bytes` decompressed."""
+    read = _READERS.get(header.magic)
+    return None if read is None else read(batch, header, most_bytes)
+
+
+def gaps_of(batch: Buffer) -> tuple[tuple[int, int], ...]:
+    """Return the runs of offsets of an entry of Pulsar's from which compaction has removed the messages.
+
+    The entry is opened for that only if something was removed. A batch of Kafka's shows no gaps here.
+    """
+    header = parse_batch_header(batch)
+    count = header.last_offset_delta + 1
+    if header.magic == MAGIC or not 0 < header.record_count < count:
+        return ()
+    found = keyed_records(batch, header, MOST_OPENED_BYTES)
+    if found is None:
+        return ()
+    ends = [-1, *found.offset_deltas, count]
+    base = header.base_offset
+    return tuple((base + before + 1, base + after - 1) for before, after in pairwise(ends) if after - before > 1)
+
+
+def _of_kafka(batch: Buffer, header: BatchHeader, most_bytes: int) -> KeyedRecords | None:
+    try:
+        plain = opened(batch, header, most_bytes)
+        return KafkaRecords(header, plain, record_keys(plain, header.record_count, header.last_offset_delta))
+    except CorruptBatch:
+        return None
+
+
+def _of_pulsar(batch: Buffer, header: BatchHeader, most_bytes: int) -> KeyedRecords | None:
+    read = _pulsars_reader()
+    return None if read is None else read(batch, header, most_bytes)
+
+
+_Reader = Callable[[Buffer, BatchHeader, int], KeyedRecords | None]
+
+
+@cache
+def _pulsars_reader() -> _Reader | None:
+    try:
+        from exacta.records.pulsar_records import pulsar_records
+    except ImportError:
+        return None
+    return pulsar_records
+
+
+_READERS: dict[int, _Reader] = {MAGIC: _of_kafka, Body.PULSAR: _of_pulsar}

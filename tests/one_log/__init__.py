@@ -1,0 +1,1 @@
+"""Kafka's and Pulsar's clients on the same topics: each reads the other's messages."""

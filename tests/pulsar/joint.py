@@ -1,0 +1,131 @@
+"""Both sides of a joint transaction: librdkafka's transactional producer, and Pulsar's side in frames."""
+
+from collections import deque
+from typing import Any
+
+import pulsar
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+import exacta
+from exacta.protocol.pulsar import messages_pb2 as pb
+from exacta.protocol.pulsar.commands import unwrapped
+from exacta.protocol.pulsar.entries import parse_entry
+from exacta.protocol.pulsar.frames import SIZE_BYTES, frame_at, parse_frame
+from tests.pulsar.wire import Wire, client
+
+SECONDS = 20
+COMMIT, ABORT = pb.TxnAction.COMMIT, pb.TxnAction.ABORT
+CONSUMER = 7
+
+
+class Side(Wire):
+    """Pulsar's side: a connection whose answers and messages are told apart."""
+
+    def __init__(self, url: str) -> None:
+        self.pushed: deque[tuple[Any, bytes]] = deque()
+        """Message ids and values."""
+        super().__init__(url)
+
+    def receive(self) -> Any:
+        """Return the next command that is no message."""
+        while True:
+            command = self._next()
+            if not isinstance(command, pb.CommandMessage):
+                return command
+
+    def message(self) -> tuple[Any, bytes]:
+        """Return the next message."""
+        while not self.pushed:
+            command = self._next()
+            assert isinstance(command, pb.CommandMessage), command
+        return self.pushed.popleft()
+
+    def _next(self) -> Any:
+        while (found := frame_at(self._received)) is None:
+            data = self.socket.recv(1 << 16)
+            if not data:
+                raise ConnectionError("the connection was closed")
+            self._received += data
+        self._received = self._received[SIZE_BYTES + len(found) :]
+        frame = parse_frame(bytes(found))
+        command = unwrapped(frame.command)
+        if isinstance(command, pb.CommandMessage):
+            self.pushed.append((command.message_id, bytes(parse_entry(frame.entry).payload)))
+        return command
+
+    def subscribe(self, topic: str, permits: int = 1_000) -> None:
+        subscribe = pb.CommandSubscribe(
+            topic=topic,
+            subscription="s",
+            sub_type=pb.CommandSubscribe.Exclusive,
+            consumer_id=CONSUMER,
+            request_id=self.next_request(),
+            initial_position=pb.CommandSubscribe.Earliest,
+        )
+        answer = self.ask(subscribe)
+        if isinstance(answer, pb.CommandError):
+            raise ConnectionError(answer.message)
+        self.send(pb.CommandFlow(consumer_id=CONSUMER, message_permits=permits))
+
+    def acknowledge(self, message_id: Any, transaction: int) -> Any:
+        return self.ask(
+            pb.CommandAck(
+                consumer_id=CONSUMER,
+                ack_type=pb.CommandAck.Individual,
+                message_id=[message_id],
+                txnid_most_bits=0,
+                txnid_least_bits=transaction,
+                request_id=self.next_request(),
+            )
+        )
+
+
+def kafka_producer(bootstrap: str, transactional_id: str = "x") -> Producer:
+    """Return an initialised transactional producer."""
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "log_level": 0})
+    producer.init_transactions(SECONDS)
+    return producer
+
+
+def write(producer: Producer, topic: str, value: bytes) -> None:
+    """Write one record, and wait until it is there; raise KafkaException where it is refused."""
+    failed: list[Any] = []
+    producer.produce(topic, value, partition=0, on_delivery=lambda error, _: failed.append(error) if error else None)
+    assert producer.flush(SECONDS) == 0
+    if failed:
+        raise KafkaException(failed[0])
+
+
+def committed_of_kafka(bootstrap: str, topic: str) -> list[bytes]:
+    """Return the values that a reader of committed records gets, up to the end that there is now."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "r", "enable.partition.eof": True})
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        found: list[bytes] = []
+        while True:
+            message = consumer.poll(SECONDS)
+            assert message is not None
+            if message.error():
+                return found
+            found.append(message.value())
+    finally:
+        consumer.close()
+
+
+def committed_of_pulsar(url: str, topic: str) -> list[bytes]:
+    """Return what Pulsar's own reader gets."""
+    with client(url) as opened:
+        reader = opened.create_reader(topic, pulsar.MessageId.earliest)
+        found: list[bytes] = []
+        while reader.has_message_available():
+            found.append(reader.read_next(SECONDS * 1_000).data())
+        reader.close()
+        return found
+
+
+def join(bootstrap: str, transaction: int | None = None, transactional_id: str = "x") -> int:
+    """Make a joint transaction of the one that the producer, or Pulsar's side, has open; return its id."""
+    named = None if transaction is None else (0, transaction)
+    coordinator, transaction_id = exacta.join_transaction(bootstrap, transactional_id, named)
+    assert coordinator == 0
+    return transaction_id
