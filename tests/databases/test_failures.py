@@ -120,6 +120,40 @@ def test_the_database_is_killed_at_each_point(place: shop.Place, request: pytest
     assert shop.check(place) >= count
 
 
+@on_postgres
+def test_the_database_dies_within_a_block_and_between_two(place: shop.Place, request: pytest.FixtureRequest) -> None:
+    """The same object goes on, whether the transaction had written messages or not."""
+    server: PostgresServer = request.getfixturevalue("postgres")
+
+    def die(both: Any, *, writes: bool) -> None:
+        with both.transaction() as transaction:
+            if writes:
+                transaction.send_offsets("g", {(place.topic, 0): 1})
+            server.restart_killed()
+            transaction.execute("INSERT INTO orders VALUES (17)")
+
+    with place.both() as both:
+        for writes in (False, True):
+            with pytest.raises(psycopg.OperationalError):
+                die(both, writes=writes)
+            shop.order(both, place)
+            server.restart_killed()
+            shop.order(both, place)
+    assert shop.check(place) == 4
+
+
+@on_postgres
+def test_a_connection_of_the_users_that_is_lost(place: shop.Place) -> None:
+    given = psycopg.connect(place.address)
+    with exacta.two_phase(place.servers, transactional_id=place.topic, database=exacta.Postgres(given)) as both:
+        shop.order(both, place)
+        given.close()
+        for _ in range(2):
+            with pytest.raises(exacta.TwoPhaseError, match="the connection is closed"):
+                shop.order(both, place)
+    assert shop.check(place) == 1
+
+
 # --- single failures --------------------------------------------------------------------------------------------------
 
 

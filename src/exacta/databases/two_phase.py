@@ -179,7 +179,7 @@ class TwoPhase:
             except self._database.errors:
                 if not self._database.is_lost:
                     raise
-                self._database.discard()
+                self._discard()
                 self._database.open(self._timeout_ms)
                 self._database.begin()
         except self._database.errors as error:
@@ -257,6 +257,7 @@ class TwoPhase:
         except self._database.errors as lost:
             logger.info("a transaction that is given up could not be rolled back: %s", one_line(lost))
             self._discard()
+            return False
         if not self._log.has_written:
             return True
         if self._log.failure is not None or self._taken_over is not None or not isinstance(error, Exception):
