@@ -26,7 +26,7 @@ from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
 from exacta.ports.record_format import Buffer
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.connection import Connection as PulsarConnection
-from exacta.records.pulsar_entries import delivery_facts, is_entry
+from exacta.records.pulsar_entries import delivery_facts, entry_of, is_entry
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from simulation.disk.in_place import InPlace
 from simulation.disk.process_files import Plan, ProcessFiles
@@ -341,11 +341,12 @@ class Broker:
 
 
 def facts_of(batch: Buffer) -> tuple[int, int]:
-    """Return an entry's facts; for another batch one of three hashes, far apart, and for some a delay of 3 seconds.
+    """Return an entry's facts; for a batch of Kafka's one of three hashes, far apart, and for some a delay.
 
-    They go by its header: its first field is the offset, and the one at byte 35 the time of its last record.
+    They go by its header, also where it was converted: its first field is the offset, and the one at byte 35 the time
+    of its last record.
     """
-    if is_entry(batch):
+    if is_entry(batch) and not entry_of(batch).metadata.producer_name.startswith("kafka"):
         return delivery_facts(batch)
     offset, time_ms = int.from_bytes(batch[:8], "big"), int.from_bytes(batch[35:43], "big", signed=True)
     return offset % 3 * 20_000, time_ms + 3_000 if offset % 4 == 1 else 0

@@ -13,6 +13,7 @@ from exacta.core.event_codec import decode_event
 from exacta.core.events import AppendsRefused, BatchAppended, Event, LogStartMoved, TopicDeleted
 from exacta.core.ids import PartitionId
 from exacta.core.invariants.invariants import violations
+from exacta.core.invariants.subscriptions import entries_have_one_place
 from exacta.core.invariants.transactions import lost_handles_do_not_commit
 from exacta.core.state.transaction import name_of
 from exacta.core.transactions.expiry import latest_noted_ms
@@ -240,6 +241,8 @@ class WatchedEngine(Engine):
             timer = ExpireTransaction(transaction_id=transaction.transaction_id)
             if transaction.deadline_ms is not None and timer not in self._timers:
                 self.complain(f"7: nothing will ever end the transaction of {name_of(transaction)}")
+        for violation in entries_have_one_place(self._state):  # it is over soon, and no later look would find it
+            self.complain(violation)
         count = len(self.ledger.events)
         if whole or self._looked_at + WHOLE_CHECK_EVENTS <= count <= WHOLE_CHECK_UP_TO:
             self._looked_at = count

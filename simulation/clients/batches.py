@@ -8,10 +8,13 @@ from collections.abc import Iterator
 
 from crc32c import crc32c
 
+from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.protocol.kafka.record_writing import encoded_headers
 from exacta.protocol.kafka.record_writing import record as written
 from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader, CorruptBatch, iter_batches
+from exacta.protocol.pulsar.entries import walk_batch
+from exacta.records.pulsar_entries import entry_of, is_entry
 from simulation.history import key_of, keyed
 
 CHECKED_FROM = 21
@@ -47,6 +50,21 @@ def read_batches(records: object) -> Iterator[Batch]:
             yield header, [], _commits(view)
         else:
             yield header, [(header.base_offset + delta, value) for delta, value in _records_of(view, header)], False
+
+
+def pushed_values(batch: Buffer) -> Iterator[tuple[int, bytes]]:
+    """Yield the offsets and values of what a consumer of a subscription got: of Kafka's records, converted or not."""
+    if not is_entry(batch):
+        for _, values, _ in read_batches(batch):
+            yield from values
+        return
+    base, entry = int.from_bytes(batch[:8], "big"), entry_of(batch)
+    if not entry.is_batch:
+        yield base, bytes(entry.payload)
+        return
+    for each in walk_batch(entry.payload, entry.message_count):
+        if not each.metadata.compacted_out:
+            yield base + each.index, bytes(each.payload)
 
 
 def _commits(marker: memoryview) -> bool:

@@ -13,7 +13,7 @@ from exacta.core.state.delivery import IN_ORDER
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.dispatch import Sent
-from simulation.clients.batches import read_batches
+from simulation.clients.batches import pushed_values
 from simulation.clients.connection import Disconnected
 from simulation.clients.surroundings import Surroundings
 from simulation.history import Place
@@ -84,10 +84,9 @@ class _Reader:
         for each in sent:
             self._sent.append(each.entry)
             free = {message for first, last in each.entry.free for message in range(first, last + 1)}
-            for _, values, _ in read_batches(each.batch):
-                for offset, value in values:
-                    if offset in free:
-                        self._here.history.pushed.append((self._here.writer, self._place, offset, value))
+            for offset, value in pushed_values(each.batch):
+                if offset in free:
+                    self._here.history.pushed.append((self._here.writer, self._place, offset, value))
 
     async def _acknowledge(self) -> None:
         if not self._sent:

@@ -27,7 +27,7 @@ from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
 from exacta.core.subscriptions.keys import HASHES
 from exacta.engine.dispatch import Sent
-from simulation.clients.batches import read_batches
+from simulation.clients.batches import pushed_values
 from simulation.clients.connection import Disconnected
 from simulation.clients.surroundings import Surroundings
 from simulation.history import Place
@@ -134,10 +134,9 @@ class _Subscription:
             self._got += ((held, message) for message in free)
             if free & known:
                 here.history.refusals.append(f"acknowledged again: {sorted(free & known)} pushed to {here.writer}")
-            for _, values, _ in read_batches(each.batch):
-                for offset, value in values:
-                    if offset in free:
-                        here.history.pushed.append((here.writer, self._place, offset, value))
+            for offset, value in pushed_values(each.batch):
+                if offset in free:
+                    here.history.pushed.append((here.writer, self._place, offset, value))
 
     async def acknowledge(self) -> None:
         """Acknowledge one by one, or all before an offset, with an answer or without."""
@@ -190,17 +189,17 @@ class _Subscription:
         here, chance = self._here, self._here.chance
         before = Offset(chance.randint(1, self._seen)) if chance.random() < 0.2 else None
         runs = () if before is not None else self._some_runs()
-        stands_by = before is not None and await self._has_one_standing_by()
+        stands_by = await self._one_standing_by() if before is not None else None
         answer = await here.calls.ask(
             Acknowledge(
                 **self._where,
                 runs=runs,
                 before=before,
                 transaction=transaction_id,
-                consumer_id=self._consumers[1] if stands_by else None,
+                consumer_id=stands_by,
             )
         )
-        if answer == DONE and stands_by:
+        if answer == DONE and stands_by is not None:
             here.history.refusals.append(f"overtaken: a consumer of {here.writer} that is not active acknowledges")
         named = set(range(before)) if before is not None else _messages(runs)
         again = named & self._acknowledged
@@ -210,13 +209,14 @@ class _Subscription:
             here.history.refusals.append(f"refused: {here.writer} in {transaction_id}: {answer}")
         return named if answer == DONE else set()
 
-    async def _has_one_standing_by(self) -> bool:
-        """Return whether the second of two consumers only waits, because the first one is there."""
+    async def _one_standing_by(self) -> ConsumerId | None:
+        """Return the consumer that only waits, of two in a Failover subscription; the other one is still there."""
         if self._type is not SubscriptionType.FAILOVER or len(self._consumers) < 2:
-            return False
-        permit = Permit(**self._where, consumer_id=self._consumers[0], permits=1)
+            return None
+        active = self._place[1] % 2  # the partitions have their active consumers in turn
+        permit = Permit(**self._where, consumer_id=self._consumers[active], permits=1)
         answer: object = await self._here.calls.ask(permit)
-        return answer == DONE
+        return self._consumers[1 - active] if answer == DONE else None
 
     def _some_runs(self) -> tuple[Run, ...]:
         chance = self._here.chance

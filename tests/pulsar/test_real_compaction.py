@@ -35,7 +35,7 @@ def create(broker: exacta.Broker, *topics: str, **config: str) -> None:
         each.result(20)
 
 
-def send(producer: Any, messages: Sequence[tuple[str, bytes]]) -> None:
+def send(producer: Any, messages: Sequence[tuple[str, bytes | None]]) -> None:
     """Send messages in one batch."""
     results: list[Any] = []
     for key, value in messages:
@@ -97,11 +97,12 @@ def test_a_reader_sees_the_last_message_of_each_key(broker: exacta.Broker) -> No
         assert {codec: read(opened, codec) for codec in CODECS} == found
 
 
-def test_an_empty_message_deletes_its_key(broker: exacta.Broker) -> None:
+@pytest.mark.parametrize("value", [b"", None], ids=["empty", "null"])
+def test_a_message_without_a_value_deletes_its_key(broker: exacta.Broker, value: bytes | None) -> None:
     create(broker, "t", **{"delete.retention.ms": "0"})
     with client(broker.pulsar_url) as opened:
         producer = opened.create_producer("t", batching_enabled=True, batching_max_publish_delay_ms=60_000)
-        send(producer, [("a", b"v"), ("b", b"v"), ("c", b"v"), ("b", b"")])
+        send(producer, [("a", b"v"), ("b", b"v"), ("c", b"v"), ("b", value)])
         assert [key for key, _ in wait_for(opened, "t", 2)] == ["a", "c"]
 
 

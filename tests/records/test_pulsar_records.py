@@ -79,7 +79,7 @@ def test_a_key_is_one_whoever_wrote_it_and_however_it_travels() -> None:
 @pytest.mark.parametrize("codec", [CompressionType.NONE, CompressionType.ZSTD])
 @pytest.mark.parametrize("value", [None, b"", b"v"])
 def test_a_null_and_an_empty_payload_delete_the_key(batched: bool, codec: int, value: bytes | None) -> None:
-    """An empty one does so in Apache Pulsar, too. Its client for Python has no other way."""
+    """An empty one does so in Apache Pulsar, too, and older clients have no other way."""
     log = [build(0, [(A, b"1", NOW_MS)]), put(1, (A, value), batched=batched, codec=codec), put(2, (B, b"1"))]
     left, _ = compacted(log, rules())
     assert offsets(left) == [1, 2], "readers still learn that the key is gone"

@@ -236,6 +236,8 @@ class Dispatcher:
         def deliver(reads: list[Read], entries: list[LogEntry]) -> None:
             if self._tell_of_faults(key, extents, reads):
                 return
+            # A batch that is read as several entries may have been looked at in part.
+            entries = [each for each in entries if each.base_offset + each.offset_count > begin]
             seen = self._seen(key, entries)
             batches = {each.base_offset: each.batch for each in entries}
             chosen = self._deliver(key, seen, begin, end)

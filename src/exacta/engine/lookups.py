@@ -30,7 +30,7 @@ class Entries(NamedTuple):
     lasts: dict[int, Offset]
     """The last offset of each entry that begins there."""
     gaps: dict[int, Offset]
-    """The last offset before the next batch, for each one that no batch has: something was removed, or deleted there."""
+    """The last offset before the next batch, for each one that no batch has: what was there was removed, or deleted."""
 
 
 class Lookups:
