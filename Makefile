@@ -71,6 +71,7 @@ soak:  ## all the long runs: worlds, crash points, planted bugs, power cuts, exa
 	$(MAKE) simulate-all
 	$(MAKE) test-power
 	$(MAKE) test-verify VERIFY_SECONDS=600
+	$(MAKE) test-two-phase TWO_PHASE_KILLS=300
 	$(MAKE) test-pulsar PULSAR_KILLS=300 ARGS="-k transformed_once"
 
 test-java: $(VENV)/.installed-test-java  ## Kafka's own client in the conformance scenarios (needs Java and Maven; minutes)
@@ -105,7 +106,7 @@ test-franz-go: $(VENV)/.installed-test  ## franz-go, a client in Go, also under 
 # into .cache, which takes no root.
 TWO_PHASE_KILLS ?= 100
 
-test-two-phase: $(VENV)/.installed-test  ## rows of SQLite and PostgreSQL with messages, killed at every step, then TWO_PHASE_KILLS=100 times each (an hour)
+test-two-phase: $(VENV)/.installed-test  ## rows of SQLite and PostgreSQL with messages, killed at every step, then TWO_PHASE_KILLS=100 times each (twenty minutes)
 	$(BIN)/python -m tests.databases.postgresql
 	EXACTA_TEST_TWO_PHASE=$(TWO_PHASE_KILLS) $(BIN)/python -m pytest tests/databases tests/examples/test_shop.py $(ARGS)
 

@@ -65,6 +65,7 @@ def unpack() -> None:
         raise SystemExit("there is no PostgreSQL, and the lists of packages do not name it: run `apt-get update` first")
     planned = _output("apt-get", "--print-uris", "--yes", "--no-install-recommends", "install", version[1])
     names = sorted(set(re.findall(r"([a-z0-9][a-z0-9.+-]*)_\S+\.deb\b", planned)) | {version[1]})
+    CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         _output("apt-get", "download", *names, cwd=folder)
         for package in Path(folder).glob("*.deb"):
@@ -163,7 +164,7 @@ class PostgresServer:
 
     @property
     def _environment(self) -> Mapping[str, str]:
-        libraries = [str(path) for path in (CACHE / "usr/lib").glob("*-linux-*")]
+        libraries = [str(path) for above in self._programs.parents[2:3] for path in above.glob("*-linux-*")]
         found = {"PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C"}
         return {**found, "LD_LIBRARY_PATH": os.pathsep.join(libraries)} if libraries else found
 

@@ -51,22 +51,32 @@ def test_the_broker_is_killed_at_each_point(place: shop.Place, broker: exacta.Br
     shop.check(place)
 
 
+def give_up(both: Any, place: shop.Place) -> None:
+    """Begin an order that an error undoes, when messages of it are in the log: none of them is a number."""
+    with contextlib.suppress(ZeroDivisionError), both.transaction() as transaction:
+        for _ in range(2):
+            transaction.produce(place.topic, bytes(300_000), key=b"k")
+        raise ZeroDivisionError
+
+
 @each_kind
 @pytest.mark.timeout(600)
-def test_an_interrupt_at_each_point(place: shop.Place) -> None:
+@pytest.mark.parametrize("step", [shop.order, give_up])
+def test_an_interrupt_at_each_point(place: shop.Place, step: Callable[[Any, shop.Place], object]) -> None:
     """The program goes on after it, with the same object if that has started, and in another life."""
 
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    count = len(points_of_a_life(place))
-    interrupts = 0
-    for number in range(1, count + 1):
+    shop.life(place, 1)
+    interrupts = number = 0
+    while interrupts == number:
+        number += 1
         both = place.both()
         try:
             with hooked(at_point(number, interrupt)):
                 both.start()
-                shop.order(both, place)
+                step(both, place)
                 both.close()
         except KeyboardInterrupt:
             interrupts += 1
@@ -82,7 +92,7 @@ def test_an_interrupt_at_each_point(place: shop.Place) -> None:
             assert len(shop.rows(place)) == len(before) + 1
             both.close()
         shop.check_quickly(place)
-    assert interrupts == count
+    assert interrupts > 50
     shop.check(place)
 
 
@@ -108,6 +118,40 @@ def test_the_database_is_killed_at_each_point(place: shop.Place, request: pytest
         shop.life(place, 0)
         shop.check_quickly(place)
     assert shop.check(place) >= count
+
+
+@on_postgres
+def test_the_database_dies_within_a_block_and_between_two(place: shop.Place, request: pytest.FixtureRequest) -> None:
+    """The same object goes on, whether the transaction had written messages or not."""
+    server: PostgresServer = request.getfixturevalue("postgres")
+
+    def die(both: Any, *, writes: bool) -> None:
+        with both.transaction() as transaction:
+            if writes:
+                transaction.send_offsets("g", {(place.topic, 0): 1})
+            server.restart_killed()
+            transaction.execute("INSERT INTO orders VALUES (17)")
+
+    with place.both() as both:
+        for writes in (False, True):
+            with pytest.raises(psycopg.OperationalError):
+                die(both, writes=writes)
+            shop.order(both, place)
+            server.restart_killed()
+            shop.order(both, place)
+    assert shop.check(place) == 4
+
+
+@on_postgres
+def test_a_connection_of_the_users_that_is_lost(place: shop.Place) -> None:
+    given = psycopg.connect(place.address)
+    with exacta.two_phase(place.servers, transactional_id=place.topic, database=exacta.Postgres(given)) as both:
+        shop.order(both, place)
+        given.close()
+        for _ in range(2):
+            with pytest.raises(exacta.TwoPhaseError, match="the connection is closed"):
+                shop.order(both, place)
+    assert shop.check(place) == 1
 
 
 # --- single failures --------------------------------------------------------------------------------------------------

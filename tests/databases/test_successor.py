@@ -70,7 +70,7 @@ def hook(_: int, name: str) -> None:
 
 
 def giving_up(place: shop.Place) -> shop.Place:
-    """Return the place for a second instance, which may find what the first one has locked, and then gives up.
+    """Return the place for an instance that may find what another one has locked, and then gives up.
 
     In SQLite the first one has the lock while its block runs. In PostgreSQL both insert the same number.
     """
@@ -130,7 +130,7 @@ def test_two_lives_that_cross(new_place: NewPlace, kind: str, reports: list[str]
     ends: set[tuple[str, str]] = set()
     for number in in_block:
         for other in range(points.index("before Connection.send of InitProducerIdRequest") + 1, in_block[0]):
-            first = Actor(lambda: shop.life(place, 1), lambda at, _, number=number: at == number)
+            first = Actor(lambda: shop.life(hasty, 1), lambda at, _, number=number: at == number)
             second = Actor(lambda: shop.life(hasty, 1), lambda at, _, other=other: at == other)
             with hooked(hook):
                 first.until_it_stops()
@@ -208,6 +208,25 @@ def test_who_was_taken_over_can_do_nothing_any_more(place: shop.Place) -> None:
         with pytest.raises(exacta.TakenOver):
             shop.order(old, place)
     assert shop.check(place) == 2
+
+
+@each_kind
+def test_recovery_after_a_failure_does_not_take_the_id_back(place: shop.Place) -> None:
+    """Two instances with trouble would fence each other in turn."""
+
+    def interrupt(_: int, name: str) -> None:
+        if name == "before Connection.send of ProduceRequest":
+            raise KeyboardInterrupt
+
+    with place.both() as old:
+        with hooked(interrupt), pytest.raises(KeyboardInterrupt):
+            shop.order(old, place)
+        with place.both() as new:
+            assert new.recovered == "aborted"
+            with pytest.raises(exacta.TakenOver):
+                shop.order(old, place)
+            shop.order(new, place)
+    assert shop.check(place) == 1
 
 
 @each_kind

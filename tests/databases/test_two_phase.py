@@ -174,7 +174,11 @@ def test_an_error_of_the_log_that_is_caught_still_undoes_both(place: shop.Place)
 
         with pytest.raises(exacta.TwoPhaseError, match=r"^the log: .*INVALID_TOPIC"):
             attempt(both, row(1), caught, message(place, "1"))
+        with pytest.raises(exacta.TwoPhaseError, match=r"^the log: .*INVALID_TOPIC"):
+            attempt(both, row(1), caught)
         assert shop.check(place) == 0
+        shop.order(both, place)
+    assert shop.check(place) == 1
 
 
 def test_what_cannot_be_a_message(place: shop.Place) -> None:

@@ -77,6 +77,10 @@ class Log:
         self._producer = taken.producer
         return taken.left_open
 
+    def begin(self) -> None:
+        """Begin a transaction, of which the log knows nothing before its first message or offset."""
+        self._forget()
+
     def produce(
         self, topic: str, value: Bytes, key: Bytes, headers: Headers, partition: int | None, timestamp_ms: int | None
     ) -> None:

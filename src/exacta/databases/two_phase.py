@@ -142,6 +142,7 @@ class TwoPhase:
         self._make_ready()
         transaction = Transaction(self._log, self._database)
         self._is_open = True
+        holder, self._holder = self._holder, None  # recovery is due, unless both sides come to their end
         try:
             self._begin()
             try:
@@ -149,13 +150,15 @@ class TwoPhase:
             finally:
                 transaction.is_over = True
             pair = self._prepare()
-            self._decide(pair)
+            self._decide(holder, pair)
         except BaseException as error:
-            self._roll_back(error)
+            if self._roll_back(error):
+                self._holder = holder
             raise
         finally:
             self._is_open = False
-        self._commit(pair)
+        if self._commit(pair):
+            self._holder = holder
 
     def _make_ready(self) -> None:
         if self._is_open:
@@ -169,13 +172,14 @@ class TwoPhase:
 
     def _begin(self) -> None:
         """Begin in the database; on a new connection where the one of before was lost meanwhile."""
+        self._log.begin()
         try:
             try:
                 self._database.begin()
             except self._database.errors:
                 if not self._database.is_lost:
                     raise
-                self._database.discard()
+                self._discard()
                 self._database.open(self._timeout_ms)
                 self._database.begin()
         except self._database.errors as error:
@@ -190,14 +194,14 @@ class TwoPhase:
         self._log.prepare()
         return self._log.pair if self._log.has_written else None
 
-    def _decide(self, pair: Pair | None) -> None:
+    def _decide(self, holder: Pair | None, pair: Pair | None) -> None:
         assert self._decisions is not None
-        assert self._holder is not None
+        assert holder is not None
         try:
             if pair is None:
-                is_holder = self._decisions.confirm(self._holder)
+                is_holder = self._decisions.confirm(holder)
             else:
-                is_holder = self._decisions.decide(self._holder, pair)
+                is_holder = self._decisions.decide(holder, pair)
         except self._database.errors as error:
             if self._database.refuses(error):
                 raise
@@ -205,21 +209,17 @@ class TwoPhase:
         if not is_holder:
             raise taken_over(self.transactional_id, f"the database '{self._database.name}' lets only that one decide")
 
-    def _commit(self, pair: Pair | None) -> None:
+    def _commit(self, pair: Pair | None) -> bool:
+        """Commit in both places; return False if it is done, or to be done, by a recovery."""
         try:
             self._database.commit()
         except self._database.errors as error:
             self._settle(pair, error)
-            return
-        except BaseException:
-            self._holder = None  # such as an interrupt: the next recovery says what came of it
-            raise
-        if pair is not None:
-            self._end_in_log()
+            return False
+        return pair is None or self._end_in_log()
 
     def _settle(self, pair: Pair | None, error: Exception) -> None:
         """Find out whether a commit that has failed has taken place; raise if it has not, or if nobody can say."""
-        self._holder = None
         failed = self._failed("the commit failed", error)
         is_refused = self._database.refuses(error)
         try:
@@ -235,22 +235,21 @@ class TwoPhase:
         # Of a transaction without messages no row tells.
         raise (failed if pair is not None else OutcomeUnknown(str(failed))) from error
 
-    def _end_in_log(self) -> None:
-        """Commit in the log what the database has committed; later, where the log cannot be had."""
+    def _end_in_log(self) -> bool:
+        """Commit in the log what the database has committed; return False if that is done later, or by another one."""
         try:
             self._log.end(commit=True)
         except TakenOver as fenced:
             self._taken_over = str(fenced)
             logger.warning("%s; it commits the messages of the last transaction, too", fenced)
+            return False
         except TwoPhaseError as late:
-            self._holder = None
             logger.warning("the last transaction is committed, its messages will be shown later: %s", late)
-        except BaseException:
-            self._holder = None
-            raise
+            return False
+        return True
 
-    def _roll_back(self, error: BaseException) -> None:
-        """Undo both sides, as far as that is possible now; recovery does the rest."""
+    def _roll_back(self, error: BaseException) -> bool:
+        """Undo both sides, as far as that is possible now; return False if recovery must do the rest."""
         if isinstance(error, TakenOver):
             self._taken_over = str(error)
         try:
@@ -258,18 +257,20 @@ class TwoPhase:
         except self._database.errors as lost:
             logger.info("a transaction that is given up could not be rolled back: %s", one_line(lost))
             self._discard()
-        if not self._log.has_written or self._taken_over is not None:
-            return
-        if self._log.failure is not None or not isinstance(error, Exception):
-            self._holder = None  # the log has just failed, or somebody is in a hurry
-            return
+            return False
+        if not self._log.has_written:
+            return True
+        if self._log.failure is not None or self._taken_over is not None or not isinstance(error, Exception):
+            return False  # the log has just failed, or somebody is in a hurry
         try:
             self._log.end(commit=False)
         except TakenOver as fenced:
             self._taken_over = str(fenced)
+            return False
         except TwoPhaseError as late:
-            self._holder = None
             logger.warning("a transaction that is given up could not be aborted in the log yet: %s", late)
+            return False
+        return True
 
     def _discard(self) -> None:
         try:
