@@ -162,7 +162,7 @@ class Steps:
                 continue
             if (partition_id, producer_id) not in markers:
                 self._complain(f"3: {event} leaves partition {partition_id} open")
-            # What is written by the id of a transaction is of the first epoch, whatever its owner's pair is.
+            # A record that was written by the id of a transaction has the first epoch, whatever its owner's pair is.
             if written[1] != (event.producer_epoch if producer_id == event.producer_ids[0] else 0):
                 self._complain(f"7: {event} ends a transaction of epoch {written[1]}")
         for partition_id, offset, _ in event.markers:

@@ -1,4 +1,4 @@
-"""Where the two ways of docs/how-to/keys-and-partitions.md place a key, and where clients have placed it.
+"""The places of keys by the two ways of docs/how-to/keys-and-partitions.md, and those that clients have chosen.
 
 Each client is held against `wanted`, so those that agree with it agree with each other.
 """

@@ -1,4 +1,4 @@
-"""What consumers get of entries that compaction has changed, also after they were delivered."""
+"""Consumers get what compaction has left of entries, also if it changes them after they were delivered."""
 
 from typing import Any
 

@@ -54,7 +54,7 @@ def begun(broker: exacta.Broker, producer: Producer, side: Side, opened_by: str)
 
 
 def is_left(broker: exacta.Broker) -> bool:
-    """Whether the order is delivered to a new consumer: it comes before what is sent now."""
+    """Return whether the order is delivered to a new consumer: it comes before what is sent now."""
     last = Side(broker.pulsar_url)
     last.subscribe("orders")
     last.open_producer("orders")

@@ -37,7 +37,7 @@ SEEDS = int(os.environ.get("EXACTA_TEST_JOINT_SEEDS", "1"))
 KILLED = 0.06
 """The share of steps at which the server is killed."""
 LOST = (ConnectionError, TimeoutError, OSError, KafkaException, ClientError)
-"""What a step may raise because of a kill."""
+"""The exceptions that a step may raise because of a kill."""
 
 
 class Transfers:

@@ -37,7 +37,7 @@ WAYS = {
     "pulsar AsKafka, bytes": wanted(KAFKA),
     "kafka AsPulsar": wanted(PULSAR),
     "pulsar Murmur3_32Hash": wanted(PULSAR),
-    # Of the page: the base64 is hashed, and by default another hash of the text.
+    # The page says so: this client hashes the base64, and by default it hashes the text otherwise.
     "pulsar Murmur3_32Hash, bytes": by(lambda key: mmh3.hash(base64.b64encode(key.encode()))),
     "pulsar by default": by(hash_code),
 }

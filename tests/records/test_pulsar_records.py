@@ -94,7 +94,7 @@ def test_an_empty_value_of_kafkas_is_a_value() -> None:
 
 
 def test_an_encrypted_message_deletes_its_key_only_if_it_says_so() -> None:
-    """What is encrypted is not empty, even if there was nothing."""
+    """An encrypted payload is not empty, even if there was nothing."""
     log = [put(0, (A, b"sealed"), batched=False, **ENCRYPTED), put(1, (B, b"1"))]
     assert offsets(compacted(compacted(log, rules())[0], rules(NOW_MS + 1_000_000), dirty_from=2)[0]) == [0, 1]
     log[0] = put(0, (A, b"sealed"), batched=False, uncompressed_size=0, **ENCRYPTED)

@@ -204,7 +204,7 @@ def end_transaction(client: Client, producer: Producer, *, commit: bool, deadlin
     """
     client.call(
         Coordinator(TRANSACTION, producer.transactional_id),
-        _end_txn(producer, commit),
+        end_txn_request(producer, commit=commit),
         what=f"{'committing' if commit else 'aborting'} the transaction of '{producer.transactional_id}'",
         codes=lambda reply: (reply.error_code,),
         deadline=deadline,
@@ -217,7 +217,8 @@ def end_transactions(
     """Commit or abort many transactions at once; return for each None or the error that refused it."""
     deadline = deadline or client.deadline()
     requests: list[tuple[Route, Message]] = [
-        (Coordinator(TRANSACTION, producer.transactional_id), _end_txn(producer, commit)) for producer in producers
+        (Coordinator(TRANSACTION, producer.transactional_id), end_txn_request(producer, commit=commit))
+        for producer in producers
     ]
     outcome: dict[Producer, KafkaError | None] = {}
     for producer, reply in zip(producers, ask_all(client, requests, deadline), strict=True):
@@ -304,7 +305,8 @@ def _txn_offset_commit(
     )
 
 
-def _end_txn(producer: Producer, commit: bool) -> EndTxnRequest:
+def end_txn_request(producer: Producer, *, commit: bool) -> EndTxnRequest:
+    """Return the request that commits or aborts the transaction of `producer`, in any version."""
     return EndTxnRequest(
         transactional_id=producer.transactional_id,
         producer_id=producer.producer_id,

@@ -12,10 +12,9 @@ from typing import NamedTuple
 from exacta.client.deadline import Deadline
 from exacta.client.errors import FENCED, ClientError, KafkaError
 from exacta.client.routing import TRANSACTION, Client, Coordinator
-from exacta.client.transactions import NO_TIMEOUT_MS, Producer
+from exacta.client.transactions import NO_TIMEOUT_MS, Producer, end_txn_request
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
-from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
 
 _INIT_PRODUCER_ID = 6
 _END_TXN = 5
@@ -92,12 +91,7 @@ def end_transaction(client: Client, producer: Producer, *, commit: bool, deadlin
     """
     response = client.call(
         Coordinator(TRANSACTION, producer.transactional_id),
-        EndTxnRequest(
-            transactional_id=producer.transactional_id,
-            producer_id=producer.producer_id,
-            producer_epoch=producer.producer_epoch,
-            committed=commit,
-        ),
+        end_txn_request(producer, commit=commit),
         what=f"{'committing' if commit else 'aborting'} the transaction of '{producer.transactional_id}'",
         codes=lambda reply: (reply.error_code,),
         deadline=deadline,

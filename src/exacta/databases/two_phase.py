@@ -232,7 +232,7 @@ class TwoPhase:
             return
         if is_refused:
             raise error
-        # Of a transaction without messages no row tells.
+        # No row tells of a transaction without messages.
         raise (failed if pair is not None else OutcomeUnknown(str(failed))) from error
 
     def _end_in_log(self) -> bool:

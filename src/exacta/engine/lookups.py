@@ -129,12 +129,14 @@ class Lookups:
         It is read only where a partition has batches of several encodings.
         """
         partition = self._state.partitions.get(partition_id)
-        if partition is None or self.batch_at(partition_id, offset) is None:
+        if partition is None:
+            return None
+        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
+        if not extents or not extents[0].first_offsets[0] <= offset <= extents[0].last_offset:
             return None
         if len(partition.bodies) == 1:
             return next(iter(partition.bodies))
-        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
-        buffers = self._journal.read_cached(extents) if extents else None
+        buffers = self._journal.read_cached(extents)
         if not buffers or isinstance(buffers[0], Failed) or not len(buffers[0]):
             return None
         return Body(self._records.magic(buffers[0]))

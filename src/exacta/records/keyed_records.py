@@ -5,7 +5,7 @@ read in `pulsar_records.py`, which is imported only where such a batch is met, b
 no batch of Pulsar's can be read.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Final, Protocol
@@ -72,9 +72,15 @@ def gaps_of(batch: Buffer) -> tuple[tuple[int, int], ...]:
     found = keyed_records(batch, header, MOST_OPENED_BYTES)
     if found is None:
         return ()
-    ends = [-1, *found.offset_deltas, count]
-    base = header.base_offset
-    return tuple((base + before + 1, base + after - 1) for before, after in pairwise(ends) if after - before > 1)
+    return gaps_between(found.offset_deltas, header.base_offset, count)
+
+
+def gaps_between(offset_deltas: Iterable[int], base_offset: int, count: int) -> tuple[tuple[int, int], ...]:
+    """Return the runs of the offsets of a batch, which has `count` of them, that have no record."""
+    ends = [-1, *offset_deltas, count]
+    return tuple(
+        (base_offset + before + 1, base_offset + after - 1) for before, after in pairwise(ends) if after - before > 1
+    )
 
 
 def _of_kafka(batch: Buffer, header: BatchHeader, most_bytes: int) -> KeyedRecords | None:

@@ -34,7 +34,7 @@ class Dispatcher:
         self.deliver_at_ms: dict[int, int] = {}
         """The times before which entries are held back, by their names."""
         self.gaps: dict[int, tuple[Run, ...]] = {}
-        """What compaction has removed of entries, by their names."""
+        """The runs that compaction has removed of entries, by the names of the entries."""
         self._last = 0
         self._consumer = Consumer(world, name, durable=durable)
         self.subscribe()

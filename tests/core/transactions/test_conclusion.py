@@ -1,4 +1,4 @@
-"""What the holder of a concluded id is answered: the table of `conclusion.py`, swept, and repeats."""
+"""The holder of a concluded id is answered by the table of `conclusion.py`, which is swept here, and repeats are."""
 
 import pytest
 
@@ -118,7 +118,7 @@ def test_a_repeat_of_the_end_in_version_2_is_told_the_same_pair(world: World, co
 
 @pytest.mark.parametrize("version", [V1, V2])
 def test_a_handle_that_was_joined_in_vain_leaves_the_holder_its_pair(world: World, version: TransactionVersion) -> None:
-    """What is repeated of the transaction before is still known, and the next handle is joined."""
+    """A repeat in the transaction before is still known, and the next handle is joined."""
     producer = world.producer(version=version)
     write(producer)
     before = Producer(world, "x", producer.producer_id, producer.epoch, version)

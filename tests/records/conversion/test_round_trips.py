@@ -1,4 +1,4 @@
-"""What one protocol has written comes back from the other one as it was, but for the losses that are named."""
+"""A message of one protocol comes back from the other one as it was, but for the losses that are named."""
 
 from pathlib import Path
 

@@ -73,15 +73,17 @@ def _answer(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, po
         entry = entries[-1]
         index = NO_BATCH_INDEX
         if entry_of(entry.batch).is_batch:
-            index = max(set(range(entry.offset_count)) - _gone(entry))
+            index = _last_index(entry)
         _reply(request, _id(consumer, Offset(entry.base_offset), index), marked)
 
     lookups.read_batch_at(consumer.partition_id, *last, request.guard(read))
 
 
-def _gone(entry: LogEntry) -> set[int]:
-    """Return the places in an entry whose messages compaction has removed."""
-    return {offset - entry.base_offset for first, last in entry.gaps for offset in range(first, last + 1)}
+def _last_index(entry: LogEntry) -> int:
+    """Return the index of the last message that compaction has left of an entry; a reader waits for that one."""
+    last = entry.base_offset + entry.offset_count - 1
+    ends_in_a_gap = bool(entry.gaps) and entry.gaps[-1][1] == last
+    return (entry.gaps[-1][0] - 1 if ends_in_a_gap else last) - entry.base_offset
 
 
 def _done_before(broker: PulsarBroker, consumer: Consumer, position: Offset) -> Offset | None:

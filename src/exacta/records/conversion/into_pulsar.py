@@ -12,7 +12,7 @@ object of `protobuf`; all others are described by one.
 """
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Body
@@ -32,6 +32,7 @@ from exacta.records.conversion import names
 from exacta.records.conversion.fields import NOTHING_TOLD, Told, set_entry_fields, told
 from exacta.records.conversion.opening import Closed, Opaque, header_of
 from exacta.records.conversion.user_headers import is_text, properties_of
+from exacta.records.keyed_records import gaps_between
 
 _CODECS: Final = (
     CompressionType.NONE,
@@ -116,7 +117,8 @@ def _together(
     batch = _fitting(header, base_offset, count, metadata, payload, _CODECS[header.codec], largest_entry)
     if batch is None:
         return None
-    gaps = tuple((base_offset + first, base_offset + last) for first, last in _gaps(records, count))
+    is_whole = len(records) == count
+    gaps = () if is_whole else gaps_between((record[0] for record in records), base_offset, count)
     return LogEntry(base_offset, count, batch, gaps)
 
 
@@ -146,19 +148,6 @@ def _messages(header: BatchHeader, records: Sequence[Record], found: Sequence[To
             parts.append(build_batch([(message, value or b"")]))
     parts.append(_HOLE * (header.last_offset_delta + 1 - at))
     return parts
-
-
-def _gaps(records: Sequence[Record], count: int) -> Iterator[tuple[int, int]]:
-    """Yield the runs of offset deltas that have no record, by their first and last one."""
-    if len(records) == count:
-        return
-    at = 0
-    for record in records:
-        if record[0] > at:
-            yield at, record[0] - 1
-        at = record[0] + 1
-    if count > at:
-        yield at, count - 1
 
 
 # --- an entry for each ------------------------------------------------------------------------------------------------
