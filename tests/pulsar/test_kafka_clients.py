@@ -1,5 +1,6 @@
 """Kafka's clients on topics that Pulsar's producers write to. `tests/one_log` has more, with both systems' clients."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -44,13 +45,21 @@ def test_a_fetch_gets_pulsars_entries_as_records(broker: exacta.Broker, wire: Wi
         assert (header.magic, header.base_offset, header.record_count, header.size) == (2, 0, 1, len(records))
 
 
-def test_without_the_package_for_protobuf_a_fetch_is_refused(broker: exacta.Broker, wire: Wire) -> None:
+def nothing(name: str) -> None:
+    """Look for a package where the distribution of protobuf is not installed, as Python does it."""
+    raise ModuleNotFoundError(name)
+
+
+@pytest.mark.parametrize("looked_for", [nothing, lambda name: None])
+def test_without_the_package_for_protobuf_a_fetch_is_refused(
+    broker: exacta.Broker, wire: Wire, looked_for: Callable[[str], None]
+) -> None:
     """Then the client must not wait for ever, and must not believe that it has read everything."""
     wire.open_producer("t")
     wire.produce(b"x")
     broker.stop()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assembly, "find_spec", lambda name: None)
+        patch.setattr(assembly, "find_spec", looked_for)
         with exacta.Broker(broker.data) as again:
             found = fetched(again)
     assert (found.error_code, bytes(found.records or b"")) == (ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, b"")

@@ -99,8 +99,16 @@ def assemble_broker(
         Memory(configuration, engine.scheduler),
         AllowAll() if authorizer is None else authorizer,
         wall_clock=wall_clock,
-        to_kafka=_to_kafka if find_spec("google.protobuf") else None,
+        to_kafka=_to_kafka if _has_protobuf() else None,
     )
+
+
+def _has_protobuf() -> bool:
+    """Return whether the package is installed that Pulsar's messages need; it is not loaded."""
+    try:
+        return find_spec("google.protobuf") is not None
+    except ModuleNotFoundError:  # nothing is there that begins with `google`
+        return False
 
 
 def _to_kafka(batches: Sequence[Buffer], room: int, zstd: bool) -> list[Buffer]:
