@@ -292,23 +292,27 @@ class Dispatcher:
         aborted: Sequence[tuple[int, int, int]],
         done: Callable[[list[Read], list[LogEntry]], None],
     ) -> None:
-        """Read what committed readers see of extents, as the front's clients read it; `done` is not called any more
-        when the engine has stopped."""
+        """Read what committed readers see of extents, as the front's clients read it.
+
+        `done` is not called when the engine has stopped meanwhile, or when the delivery is over that the read was for.
+        The next consumers may have a subscription type that takes entries of another shape.
+        """
         self._reading.add(key)
+        delivery = self._state.volatile.deliveries[key]
+        singly = delivery.subscription_type is SubscriptionType.KEY_SHARED
 
         def read(reads: list[Read]) -> None:
             if self._has_stopped:
                 return
             entries = [entry for each in reads for entry in self._records.entries(each.batches, aborted)]
-            delivery = self._state.volatile.deliveries.get(key)
-            singly = delivery is not None and delivery.subscription_type is SubscriptionType.KEY_SHARED
             self.convert(entries, singly, lambda converted: hand_out(reads, converted))
 
         def hand_out(reads: list[Read], entries: list[LogEntry]) -> None:
             self._reading.discard(key)
             if self._has_stopped:
                 return
-            done(reads, entries)
+            if self._state.volatile.deliveries.get(key) is delivery:
+                done(reads, entries)
             if key in self._due and not self._is_scheduled:
                 self._look_soon(key)
 
