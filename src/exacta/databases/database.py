@@ -57,7 +57,10 @@ class Database(ABC):
 
     @abstractmethod
     def rollback(self) -> None:
-        """Roll back, if anything is open; if this raises, the connection is of no more use."""
+        """Roll back, if anything of ours is open; if this raises, the connection is of no more use.
+
+        A transaction that the user has begun on their own connection is left as it is: `begin` refuses it.
+        """
 
     @abstractmethod
     def discard(self) -> None:

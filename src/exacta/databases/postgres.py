@@ -112,13 +112,14 @@ class Postgres(Database):
         block.__exit__(None, None, None)
 
     def rollback(self) -> None:
-        """Roll back, if anything is open."""
+        """Roll back, if anything of ours is open."""
         from psycopg import OperationalError, Rollback
         from psycopg.pq import TransactionStatus
 
         block, self._block = self._block, None
-        if block is not None:
-            block.__exit__(Rollback, Rollback(), None)
+        if block is None:
+            return
+        block.__exit__(Rollback, Rollback(), None)
         if self._connection is not None and self._connection.info.transaction_status != TransactionStatus.IDLE:
             raise OperationalError("the transaction could not be rolled back")
 

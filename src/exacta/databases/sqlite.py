@@ -27,6 +27,8 @@ class Sqlite(Database):
     def __init__(self, database: str | Path | sqlite3.Connection) -> None:
         self._path: Path | None = None
         self._connection: sqlite3.Connection | None = None
+        self._has_begun = False
+        """It is true if a transaction that is open may be ours, and not one of the user's on a connection of theirs."""
         if isinstance(database, sqlite3.Connection):
             self._connection = database
             self.name = "SQLite"
@@ -57,6 +59,7 @@ class Sqlite(Database):
     def begin(self) -> None:
         """Begin a transaction, and take the write lock."""
         self._refuse_an_open_transaction()
+        self._has_begun = True
         self.connection.execute("BEGIN IMMEDIATE")
 
     def _refuse_an_open_transaction(self) -> None:
@@ -71,11 +74,13 @@ class Sqlite(Database):
     def commit(self) -> None:
         """Commit."""
         self.connection.execute("COMMIT")
+        self._has_begun = False
 
     def rollback(self) -> None:
-        """Roll back, if anything is open."""
-        if self._connection is not None and self._connection.in_transaction:
+        """Roll back, if anything of ours is open."""
+        if self._has_begun and self._connection is not None and self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
+        self._has_begun = False
 
     def discard(self) -> None:
         """Give up a connection whose state is unknown."""
