@@ -47,9 +47,8 @@ class Log:
         self.failure: TwoPhaseError | None = None
         """The first error since the transaction began."""
 
-    @property
     def cluster_id(self) -> str:
-        """Return the id of the cluster, asking it."""
+        """Ask the cluster for its id."""
         with self._errors():
             self._client.nodes()
         return self._client.cluster_id or ""
@@ -145,12 +144,13 @@ class Log:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Say what the client says."""
+        """Raise an error of the client as one of ours, and keep the first one."""
         try:
             yield
         except ClientError as error:
-            self.failure = self.failure or self._said(error)
-            raise self._said(error) from error
+            said = self._said(error)
+            self.failure = self.failure or said
+            raise said from error
 
     def _said(self, error: ClientError) -> TwoPhaseError:
         if isinstance(error, KafkaError) and error.fenced:
