@@ -341,7 +341,7 @@ def test_a_start_that_meets_a_lock_is_repeated(new_place: NewPlace, kind: str) -
     shop.life(place, 1)
     database = place.database()
     database.open(1000)
-    with database.taking_over():
+    with database.own_transaction():
         database.change("UPDATE exacta_decisions SET holder_producer_epoch = holder_producer_epoch")
         with pytest.raises(exacta.TwoPhaseError, match=r"it could not be taken over: .*lock"):
             place.both().start()

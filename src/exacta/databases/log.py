@@ -61,13 +61,13 @@ class Log:
 
     @property
     def pair(self) -> tuple[int, int]:
-        """Return that pair of producer id and epoch."""
+        """Return the producer id and epoch of `producer`."""
         return (self.producer.producer_id, self.producer.producer_epoch)
 
     def take_over(self) -> tuple[int, int] | None:
-        """Take over the transactional id: from anybody the first time, later only from ourselves.
+        """Take over the transactional id: from anybody the first time, later only from ourselves (KIP-360).
 
-        Return the pair of the transaction that is open, if one is. It can only be ended.
+        Returns the pair of the transaction that is open, if one is. It can only be ended.
         """
         self._forget()
         with self._errors():

@@ -25,6 +25,7 @@ class Sqlite(Database):
     errors = (sqlite3.Error,)
 
     def __init__(self, database: str | Path | sqlite3.Connection) -> None:
+        self.is_given = isinstance(database, sqlite3.Connection)
         self._path: Path | None = None
         self._connection: sqlite3.Connection | None = None
         self._has_begun = False
@@ -82,13 +83,6 @@ class Sqlite(Database):
             self._connection.execute("ROLLBACK")
         self._has_begun = False
 
-    def discard(self) -> None:
-        """Give up a connection whose state is unknown."""
-        if self._path is None:
-            self.rollback()
-        else:
-            self.close()
-
     def close(self) -> None:
         """Close the connection, unless the user has given it."""
         if self._path is not None and self._connection is not None:
@@ -115,5 +109,5 @@ class Sqlite(Database):
 
     def create_table(self, statement: str) -> None:
         """Create a table, unless another instance is faster."""
-        with self.taking_over():
+        with self.own_transaction():
             self.change(statement)

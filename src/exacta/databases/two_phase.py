@@ -57,6 +57,8 @@ def two_phase(
     The start ends what a predecessor of the same `transactional_id` has left, and fences it. `config` says how the
     cluster is reached, by Kafka's names (`security.protocol` and so on). Each call to the broker, and each wait for a
     lock of the database at a start, may take `timeout_ms`. The broker needs `transaction.two.phase.commit.enable=true`.
+
+    Raises `TwoPhaseError` for a wrong setting in `config`, and ValueError for an empty `transactional_id`.
     """
     return TwoPhase(bootstrap_servers, transactional_id, database, config, timeout_ms)
 
