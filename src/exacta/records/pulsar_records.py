@@ -14,22 +14,16 @@ because the others would be worth nothing without it. The key of an encrypted me
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.batch_building import compacted
 from exacta.protocol.kafka.records import BatchHeader
 from exacta.protocol.pulsar.compression import NotDecompressed, compress, decompress
-from exacta.protocol.pulsar.entries import Entry, build_batch, build_body, partition_key, walked
+from exacta.protocol.pulsar.entries import HOLE, Entry, build_body, partition_key, walked
 from exacta.protocol.pulsar.errors import BrokenEntry
-from exacta.protocol.pulsar.messages_pb2 import MessageMetadata, SingleMessageMetadata
+from exacta.protocol.pulsar.messages_pb2 import MessageMetadata
 from exacta.records.pulsar_entries import entry_of
-
-_HOLE: Final = build_batch([(SingleMessageMetadata(compacted_out=True), b"")])
-"""A message that was removed, in a batch."""
-
-_SIZE_BYTES: Final = 4
-"""The size of a message's metadata stands before them."""
 
 
 class Messages(NamedTuple):
@@ -117,10 +111,10 @@ class PulsarRecords:
         view = memoryview(found.plain)
         for place in kept:
             index, (begin, end) = found.indexes[place], found.places[place]
-            yield _HOLE * (index - at)
+            yield HOLE * (index - at)
             yield view[begin:end]
             at = index + 1
-        yield _HOLE * (self._entry.message_count - at)
+        yield HOLE * (self._entry.message_count - at)
 
 
 def pulsar_records(batch: Buffer, header: BatchHeader, most_bytes: int) -> PulsarRecords | None:

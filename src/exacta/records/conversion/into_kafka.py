@@ -52,9 +52,6 @@ and four headers with numbers in them."""
 
 _MOST_ADDED_IF_OPAQUE: Final = 512
 
-_SIZE_BYTES: Final = 4
-"""The size of the metadata stands before it."""
-
 _EVENT_TIME: Final = sized(names.EVENT_TIME)
 _SEQUENCE: Final = sized(names.SEQUENCE_ID)
 _COMPRESSION_FIELD: Final = MessageMetadata.COMPRESSION_FIELD_NUMBER
@@ -231,7 +228,6 @@ def _opaque(header: BatchHeader, entry: Entry | None, body: memoryview, reason: 
             key = partition_key(metadata)
             own = _headers_of(metadata, key)
         chunk = chunk_headers(metadata) if entry.is_chunk else []
-        written = bytes(body[_SIZE_BYTES : len(body) - len(payload)])
-        headers = [*own, *entry_headers(metadata), *chunk, *headers, (names.METADATA, written)]
+        headers = [*own, *entry_headers(metadata), *chunk, *headers, (names.METADATA, bytes(entry.written_metadata))]
     only = record(0, _time_delta(header), key, bytes(payload), encoded_headers(headers))
     return translated(header, only, 1, kafka_codecs.NONE)

@@ -24,7 +24,7 @@ from exacta.protocol.kafka.record_reading import Record, read_records
 from exacta.protocol.kafka.record_writing import Header, wrapped
 from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader
 from exacta.protocol.pulsar.compression import compress
-from exacta.protocol.pulsar.entries import MOST_MESSAGES, build_batch, build_body
+from exacta.protocol.pulsar.entries import HOLE, MOST_MESSAGES, build_batch, build_body
 from exacta.protocol.pulsar.frames import LARGEST_COMMAND
 from exacta.protocol.pulsar.messages_pb2 import CompressionType, MessageMetadata, SingleMessageMetadata
 from exacta.protocol.pulsar.plain_messages import batched_head, single_head
@@ -43,7 +43,6 @@ _CODECS: Final = (
 )
 """Pulsar's codecs by Kafka's numbers."""
 
-_HOLE: Final = build_batch([(SingleMessageMetadata(compacted_out=True), b"")])
 _TIMES: Final = 1 << 63
 """Timestamps are i64; a sum may go beyond."""
 
@@ -129,7 +128,7 @@ def _messages(header: BatchHeader, records: Sequence[Record], found: Sequence[To
     for record, each in zip(records, found, strict=True):
         offset_delta, time_delta_ms, key, value, _ = record
         if offset_delta != at:
-            parts.append(_HOLE * (offset_delta - at))
+            parts.append(HOLE * (offset_delta - at))
         at = offset_delta + 1
         if each is NOTHING_TOLD and value is not None and (key is None or key.isascii()):  # nearly all
             time_ms = base_ms + time_delta_ms if has_times else 0
@@ -146,7 +145,7 @@ def _messages(header: BatchHeader, records: Sequence[Record], found: Sequence[To
             message = SingleMessageMetadata(sequence_id=sequence_id)
             _describe(message, header, record, each)
             parts.append(build_batch([(message, value or b"")]))
-    parts.append(_HOLE * (header.last_offset_delta + 1 - at))
+    parts.append(HOLE * (header.last_offset_delta + 1 - at))
     return parts
 
 
