@@ -17,7 +17,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     Property,
     SingleMessageMetadata,
 )
-from exacta.records.conversion import kafka_bound, names, to_kafka, to_pulsar
+from exacta.records.conversion import names, to_kafka, to_pulsar
 from exacta.records.conversion.opening import Opaque
 from exacta.records.pulsar_entries import entry_of
 from tests.records.conversion.batches import (
@@ -30,6 +30,7 @@ from tests.records.conversion.batches import (
     read_pulsar,
     with_header,
 )
+from tests.records.conversion.bounds import kafka_bound
 
 ZEROS = bytes(2_000_000)
 RECORDS = [(1_000, b"k", b"v" * 50, ()), (1_001, None, b"w" * 50, ())]

@@ -5,8 +5,8 @@ headers that tell what Kafka has no field for, and `docs/reference/conversion.md
 
 Theory of operation. A batch keeps its offsets, its times and its transaction: they stand in its header, which is
 believed, as everywhere in the log. All else is a client's. An entry that was decompressed has exactly the size that it
-says, or it is damaged. So a bound of the result can be told from the metadata alone, and is kept, whatever the bytes
-are.
+says, or it is damaged. So the metadata alone bound how large the result is, whatever the bytes are
+(`tests/records/conversion/bounds.py`).
 """
 
 from typing import Final
@@ -46,11 +46,9 @@ _CODECS: Final = {
 _LEVELS: Final = {**kafka_codecs.LEVELS, kafka_codecs.LZ4: 1}
 """A reader waits for this. LZ4's fast way; Kafka's own level, 9, is its slow one, and takes ten times as long."""
 
-_MOST_ADDED_TO_EACH: Final = 192
+MOST_ADDED_TO_EACH: Final = 192
 """The bytes that a record has more than its message, at most, beside what the entry says for all of them: six numbers,
 and four headers with numbers in them."""
-
-_MOST_ADDED_IF_OPAQUE: Final = 512
 
 _EVENT_TIME: Final = sized(names.EVENT_TIME)
 _SEQUENCE: Final = sized(names.SEQUENCE_ID)
@@ -87,30 +85,6 @@ def to_kafka(batch: Buffer, *, allowed_bytes: int, zstd: bool = True) -> bytes:
     return translated(header, records, count, kafka_codecs.NONE)
 
 
-def kafka_bound(batch: Buffer, *, allowed_bytes: int | None = None) -> int:
-    """Return a bound, in bytes, of what `to_kafka` makes of the batch, from the metadata of the entry alone.
-
-    With the `allowed_bytes` that `to_kafka` will be given, an entry that says that it has more counts as opaque.
-    """
-    view = memoryview(batch)
-    header = header_of(view, Body.PULSAR)
-    if header is None:
-        return len(view)
-    try:
-        entry = parse_body(view[HEADER_SIZE:])
-    except BrokenEntry:
-        return len(view) + _MOST_ADDED_IF_OPAQUE
-    metadata = entry.metadata
-    size_of_metadata = len(entry.body) - len(entry.payload)
-    common = len(encoded_headers(entry_headers(metadata)))
-    opaque = HEADER_SIZE + len(entry.payload) + 3 * size_of_metadata + common + _MOST_ADDED_IF_OPAQUE
-    plain = metadata.uncompressed_size if entry.is_compressed else len(entry.payload)
-    added = entry.message_count * (_MOST_ADDED_TO_EACH + common)
-    if allowed_bytes is not None and (added > allowed_bytes or (entry.is_compressed and plain > allowed_bytes)):
-        return opaque
-    return max(opaque, HEADER_SIZE + plain + size_of_metadata + added)
-
-
 # --- what can be opened -----------------------------------------------------------------------------------------------
 
 
@@ -139,7 +113,7 @@ def _opened(header: BatchHeader, entry: Entry, common_bytes: int, allowed_bytes:
         raise Closed(Opaque.CODEC)
     if entry.message_count != header.last_offset_delta + 1 or entry.message_count > MOST_MESSAGES:
         raise Closed(Opaque.COUNT)
-    if entry.message_count * (_MOST_ADDED_TO_EACH + common_bytes) > allowed_bytes:
+    if entry.message_count * (MOST_ADDED_TO_EACH + common_bytes) > allowed_bytes:
         raise Closed(Opaque.SIZE)
     if not entry.is_compressed:
         return bytes(entry.payload)
