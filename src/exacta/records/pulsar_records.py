@@ -9,8 +9,8 @@ deletes the key of either, and its tables (TableView) take them so. Older client
 of Kafka's with an empty value is none, since Kafka's clients tell null from empty: each message means what it means in
 the protocol that wrote it.
 
-What cannot be read stays whole: an encrypted batch, because its keys are inside, and a chunk of a large message,
-because the others would be worth nothing without it. The key of an encrypted message that is no batch can be seen.
+Two kinds of entries stay whole: an encrypted batch, because its keys are inside, and a chunk of a large message,
+because the other chunks would be worth nothing without it. The key of an encrypted message that is no batch is not encrypted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ class Messages(NamedTuple):
     places: list[tuple[int, int]]
     """The places in `plain` at which each one begins and ends, with its metadata."""
     plain: bytes | memoryview
-    """The payload of a batch, decompressed; for an entry that is none it is of no use."""
+    """The payload of a batch, decompressed. It is empty for an entry that is no batch."""
 
 
 def read_messages(entry: Entry, most_bytes: int) -> Messages:
