@@ -10,7 +10,7 @@ of Kafka's with an empty value is none, since Kafka's clients tell null from emp
 the protocol that wrote it.
 
 Two kinds of entries stay whole: an encrypted batch, because its keys are inside, and a chunk of a large message,
-because the other chunks would be worth nothing without it. The key of an encrypted message that is no batch is not encrypted.
+because the other chunks would be worth nothing without it. The key of an encrypted message that is no batch is legible.
 """
 
 from collections.abc import Iterator, Sequence
