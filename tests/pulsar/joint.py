@@ -9,7 +9,6 @@ import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.entries import parse_entry
-from exacta.protocol.pulsar.frames import SIZE_BYTES, frame_at, parse_frame
 from tests.one_log.clients import SECONDS, kafka_records, pulsar_messages
 from tests.pulsar.wire import Wire
 
@@ -40,13 +39,7 @@ class Side(Wire):
         return self.pushed.popleft()
 
     def _next(self) -> Any:
-        while (found := frame_at(self._received)) is None:
-            data = self.socket.recv(1 << 16)
-            if not data:
-                raise ConnectionError("the connection was closed")
-            self._received += data
-        self._received = self._received[SIZE_BYTES + len(found) :]
-        frame = parse_frame(bytes(found))
+        frame = self.receive_frame()
         command = unwrapped(frame.command)
         if isinstance(command, pb.CommandMessage):
             self.pushed.append((command.message_id, bytes(parse_entry(frame.entry).payload)))
