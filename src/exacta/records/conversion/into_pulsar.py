@@ -20,7 +20,7 @@ from exacta.ports.record_format import Buffer, LogEntry
 from exacta.protocol.kafka import compression as kafka_codecs
 from exacta.protocol.kafka.batch_building import foreign_batch
 from exacta.protocol.kafka.record_keys import UnreadableRecords
-from exacta.protocol.kafka.record_reading import Record, read_records
+from exacta.protocol.kafka.record_reading import Record, TooManyHeaders, read_records
 from exacta.protocol.kafka.record_writing import Header, wrapped
 from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader
 from exacta.protocol.pulsar.compression import compress
@@ -48,7 +48,8 @@ _TIMES: Final = 1 << 63
 """Timestamps are i64; a sum may go beyond."""
 
 _ADDED_TO_EACH: Final = 64
-"""The bytes that a message in a batch has more than its record, beside what its headers become."""
+"""The bytes that a message in a batch has more than its record, beside what its headers become. A header that is read
+takes no less, as an object."""
 
 _ADDED_TO_EACH_SINGLE: Final = 256
 """The bytes that an entry for each record has more, with what an object costs."""
@@ -93,8 +94,9 @@ def _records(header: BatchHeader, view: memoryview, allowed_bytes: int, added_to
         raise Closed(Opaque.CODEC)
     try:
         plain = kafka_codecs.decompress(header.codec, view[HEADER_SIZE:], allowed_bytes)
-        return read_records(plain, header.record_count, header.last_offset_delta)
-    except kafka_codecs.TooMuch as error:
+        most_headers = allowed_bytes // _ADDED_TO_EACH
+        return read_records(plain, header.record_count, header.last_offset_delta, most_headers)
+    except (kafka_codecs.TooMuch, TooManyHeaders) as error:
         raise Closed(Opaque.SIZE) from error
     except (kafka_codecs.NotDecompressed, UnreadableRecords) as error:
         raise Closed(Opaque.DAMAGED) from error
