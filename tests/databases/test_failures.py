@@ -292,6 +292,25 @@ def test_a_commit_of_which_nobody_can_say_anything(
 
 
 @each_kind
+def test_a_commit_whose_answer_is_lost_counts_once_the_row_is_read(
+    hasty: shop.Place, broker: exacta.Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log cannot be ended then, and that raises nothing: a program would repeat what is committed."""
+    with hasty.both() as both:
+        commit = f"after {type(hasty.database()).__name__}.commit"
+        hooks = [
+            when_named(commit, lose(hasty.kind)),
+            when_named("before Connection.send of EndTxnRequest", broker.kill),
+        ]
+        with hooked(lambda at, name: [hook(at, name) for hook in hooks]):
+            assert shop.order(both, hasty) == 1
+        assert "the last transaction is committed, its messages will be shown later: the log: " in caplog.text
+        broker.start()
+        assert shop.order(both, hasty) == 2
+    assert shop.check(hasty) == 2
+
+
+@each_kind
 def test_rows_without_messages_whose_commit_is_lost(place: shop.Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """No row tells of it."""
     with place.both() as both:
@@ -322,7 +341,7 @@ def test_a_start_that_meets_a_lock_is_repeated(new_place: NewPlace, kind: str) -
     shop.life(place, 1)
     database = place.database()
     database.open(1000)
-    with database.taking_over():
+    with database.own_transaction():
         database.change("UPDATE exacta_decisions SET holder_producer_epoch = holder_producer_epoch")
         with pytest.raises(exacta.TwoPhaseError, match=r"it could not be taken over: .*lock"):
             place.both().start()

@@ -225,15 +225,19 @@ def test_a_block_that_ends_the_databases_transaction_itself(place: shop.Place) -
     assert shop.check(place) == 1
 
 
+def database_of(place: shop.Place, given: Any) -> Any:
+    """Return the database of a connection that the user gives."""
+    return exacta.Sqlite(given) if place.kind == "sqlite" else exacta.Postgres(given)
+
+
 def test_a_connection_of_the_users(place: shop.Place) -> None:
     given: Any
     if place.kind == "sqlite":
         given = sqlite3.connect(place.address)
         given.row_factory = lambda cursor, row: dict(zip([each[0] for each in cursor.description], row, strict=True))
-        database: Any = exacta.Sqlite(given)
     else:
         given = psycopg.connect(place.address, row_factory=psycopg.rows.dict_row)
-        database = exacta.Postgres(given)
+    database = database_of(place, given)
     with exacta.two_phase(place.servers, transactional_id=place.topic, database=database) as both:
         for number in (1, 2):
             with both.transaction() as transaction:
@@ -250,6 +254,29 @@ def test_a_connection_of_the_users(place: shop.Place) -> None:
     assert given.execute("SELECT count(*) AS number FROM orders").fetchone() == {"number": 2}
     given.close()
     assert shop.check(place) == 2
+
+
+def test_a_transaction_that_the_user_has_open_is_refused_and_left_as_it_is(place: shop.Place) -> None:
+    """At a start, and where recovery is due."""
+
+    def interrupt(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    given: Any = sqlite3.connect(place.address) if place.kind == "sqlite" else psycopg.connect(place.address)
+    both = exacta.two_phase(place.servers, transactional_id=place.topic, database=database_of(place, given))
+    for begin in (both.start, lambda: attempt(both)):
+        given.execute("INSERT INTO orders VALUES (7)")
+        with pytest.raises(exacta.TwoPhaseError, match="has a transaction open already"):
+            begin()
+        assert given.execute("SELECT number FROM orders").fetchall() == [(7,)]
+        given.rollback()
+        both.start()
+        with pytest.raises(KeyboardInterrupt):
+            attempt(both, message(place, "1"), interrupt)
+    shop.order(both, place)
+    both.close()
+    given.close()
+    assert shop.check(place) == 1
 
 
 def test_commits_are_durable_whatever_the_user_has_set(place: shop.Place) -> None:

@@ -59,6 +59,11 @@ class Entry(Struct, frozen=True, gc=False):
     """The bytes behind the metadata, as they are: compressed, encrypted, or neither."""
 
     @property
+    def written_metadata(self) -> memoryview:
+        """The bytes of the metadata, as they were written."""
+        return self.body[_SIZE.size : len(self.body) - len(self.payload)]
+
+    @property
     def is_batch(self) -> bool:
         """Return whether consumers take the payload for a batch, be it one of a single message."""
         return self.metadata.HasField("num_messages_in_batch")
@@ -298,3 +303,7 @@ def build_batch(messages: Iterable[tuple[SingleMessageMetadata, Buffer]]) -> byt
         data = metadata.SerializeToString()
         parts += [_SIZE.pack(len(data)), data, payload]
     return b"".join(parts)
+
+
+HOLE: Final = build_batch([(SingleMessageMetadata(compacted_out=True), b"")])
+"""A message that compaction has removed, in the payload of a batch: the others keep their places."""
