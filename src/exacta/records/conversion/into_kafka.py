@@ -99,7 +99,7 @@ def _records(header: BatchHeader, entry: Entry, allowed_bytes: int) -> tuple[byt
     try:
         records = _batched(entry, payload, common, time_delta)
     except LargeMetadata as error:
-        raise Closed(Opaque.SIZE) from error
+        raise Unopenable(OpaqueReason.SIZE) from error
     except BrokenEntry as error:
         raise Unopenable(OpaqueReason.DAMAGED) from error
     return b"".join(records), len(records)
