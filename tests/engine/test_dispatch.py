@@ -68,7 +68,9 @@ class PushRig(Rig):
             base_sequence=-1,
         )
         transaction = None if handle is None else handle.transaction_id
-        self.submit(batch(data, count=count, transaction=transaction), payloads=[data])
+        handle_producer_id = None if handle is None else handle.producer_id
+        command = batch(data, count=count, transaction=transaction, handle_producer_id=handle_producer_id)
+        self.submit(command, payloads=[data])
         self.settle()
 
     def begin(self) -> TransactionBegunReply:

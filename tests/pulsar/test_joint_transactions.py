@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
@@ -151,6 +151,28 @@ def test_who_has_written_nothing_sends_no_end_and_joins_the_next(
     producer.commit_transaction()
     assert committed_of_pulsar(broker.pulsar_url, "p") == [b"one"]
     assert committed_of_kafka(broker.bootstrap_servers, "k") == [b"two"]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_who_has_written_nothing_and_then_sends_only_offsets_is_not_refused_for_ever(
+    broker: exacta.Broker, producer: Producer, side: Side, commit: bool
+) -> None:
+    """librdkafka sends no EndTxn then, so that an error after which it goes on would come again and again."""
+    producer.begin_transaction()
+    first = side.begin().txnid_least_bits
+    join(broker.bootstrap_servers, first)
+    assert not side.end(first, COMMIT if commit else ABORT).HasField("error")
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g"})
+    group = consumer.consumer_group_metadata()
+    consumer.close()
+    offsets = [TopicPartition("orders", 0, 1)]
+    with pytest.raises(KafkaException) as refused:
+        producer.send_offsets_to_transaction(offsets, group)
+    assert refused.value.args[0].fatal()
+    successor = kafka_producer(broker.bootstrap_servers)
+    successor.begin_transaction()
+    successor.send_offsets_to_transaction(offsets, group)
+    successor.commit_transaction()
 
 
 def test_a_producer_that_has_written_nothing_has_nothing_to_join(broker: exacta.Broker, producer: Producer) -> None:

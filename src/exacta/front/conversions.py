@@ -12,6 +12,8 @@ from typing import Any, Final, TypeVar
 from exacta.front.threads import on_thread
 
 T = TypeVar("T")
+OnThread = Callable[[Callable[[], Any], Callable[[Any], None]], None]
+"""Call the first function on a thread, and the second one with what came of it, an exception included."""
 
 SHORT_BYTES: Final = 64 << 10
 """So many bytes are converted on the event loop, in about a millisecond."""
@@ -29,7 +31,9 @@ def work_bytes(size: int, offset_count: int) -> int:
 class Conversions:
     """Does the work of all fronts."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_thread: OnThread = on_thread) -> None:
+        """Begin; long work goes to `on_thread`, which calls back on the loop."""
+        self._on_thread = on_thread
         self._waiting: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = deque()
         self._is_busy = False
 
@@ -54,7 +58,7 @@ class Conversions:
             finally:
                 self._go_on()
 
-        on_thread(work, converted)
+        self._on_thread(work, converted)
 
 
 def _tried(work: Callable[[], T]) -> T | Exception:

@@ -30,9 +30,10 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.INVALID_TRANSACTION_STATE: ErrorCode.INVALID_TXN_STATE,
     Rejection.INVALID_TRANSACTION_TIMEOUT: ErrorCode.INVALID_TRANSACTION_TIMEOUT,
     Rejection.TRANSACTION_NOT_BEGUN: ErrorCode.INVALID_TXN_STATE,
-    # Only Exacta's own JoinTransaction and AbortHandles name a transaction by its own id.
+    # Only Exacta's own JoinTransaction, AbortHandles and AcknowledgeMessages name a transaction by its own id.
     Rejection.TRANSACTION_NOT_FOUND: ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
     Rejection.TRANSACTION_ABORTABLE: ErrorCode.TRANSACTION_ABORTABLE,
+    Rejection.NOTHING_TO_ABORT: ErrorCode.TRANSACTION_ABORTABLE,
     # Only Exacta's own JoinTransaction is told so.
     Rejection.CONCURRENT_TRANSACTIONS: ErrorCode.CONCURRENT_TRANSACTIONS,
     Rejection.INVALID_TRANSACTIONAL_ID: ErrorCode.INVALID_REQUEST,
@@ -62,17 +63,18 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.OFFSET_METADATA_TOO_LARGE: ErrorCode.OFFSET_METADATA_TOO_LARGE,
     Rejection.OFFSET_OUT_OF_RANGE: ErrorCode.OFFSET_OUT_OF_RANGE,
     Rejection.STORAGE_ERROR: ErrorCode.KAFKA_STORAGE_ERROR,
-    # Only Exacta's own ResetSubscription is told so.
+    # Only Exacta's own ResetSubscription and AcknowledgeMessages are told so.
     Rejection.SUBSCRIPTION_NOT_FOUND: ErrorCode.RESOURCE_NOT_FOUND,
+    # Only Exacta's own AcknowledgeMessages is told these. The first is KIP-932's word for "it cannot be acknowledged".
+    Rejection.TRANSACTION_CONFLICT: ErrorCode.INVALID_RECORD_STATE,
+    Rejection.INVALID_SUBSCRIPTION: ErrorCode.INVALID_REQUEST,
 }
 
 CANNOT_HAPPEN_HERE = frozenset(
     {
         Rejection.CONSUMER_NOT_FOUND,
-        Rejection.INVALID_SUBSCRIPTION,
         Rejection.KEY_RANGES_REFUSED,
         Rejection.SUBSCRIPTION_BUSY,
-        Rejection.TRANSACTION_CONFLICT,
     }
 )
 """Rejections of commands that no request of Kafka leads to."""
@@ -101,6 +103,7 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
     # commit is refused so, never an abort: a client that aborts would try to abort again, for ever (KAFKA-19250).
     (ApiKey.ADD_PARTITIONS_TO_TXN, Rejection.TRANSACTION_ABORTABLE): (5, ErrorCode.UNKNOWN_PRODUCER_ID),
     (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
+    (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.NOTHING_TO_ABORT): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
     (ApiKey.END_TXN, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.ILLEGAL_GENERATION),
     # KIP-848: older versions of these know only generations.
@@ -109,6 +112,12 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.STALE_MEMBER_EPOCH): (6, ErrorCode.ILLEGAL_GENERATION),
 }
 """The versions of an API below this one are told this code for the rejection instead."""
+
+OLDEST: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
+    # librdkafka, which speaks version 0, aborts without a word to us, and would be refused again for ever.
+    (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.NOTHING_TO_ABORT): (1, ErrorCode.INVALID_TXN_STATE),
+}
+"""The versions of an API below this one are told this code for the rejection, whatever `BELOW` says."""
 
 AT_LEAST: dict[tuple[ApiKey, Rejection], ErrorCode] = {
     # As Kafka's coordinator says it, which asks who may write into the topic: nobody.
@@ -122,7 +131,8 @@ def error_code(answer: Reply | Rejection, api_key: ApiKey, version: int) -> Erro
     """Return the code for an answer to `api_key` in `version`; NONE for a reply."""
     if not isinstance(answer, Rejection):
         return ErrorCode.NONE
-    below = BELOW.get((api_key, answer))
-    if below is not None and version < below[0]:
-        return below[1]
+    for codes in (OLDEST, BELOW):
+        below = codes.get((api_key, answer))
+        if below is not None and version < below[0]:
+            return below[1]
     return AT_LEAST.get((api_key, answer)) or CODES[answer]

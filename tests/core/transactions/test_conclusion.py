@@ -12,11 +12,13 @@ from tests.core.world import Producer, World
 
 V1, V2 = TransactionVersion
 STATE, ABORTABLE = Rejection.INVALID_TRANSACTION_STATE, Rejection.TRANSACTION_ABORTABLE
+NOTHING = Rejection.NOTHING_TO_ABORT
 
 TABLE = {
     # input: what is answered where it was committed, with a part of the holder and without; and where it was aborted
     "write": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
     "offsets": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
+    "AddOffsetsToTxn": (STATE, NOTHING, ABORTABLE, NOTHING),
     "EndTxn(commit)": (DONE, DONE, ABORTABLE, ABORTABLE),
     "EndTxn(abort)": (STATE, DONE, DONE, DONE),
     "EndTransactions(commit)": (DONE, DONE, STATE, STATE),
@@ -28,8 +30,8 @@ TABLE = {
 
 
 def offsets(producer: Producer) -> object:
-    if producer.version is V1 and (answer := producer.add_group()) is not DONE:
-        return answer
+    if producer.version is V1:
+        producer.add_group()
     return producer.commit_offsets(3)
 
 
@@ -41,6 +43,7 @@ def end_as_set(producer: Producer, *, commit: bool) -> object:
 INPUTS = {
     "write": write,
     "offsets": offsets,
+    "AddOffsetsToTxn": lambda producer: producer.add_group(),
     "EndTxn(commit)": lambda producer: producer.end(commit=True),
     "EndTxn(abort)": lambda producer: producer.end(commit=False),
     "EndTransactions(commit)": lambda producer: end_as_set(producer, commit=True),

@@ -10,6 +10,7 @@ from exacta.ports.record_format import LogEntry
 from exacta.protocol.kafka.records import HEADER_SIZE, parse_batch_header
 from exacta.protocol.pulsar.compression import compress
 from exacta.protocol.pulsar.entries import build_batch, build_body, parse_body
+from exacta.protocol.pulsar.frames import LARGEST_COMMAND
 from exacta.protocol.pulsar.messages_pb2 import (
     CompressionType,
     EncryptionKeys,
@@ -34,6 +35,7 @@ from tests.records.conversion.bounds import kafka_bound
 
 ZEROS = bytes(2_000_000)
 RECORDS = [(1_000, b"k", b"v" * 50, ()), (1_001, None, b"w" * 50, ())]
+LARGE = Property(key=b"a", value=bytes(LARGEST_COMMAND))
 COUNT_AT, DELTA_AT, ATTRIBUTES_AT = 57, 23, 21
 """The places in a batch's header."""
 
@@ -76,6 +78,10 @@ PULSARS: Mapping[str, tuple[OpaqueReason, LogEntry]] = {
     "too large converted": (
         OpaqueReason.SIZE,
         pulsar_entry(metadata(), [(SingleMessageMetadata(payload_size=0), b"")] * 10_000),
+    ),
+    "too large metadata of a message": (
+        OpaqueReason.SIZE,
+        pulsar_entry(metadata(), [(SingleMessageMetadata(payload_size=0, properties=[LARGE]), b"apples")]),
     ),
     "no metadata": (OpaqueReason.DAMAGED, three()._replace(batch=three().batch[:HEADER_SIZE] + b"\xff" * 20)),
     "no entry": (OpaqueReason.DAMAGED, three()._replace(batch=three().batch[:HEADER_SIZE])),
@@ -165,6 +171,7 @@ KAFKAS: Mapping[str, tuple[OpaqueReason, LogEntry, bool]] = {
     "too large decompressed, snappy": (OpaqueReason.SIZE, kafka_batch([(1, b"k", ZEROS, ())], codec=2), False),
     "too large decompressed, lz4": (OpaqueReason.SIZE, kafka_batch([(1, b"k", ZEROS, ())], codec=3), False),
     "too large decompressed, zstd": (OpaqueReason.SIZE, kafka_batch([(1, b"k", ZEROS, ())], codec=4), False),
+    "too many headers": (OpaqueReason.SIZE, kafka_batch([(1, b"k", b"v", ((b"", None),) * 9_000)] * 2, codec=4), False),
     "damaged compression": (OpaqueReason.DAMAGED, changed(PLAIN, ATTRIBUTES_AT, b"\x00\x04"), False),
     "fewer records than are there": (OpaqueReason.DAMAGED, changed(PLAIN, COUNT_AT, struct.pack(">i", 1)), False),
     "cut off": (OpaqueReason.DAMAGED, PLAIN._replace(batch=PLAIN.batch[:-3]), False),

@@ -7,6 +7,7 @@ nobody can tell. The columns say how the transaction ended, and whether its hold
                                 committed,   committed,   aborted,     aborted,
     input                       with a part  without *    with a part  without *
     a write **, either version  INVALID      ABORTABLE    ABORTABLE    ABORTABLE
+    AddOffsetsToTxn             INVALID      NOTHING      ABORTABLE    NOTHING ***
     EndTxn(commit), version 1   done         done         ABORTABLE    ABORTABLE
     EndTxn(commit), version 2   done, bump   done, bump   ABORTABLE    ABORTABLE
     EndTxn(abort), version 1    INVALID      done         done         done
@@ -24,8 +25,12 @@ InitProducerId end the state; whatever is refused leaves it as it is.
 * A client that has registered nothing sends no EndTxn, and goes on with its next transaction. So it may name the next
 handle at once, and an abort is true of all that it has written: nothing.
 
-** Records, offsets of a group, and what registers either: Produce, TxnOffsetCommit, AddPartitionsToTxn and
-AddOffsetsToTxn. A repeat of a batch is answered as a repeat before this is asked.
+** Records, offsets of a group, and what registers a partition: Produce, TxnOffsetCommit and AddPartitionsToTxn. A
+repeat of a batch is answered as a repeat before this is asked.
+
+*** NOTHING_TO_ABORT. librdkafka aborts without an EndTxn if AddOffsetsToTxn is refused and was its first request. It
+would be refused again in each of its next transactions, so that it is told to close the producer. All others abort by
+an EndTxn or an InitProducerId.
 """
 
 from exacta.core.events import ConclusionHeard
@@ -39,6 +44,11 @@ def refusal_of_write(held: TransactionalId) -> Rejection | None:
         return None
     is_beyond_repair = held.last_committed and held.concluded is Conclusion.OF_WHAT_IT_WROTE
     return Rejection.INVALID_TRANSACTION_STATE if is_beyond_repair else Rejection.TRANSACTION_ABORTABLE
+
+
+def refusal_of_group(held: TransactionalId) -> Rejection | None:
+    """Return why a holder without an open transaction may not begin one by a group; None: nothing is concluded."""
+    return Rejection.NOTHING_TO_ABORT if held.concluded is Conclusion.OF_NOTHING else refusal_of_write(held)
 
 
 def refusal_of_end(held: TransactionalId, *, commit: bool) -> Rejection | None:

@@ -29,7 +29,7 @@ from exacta.protocol.kafka.record_writing import (
 from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader
 from exacta.protocol.pulsar import compression as pulsar_codecs
 from exacta.protocol.pulsar.entries import MOST_MESSAGES, Entry, parse_body, partition_key, walked
-from exacta.protocol.pulsar.errors import BrokenEntry
+from exacta.protocol.pulsar.errors import BrokenEntry, LargeMetadata
 from exacta.protocol.pulsar.messages_pb2 import CompressionType, MessageMetadata
 from exacta.records.conversion import names
 from exacta.records.conversion.fields import any_tag, chunk_headers, entry_headers, message_headers
@@ -98,6 +98,8 @@ def _records(header: BatchHeader, entry: Entry, allowed_bytes: int) -> tuple[byt
         return _message(entry.metadata, payload, common, time_delta), 1
     try:
         records = _batched(entry, payload, common, time_delta)
+    except LargeMetadata as error:
+        raise Unopenable(OpaqueReason.SIZE) from error
     except BrokenEntry as error:
         raise Unopenable(OpaqueReason.DAMAGED) from error
     return b"".join(records), len(records)

@@ -20,7 +20,7 @@ from exacta.ports.record_format import Buffer, LogEntry
 from exacta.protocol.kafka import compression as kafka_codecs
 from exacta.protocol.kafka.batch_building import foreign_batch
 from exacta.protocol.kafka.record_keys import UnreadableRecords
-from exacta.protocol.kafka.record_reading import Record, read_records
+from exacta.protocol.kafka.record_reading import Record, TooManyHeaders, read_records
 from exacta.protocol.kafka.record_writing import Header, wrapped
 from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader
 from exacta.protocol.pulsar.compression import compress
@@ -47,7 +47,8 @@ _TIMES: Final = 1 << 63
 """Timestamps are below this, as i64. A sum of two may not be."""
 
 _ADDED_TO_EACH: Final = 64
-"""The most bytes that a message in a batch has more than its record, beside those of its properties."""
+"""The bytes that a message in a batch has more than its record, beside what its headers become. A header that is read
+takes no less, as an object."""
 
 _ADDED_TO_EACH_SINGLE: Final = 256
 """The most bytes that an entry of one record has more than the record, with those of the object that holds it."""
@@ -96,8 +97,9 @@ def _records(header: BatchHeader, view: memoryview, allowed_bytes: int, added_to
         raise Unopenable(OpaqueReason.CODEC)
     try:
         plain = kafka_codecs.decompress(header.codec, view[HEADER_SIZE:], allowed_bytes)
-        return read_records(plain, header.record_count, header.last_offset_delta)
-    except kafka_codecs.TooMuch as error:
+        most_headers = allowed_bytes // _ADDED_TO_EACH
+        return read_records(plain, header.record_count, header.last_offset_delta, most_headers)
+    except (kafka_codecs.TooMuch, TooManyHeaders) as error:
         raise Unopenable(OpaqueReason.SIZE) from error
     except (kafka_codecs.NotDecompressed, UnreadableRecords) as error:
         raise Unopenable(OpaqueReason.DAMAGED) from error

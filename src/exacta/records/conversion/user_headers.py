@@ -56,7 +56,7 @@ def _restored(value: bytes) -> list[Header] | None:
     """Return the headers that `properties_of` has put into a property; None if the property is a user's own."""
     try:
         encoded = base64.b64decode(value, validate=True)
-        headers, end = read_headers(encoded, 0, len(encoded))
+        headers, end = read_headers(encoded, 0, len(encoded), len(encoded))
     except (binascii.Error, UnreadableRecords, IndexError):
         return None
     return list(headers) if end == len(encoded) else None
