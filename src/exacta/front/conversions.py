@@ -16,15 +16,14 @@ OnThread = Callable[[Callable[[], Any], Callable[[Any], None]], None]
 """Call the first function on a thread, and the second one with what came of it, an exception included."""
 
 SHORT_BYTES: Final = 64 << 10
-"""So many bytes are converted on the event loop, in about a millisecond."""
-
+"""The most work, in bytes, that is done on the event loop. It takes about a millisecond."""
 
 _MESSAGE_BYTES: Final = 64
-"""One message more is as much work as so many bytes."""
+"""The work, in bytes, that a message is beside its own bytes."""
 
 
 def work_bytes(size: int, offset_count: int) -> int:
-    """Return how much work a conversion is, in bytes: a few compressed ones may be very many messages."""
+    """Return the work of a conversion, in bytes. A few compressed bytes may be very many messages."""
     return size + _MESSAGE_BYTES * offset_count
 
 
