@@ -14,7 +14,7 @@ from exacta.databases.postgres import Postgres
 from exacta.databases.sqlite import Sqlite
 from exacta.databases.transaction import Transaction
 
-Hook = Callable[[int, str], object]
+Hook = Callable[[int, str], None]
 
 _OF_DATABASES = ("open", "begin", "ask", "change", "commit", "rollback", "discard", "close", "create_table")
 STEPS: list[tuple[type[Any], str]] = [
