@@ -59,7 +59,7 @@ class _JointPipeline(Pipeline):
         is_committed = any(self.committed.get(int(each.value)) == self.attempts for each in taken)
         is_acknowledged = self.attempts in self._names
         if not is_committed and (self._is_in_order or not is_acknowledged):
-            link.drop()  # so that everything comes again, and not behind what is on its way
+            link.drop()  # everything comes again then, and not behind messages that are on their way
 
     async def _abort(self) -> None:
         """Abort by Kafka's side, as a client does that was told to. A producer that is fenced is given up."""
@@ -138,7 +138,7 @@ class _JointPipeline(Pipeline):
 
     async def judge(self) -> None:
         """See `Pipeline.judge`; tell the analysis what Pulsar's side has of each transaction."""
-        if self.in_doubt:  # what holds back their results is over then
+        if self.in_doubt:  # by then no open transaction holds back their results
             await asyncio.sleep(OPEN_SECONDS)
         await super().judge()
         self._here.history.joint.update({name: attempt in self.read for attempt, name in self._names.items()})

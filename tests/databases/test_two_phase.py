@@ -256,7 +256,7 @@ def test_a_connection_of_the_users(place: shop.Place) -> None:
 
 
 def test_a_transaction_that_the_user_has_open_is_refused_and_left_as_it_is(place: shop.Place) -> None:
-    """At a start, and where recovery is due."""
+    """Neither a start nor a recovery takes it for its own."""
 
     def interrupt(_: Any) -> None:
         raise KeyboardInterrupt

@@ -244,7 +244,7 @@ class Fetcher:
         visible: Visible,
     ) -> None:
         if read_committed and wanted.fetch_offset < partition.log_start_offset:
-            return  # what is aborted there is forgotten already, while its deletion is being made durable
+            return  # while a deletion is being made durable, the aborted transactions there are forgotten already
         end_offset = visible.last_stable_offset if read_committed else visible.high_watermark
         room = min(wanted.max_bytes, max_bytes - plan.size)
         if wanted.fetch_offset >= end_offset or (room <= 0 and plan.size > 0):
@@ -297,7 +297,7 @@ class Fetcher:
                 result.records.append(read.batches)
             if read.fault:
                 cut.add(owner)
-                if not result.records:  # else it is refused, and told, where the next fetch begins with it
+                if not result.records:  # otherwise the next fetch begins with the fault, and is refused
                     wanted = plan.wanted[owner]
                     self._reader.tell(wanted.topic, wanted.partition, extent.first_offsets[0], read)
                     result.rejection = Rejection.STORAGE_ERROR

@@ -319,7 +319,7 @@ def _opaque_entry(
 ) -> LogEntry:
     metadata.properties.add(key=names.KAFKA_OPAQUE, value=reason.encode())
     body = build_body(metadata, payload)
-    if len(body) > largest_entry:  # then no consumer can get it, and all behind it would wait for ever
+    if len(body) > largest_entry:  # no consumer could get it, and all messages behind it would wait for ever
         metadata.properties.add(key=names.KAFKA_SIZE, value=b"%d" % len(payload))
         body = build_body(metadata, b"")
     return LogEntry(offset, 1, _enveloped(header, offset, 1, (body,), metadata.publish_time))
