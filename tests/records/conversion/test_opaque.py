@@ -10,7 +10,7 @@ from exacta.ports.record_format import LogEntry
 from exacta.protocol.kafka.records import HEADER_SIZE, parse_batch_header
 from exacta.protocol.pulsar.compression import compress
 from exacta.protocol.pulsar.entries import build_batch, build_body, parse_body
-from exacta.protocol.pulsar.frames import LARGEST_COMMAND
+from exacta.protocol.pulsar.frames import LARGEST_MESSAGE
 from exacta.protocol.pulsar.messages_pb2 import (
     CompressionType,
     EncryptionKeys,
@@ -35,7 +35,7 @@ from tests.records.conversion.bounds import kafka_bound
 
 ZEROS = bytes(2_000_000)
 RECORDS = [(1_000, b"k", b"v" * 50, ()), (1_001, None, b"w" * 50, ())]
-LARGE = Property(key=b"a", value=bytes(LARGEST_COMMAND))
+LARGE = Property(key=b"a", value=bytes(LARGEST_MESSAGE))
 COUNT_AT, DELTA_AT, ATTRIBUTES_AT = 57, 23, 21
 """The places in a batch's header."""
 

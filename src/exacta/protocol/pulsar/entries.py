@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from exacta.protocol.pulsar.decoding import Buffer, decoded, lacking
 from exacta.protocol.pulsar.errors import BrokenEntry, LargeMetadata
-from exacta.protocol.pulsar.frames import LARGEST_COMMAND
+from exacta.protocol.pulsar.frames import LARGEST_COMMAND, LARGEST_MESSAGE
 from exacta.protocol.pulsar.messages_pb2 import (
     CommandSend,
     CompressionType,
@@ -161,13 +161,13 @@ def walk_batch(payload: Buffer, count: int) -> Iterator[BatchedMessage]:
 def walked(view: memoryview | bytes, count: int) -> Iterator[tuple[SingleMessageMetadata, bytes, int, int]]:
     """Yield what `walk_batch` yields, with the metadata as they stand, and where each payload begins and ends.
 
-    Raises `BrokenEntry` as that does, and for metadata that are larger than those of an entry may be: few bytes,
-    compressed, can say properties by the million. This is most of what plain messages of a hundred bytes cost, so that
+    Raises `BrokenEntry` as that does, and for metadata that are larger than an entry may be: few bytes, compressed, can
+    say properties by the million. This is most of what plain messages of a hundred bytes cost, so that
     it makes no object that it need not, and asks for required fields only where one may be missing.
     """
     parse, size_at, head = SingleMessageMetadata.FromString, _SIZE.unpack_from, _SIZE.size
     tag, long_tag = _PROPERTY_TAGS
-    at, whole, most = 0, len(view), LARGEST_COMMAND + head
+    at, whole, most = 0, len(view), LARGEST_MESSAGE + head
     for index in range(count):
         if whole - at < head:
             raise BrokenEntry(f"a batch of {count} messages ends in message {index}")
@@ -175,7 +175,7 @@ def walked(view: memoryview | bytes, count: int) -> Iterator[tuple[SingleMessage
         if start > whole:
             raise BrokenEntry(f"a batch of {count} messages ends in the metadata of message {index}")
         if start - at > most:
-            raise LargeMetadata(f"message {index} of a batch has more than {LARGEST_COMMAND} bytes of metadata")
+            raise LargeMetadata(f"message {index} of a batch has more than {LARGEST_MESSAGE} bytes of metadata")
         written = bytes(view[at + head : start])
         try:
             metadata = parse(written)
