@@ -12,7 +12,7 @@ object of `protobuf`; all others are described by one.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Final
 
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Body
@@ -55,15 +55,23 @@ _ADDED_TO_EACH_SINGLE: Final = 256
 """The bytes that an entry for each record has more, with what an object costs."""
 
 
-def to_pulsar(entry: LogEntry, *, singly: bool, allowed_bytes: int, largest_entry: int) -> list[LogEntry]:
+def to_pulsar(
+    entry: LogEntry,
+    *,
+    singly: bool,
+    allowed_bytes: int,
+    largest_entry: int,
+    messages: Container[int] | None = None,
+) -> list[LogEntry]:
     """Return the batch of the log as entries of Pulsar's; one that is Pulsar's is returned as it is.
 
-    With `singly` each record is an entry of one message, and otherwise all together are one, in which a message's index
-    is its offset's distance. At most `allowed_bytes` come out of a decompression, and at most so many are added to what
-    the records themselves are. An entry of more than `largest_entry` bytes is compressed more. A batch that is too
-    large all the same, or cannot be opened, is one message at its first offset that says why. Its records are never
-    entries of their own unless all are, since an acknowledgement of the first one would be taken for one of the batch.
-    Batches without data are no entries. No bytes of a batch raise anything.
+    With `singly` each record is an entry of one message, those at the offsets `messages` if they are said. Otherwise
+    all together are one, in which a message's index is its offset's distance. At most `allowed_bytes` come out of a
+    decompression, and at most so many are added to what the records themselves are. An entry of more than
+    `largest_entry` bytes is compressed more. A batch that is too large all the same, or cannot be opened, is one
+    message at its first offset that says why. Its records are never entries of their own unless all are, since an
+    acknowledgement of the first one would be taken for one of the batch. Batches without data are no entries. No bytes
+    of a batch raise anything.
     """
     view = memoryview(entry.batch)
     header = header_of(view, Body.KAFKA)
@@ -75,6 +83,8 @@ def to_pulsar(entry: LogEntry, *, singly: bool, allowed_bytes: int, largest_entr
         records = _records(header, view, allowed_bytes, _ADDED_TO_EACH_SINGLE if singly else _ADDED_TO_EACH)
     except Closed as closed:
         return [_opaque(header, view, closed.reason, largest_entry)]
+    if singly and messages is not None:
+        records = [record for record in records if header.base_offset + record[0] in messages]
     found = [told(record[4]) for record in records]
     if not singly:
         together = _together(header, records, found, largest_entry)
