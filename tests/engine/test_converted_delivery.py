@@ -101,7 +101,7 @@ def test_delivery_goes_on_after_a_conversion_that_raises(rig: ConvertingRig, cap
 def test_not_much_more_is_made_at_once_than_there_is_room_for(
     rig: ConvertingRig, monkeypatch: pytest.MonkeyPatch, subscription_type: SubscriptionType
 ) -> None:
-    monkeypatch.setattr(dispatch, "MOST_CONVERTED_BYTES", 1_000)
+    monkeypatch.setattr(dispatch, "MOST_CONVERTED_BYTES", 1_600)
     for _ in range(4):
         rig.write(count=5, value=b"v" * 300)
     rig.connect(1, PLENTY, subscription_type)

@@ -1,6 +1,7 @@
 """Convert what a client of Pulsar's reads of a log that has batches of Kafka's among its own, or has been compacted."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from exacta.core.ids import Body
 from exacta.ports.record_format import Converted, LogEntry, Wanted
@@ -11,6 +12,8 @@ from exacta.records.admission import MAX_DECOMPRESSED_BYTES
 from exacta.records.conversion.into_pulsar import to_pulsar
 from exacta.records.keyed_records import gaps_of
 from exacta.records.pulsar_entries import entry_of
+
+_ENTRY_BYTES: Final = 256
 
 
 def is_foreign(entry: LogEntry) -> bool:
@@ -64,7 +67,7 @@ def converted(entries: Sequence[LogEntry], wanted: Wanted, *, largest_entry: int
                 largest_entry=largest_entry,
                 messages=messages,
             )
-        made_bytes = sum(len(each.batch) for each in made)
+        made_bytes = sum(map(_cost, made))
         if size + made_bytes > wanted.most_bytes:
             if found:
                 return Converted(found, entry.base_offset)
@@ -78,10 +81,15 @@ def converted(entries: Sequence[LogEntry], wanted: Wanted, *, largest_entry: int
     return Converted(found)
 
 
+def _cost(entry: LogEntry) -> int:
+    """Return the bytes of an entry, and what it is to choose a consumer for it and to keep it, in bytes."""
+    return len(entry.batch) + _ENTRY_BYTES
+
+
 def _fitting(entries: Sequence[LogEntry], most_bytes: int) -> int:
     """Return how many of the first entries have no more bytes together; at least one."""
     for place, entry in enumerate(entries):
-        most_bytes -= len(entry.batch)
+        most_bytes -= _cost(entry)
         if most_bytes < 0:
             return max(place, 1)
     return len(entries)
