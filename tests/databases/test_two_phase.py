@@ -318,7 +318,8 @@ def test_a_relative_path_is_the_same_file_after_the_program_has_gone_elsewhere(
         shop.order(both, place)
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(tmp_path / "elsewhere")
-        with pytest.raises(KeyboardInterrupt), both.transaction():
+        with pytest.raises(KeyboardInterrupt), both.transaction() as transaction:
+            transaction.produce(place.topic, "lost")
             raise KeyboardInterrupt  # then it connects anew
         shop.order(both, place)
     assert shop.check(place) == 2
