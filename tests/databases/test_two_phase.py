@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -233,6 +234,7 @@ def test_a_connection_of_the_users(place: shop.Place) -> None:
     given: Any
     if place.kind == "sqlite":
         given = sqlite3.connect(place.address)
+        given.text_factory = bytes
         given.row_factory = lambda cursor, row: dict(zip([each[0] for each in cursor.description], row, strict=True))
     else:
         given = psycopg.connect(place.address, row_factory=psycopg.rows.dict_row)
@@ -330,6 +332,28 @@ def test_a_decision_is_not_kept_in_memory(place: shop.Place) -> None:
     both = exacta.two_phase(place.servers, transactional_id="a", database=exacta.Sqlite(":memory:"))
     with pytest.raises(exacta.TwoPhaseError, match="':memory:' is in memory: a decision must outlive the process"):
         both.start()
+
+
+def interrupt(both: exacta.TwoPhase, place: shop.Place) -> None:
+    with both.transaction() as transaction:
+        transaction.produce(place.topic, "lost")
+        raise KeyboardInterrupt
+
+
+def test_a_relative_path_is_the_same_file_after_the_program_has_gone_elsewhere(
+    place: shop.Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if place.kind != "sqlite":
+        return
+    monkeypatch.chdir(Path(place.address).parent)
+    with place._replace(address=Path(place.address).name).both() as both:
+        shop.order(both, place)
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        with pytest.raises(KeyboardInterrupt):  # it connects anew then
+            interrupt(both, place)
+        shop.order(both, place)
+    assert shop.check(place) == 2
 
 
 def test_settings_that_are_wrong_are_told_at_once(place: shop.Place) -> None:

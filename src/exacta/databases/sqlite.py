@@ -16,6 +16,9 @@ from exacta.databases.database import Database
 from exacta.databases.errors import TwoPhaseError, one_line
 
 _EXTRA = 3
+_MEMORY = ":memory:"
+_MAIN = 0
+"""The number of the database that was opened. Names are what the user's `text_factory` makes of text."""
 
 
 class Sqlite(Database):
@@ -34,7 +37,8 @@ class Sqlite(Database):
             self._connection = database
             self.name = "SQLite"
         else:
-            self._path = Path(database)
+            # The program may go to another folder before the connection is made anew.
+            self._path = Path(database) if str(database) == _MEMORY else Path(database).absolute()
             self.name = str(database)
 
     @property
@@ -53,7 +57,7 @@ class Sqlite(Database):
             except sqlite3.Error as error:
                 raise TwoPhaseError(f"the database '{self.name}' cannot be opened: {one_line(error)}") from error
         self._refuse_an_open_transaction()
-        if not any(name == "main" and file for _, name, file in self.ask("PRAGMA database_list")):
+        if not any(number == _MAIN and file for number, _, file in self.ask("PRAGMA database_list")):
             raise TwoPhaseError(f"the database '{self.name}' is in memory: a decision must outlive the process")
         self.ask(f"PRAGMA synchronous={_EXTRA}")
 

@@ -44,7 +44,8 @@ ALL_BODIES = frozenset(Body)
 
 CONVERTED_GROWTH = 3
 """The most times that records of another protocol are expected to be as long in an answer as in the log. Batches that
-turn out longer, and do not fit, are left to the next answer, except for the first one of a partition."""
+turn out longer, and do not fit, are left to the next answer, except for the first one of all that are converted
+(KIP-74)."""
 
 Admitted = Callable[[int], None]
 """Is called with the most bytes that may be read now. One batch may always be read."""
@@ -58,8 +59,9 @@ class Share(NamedTuple):
     room: int
 
 
-Convert = Callable[[list[Share], Callable[[list[list[Buffer]]], None]], None]
-"""Calls back, now or later, with the batches of each share as the front's clients read them."""
+Convert = Callable[[list[Share], Callable[[], bool], Callable[[list[list[Buffer]]], None]], None]
+"""Calls back, now or later, with the batches of each share as the front's clients read them; none where there was no
+room left. It need not call back once the function beside the shares says that nobody wants them any more."""
 
 
 def _at_once(size: int, admitted: Admitted) -> None:
@@ -307,9 +309,15 @@ class Fetcher:
             done(plan.results)
             return
 
+        def is_wanted() -> bool:
+            return request.key >= 0
+
         def converted(batches: list[list[Buffer]]) -> None:
             for result, records in zip(foreign, batches, strict=True):
                 result.records = records
+                if not records:
+                    result.aborted = ()
             done(plan.results)
 
-        request.convert([Share(result.records, result.offset_count, result.room) for result in foreign], converted)
+        shares = [Share(result.records, result.offset_count, result.room) for result in foreign]
+        request.convert(shares, is_wanted, converted)

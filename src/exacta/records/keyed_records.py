@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final, Protocol
 
 from exacta.core.ids import Body
-from exacta.ports.record_format import Buffer
+from exacta.ports.record_format import Buffer, LogEntry
 from exacta.protocol.kafka.record_edits import with_records
 from exacta.protocol.kafka.record_keys import RecordKeys, record_keys
 from exacta.protocol.kafka.records import MAGIC, BatchHeader, CorruptBatch, opened, parse_batch_header
@@ -58,6 +58,13 @@ def keyed_records(batch: Buffer, header: BatchHeader, most_bytes: int) -> KeyedR
     """Read the records of a sound batch; None if they cannot be read, or are more than `most_bytes` decompressed."""
     read = _READERS.get(header.magic)
     return None if read is None else read(batch, header, most_bytes)
+
+
+def unopened(batch: Buffer, header: BatchHeader) -> LogEntry:
+    """Return a batch as an entry; its gaps are not known yet if it has some (`gaps_of`)."""
+    count = header.last_offset_delta + 1
+    has_gaps = header.record_count < count and header.magic != MAGIC
+    return LogEntry(header.base_offset, count, batch, None if has_gaps else ())
 
 
 def gaps_of(batch: Buffer) -> tuple[tuple[int, int], ...]:

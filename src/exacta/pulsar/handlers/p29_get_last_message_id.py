@@ -5,7 +5,8 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.subscribing import find
-from exacta.ports.record_format import Buffer, LogEntry
+from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
+from exacta.protocol.kafka.records import parse_batch_header
 from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER, NO_BATCH_INDEX, message_id
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -19,7 +20,7 @@ from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
-from exacta.records.keyed_records import gaps_of
+from exacta.records.keyed_records import unopened
 from exacta.records.pulsar_entries import entry_of
 
 NEEDS = OPEN_TO_ALL
@@ -64,11 +65,13 @@ def _answer(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, po
         if batch is None:
             request.refuse(ServerError.PersistenceError, "the last message cannot be read")
             return
-        entry = LogEntry(last[0], last[1] - last[0] + 1, batch, gaps_of(batch))
-        singly = consumer.subscription_type is SubscriptionType.KEY_SHARED
-        broker.convert([entry], singly, request.guard(told))
+        wanted = Wanted(consumer.subscription_type is SubscriptionType.KEY_SHARED)
+        broker.convert([unopened(batch, parse_batch_header(batch))], wanted, request.guard(told))
 
-    def told(entries: list[LogEntry]) -> None:
+    def told(converted: Converted | Exception) -> None:
+        if isinstance(converted, Exception):
+            raise converted
+        entries = converted.entries
         if not entries:
             _reply(request, _id(consumer, None), marked)
             return
@@ -84,8 +87,8 @@ def _answer(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, po
 def _last_index(entry: LogEntry) -> int:
     """Return the index of the last message that compaction has left of an entry; a reader waits for that one."""
     last = entry.base_offset + entry.offset_count - 1
-    ends_in_a_gap = bool(entry.gaps) and entry.gaps[-1][1] == last
-    return (entry.gaps[-1][0] - 1 if ends_in_a_gap else last) - entry.base_offset
+    gaps = entry.gaps or ()
+    return (gaps[-1][0] - 1 if gaps and gaps[-1][1] == last else last) - entry.base_offset
 
 
 def _done_before(broker: PulsarBroker, consumer: Consumer, position: Offset) -> Offset | None:

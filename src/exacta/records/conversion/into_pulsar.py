@@ -12,7 +12,7 @@ without an object of `protobuf`; all others are described by one.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Final
 
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Body
@@ -54,12 +54,20 @@ _ADDED_TO_EACH_SINGLE: Final = 256
 """The most bytes that an entry of one record has more than the record, with those of the object that holds it."""
 
 
-def to_pulsar(entry: LogEntry, *, singly: bool, allowed_bytes: int, largest_entry: int) -> list[LogEntry]:
+def to_pulsar(
+    entry: LogEntry,
+    *,
+    singly: bool,
+    allowed_bytes: int,
+    largest_entry: int,
+    messages: Container[int] | None = None,
+) -> list[LogEntry]:
     """Return the batch of the log as entries of Pulsar's; one that is Pulsar's is returned as it is.
 
-    With `singly` each record becomes an entry of one message. Otherwise all become one entry, in which a message's
-    index is its offset's distance from the first one. At most `allowed_bytes` come out of a decompression, and at most
-    so many are added to the bytes of the records. An entry of more than `largest_entry` bytes is compressed by ZSTD.
+    With `singly` each record becomes an entry of one message, or only those at the offsets `messages`, if these are
+    given. Otherwise all become one entry, in which a message's index is its offset's distance from the first one. At
+    most `allowed_bytes` come out of a decompression, and at most so many are added to the bytes of the records. An
+    entry of more than `largest_entry` bytes is compressed by ZSTD.
 
     A batch that is too large all the same, or cannot be opened, becomes one message at its first offset, which says
     why. Either all records have entries of their own, or none has: with an entry for some of them, an acknowledgement
@@ -76,6 +84,8 @@ def to_pulsar(entry: LogEntry, *, singly: bool, allowed_bytes: int, largest_entr
         records = _records(header, view, allowed_bytes, _ADDED_TO_EACH_SINGLE if singly else _ADDED_TO_EACH)
     except Unopenable as unopenable:
         return [_opaque_batch(header, view, unopenable.reason, largest_entry)]
+    if singly and messages is not None:
+        records = [record for record in records if header.base_offset + record[0] in messages]
     fields = [parse_headers(record[4]) for record in records]
     if not singly:
         together = _together(header, records, fields, largest_entry)
