@@ -16,6 +16,7 @@ from exacta.client.partitioner import partition_of_key
 from exacta.client.routing import Client
 from exacta.client.topics import LATEST, list_offsets
 from exacta.client.transactions import TopicPartition as Partition
+from exacta.databases.two_phase import TwoPhase
 from tests.databases import shop
 from tests.databases.conftest import NewPlace, each_kind
 from tests.spark.clusters import read_committed
@@ -334,7 +335,7 @@ def test_a_decision_is_not_kept_in_memory(place: shop.Place) -> None:
         both.start()
 
 
-def interrupt(both: exacta.TwoPhase, place: shop.Place) -> None:
+def interrupt(both: TwoPhase, place: shop.Place) -> None:
     with both.transaction() as transaction:
         transaction.produce(place.topic, "lost")
         raise KeyboardInterrupt
