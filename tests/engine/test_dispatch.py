@@ -29,7 +29,7 @@ from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
 from exacta.engine.dispatch import MOST_BYTES, Sent
 from exacta.engine.fetch import FetchResult
-from exacta.ports.record_format import Buffer, Converted, LogEntry
+from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.clients.batches import read_batches, record
@@ -242,8 +242,8 @@ def test_what_is_converted_for_a_delivery_that_is_over_is_for_nobody(rig: PushRi
     removed by compaction, so that the message would be acknowledged without having been delivered."""
     conversions: list[Callable[[], None]] = []
 
-    def convert(entries: list[LogEntry], singly: bool, done: Converted) -> None:
-        conversions.append(lambda: done(one_by_one(entries) if singly else entries))
+    def convert(entries: list[LogEntry], wanted: Wanted, done: Callable[[Converted], None]) -> None:
+        conversions.append(lambda: done(Converted(one_by_one(entries) if wanted.singly else entries)))
 
     def finish() -> None:
         while conversions:
