@@ -46,6 +46,10 @@ def fail(_: Any) -> None:
     raise ZeroDivisionError
 
 
+def interrupt(_: Any) -> None:
+    raise KeyboardInterrupt
+
+
 def test_rows_messages_and_offsets(place: shop.Place) -> None:
     with place.both() as both:
         assert both.recovered is None
@@ -318,9 +322,8 @@ def test_a_relative_path_is_the_same_file_after_the_program_has_gone_elsewhere(
         shop.order(both, place)
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(tmp_path / "elsewhere")
-        with pytest.raises(KeyboardInterrupt), both.transaction() as transaction:
-            transaction.produce(place.topic, "lost")
-            raise KeyboardInterrupt  # then it connects anew
+        with pytest.raises(KeyboardInterrupt):
+            attempt(both, message(place, "lost"), interrupt)  # then it connects anew
         shop.order(both, place)
     assert shop.check(place) == 2
 
