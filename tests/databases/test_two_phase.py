@@ -48,6 +48,10 @@ def fail(_: Any) -> None:
     raise ZeroDivisionError
 
 
+def interrupt(_: Any) -> None:
+    raise KeyboardInterrupt
+
+
 def test_rows_messages_and_offsets(place: shop.Place) -> None:
     with place.both() as both:
         assert both.recovered is None

@@ -1,6 +1,6 @@
 """The broker as Pulsar's handlers see it: the one behind all fronts, with what only Pulsar's protocol has."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from exacta.config.configuration import Configuration
 from exacta.config.topic import MAX_MESSAGE_BYTES
@@ -41,6 +41,8 @@ class PulsarBroker(Broker):
         self.producers = Producers()
         self.announced = Announced()
         self.addresses = addresses or Addresses(broker=Address(identity.advertised_host, identity.advertised_port))
+        self.last_messages: dict[Hashable, list[Callable[[Converted | Exception | None], None]]] = {}
+        """Who waits for the last batch of a partition to be read (GET_LAST_MESSAGE_ID)."""
         self._last_consumer_id = 0
         engine.dispatcher.facts_of = delivery_facts
         engine.dispatcher.convert = self.convert

@@ -1,6 +1,8 @@
 """GET_LAST_MESSAGE_ID tells the last message that a consumer can get, and how far its subscription is."""
 
-from exacta.core.ids import Offset
+from collections.abc import Callable
+
+from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
@@ -24,6 +26,9 @@ from exacta.records.keyed_records import unopened
 from exacta.records.pulsar_entries import entry_of
 
 NEEDS = OPEN_TO_ALL
+
+Read = Converted | Exception | None
+"""A batch as clients read it; None: it cannot be read."""
 
 
 def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: PulsarRequest) -> None:
@@ -61,27 +66,47 @@ def _answer(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, po
         _reply(request, _id(consumer, None), marked)
         return
 
+    def told(found: Converted | Exception | None) -> None:
+        if isinstance(found, Exception):
+            raise found
+        if found is None:
+            request.refuse(ServerError.PersistenceError, "the last message cannot be read")
+        elif not found.entries:
+            _reply(request, _id(consumer, None), marked)
+        else:
+            entry = found.entries[-1]
+            index = _last_index(entry) if entry_of(entry.batch).is_batch else NO_BATCH_INDEX
+            _reply(request, _id(consumer, Offset(entry.base_offset), index), marked)
+
+    singly = consumer.subscription_type is SubscriptionType.KEY_SHARED
+    _read_once(broker, (consumer.partition_id, *last, singly), request.guard(told))
+
+
+def _read_once(
+    broker: PulsarBroker, key: tuple[PartitionId, Offset, Offset, bool], done: Callable[[Read], None]
+) -> None:
+    """Read a batch, by its partition and its offsets, as clients do; those who ask meanwhile get the same answer.
+
+    A conversion may wait for others, and a client may ask hundreds of times: then one batch is held, and converted.
+    """
+    waiting = broker.last_messages.get(key)
+    if waiting is not None:
+        waiting.append(done)
+        return
+    broker.last_messages[key] = [done]
+
+    def answer(found: Read) -> None:
+        for each in broker.last_messages.pop(key):
+            each(found)
+
     def read(batch: Buffer | None) -> None:
         if batch is None:
-            request.refuse(ServerError.PersistenceError, "the last message cannot be read")
-            return
-        wanted = Wanted(consumer.subscription_type is SubscriptionType.KEY_SHARED)
-        broker.convert([unopened(batch, parse_batch_header(batch))], wanted, request.guard(told))
+            answer(None)
+        else:
+            broker.convert([unopened(batch, parse_batch_header(batch))], Wanted(singly), answer)
 
-    def told(converted: Converted | Exception) -> None:
-        if isinstance(converted, Exception):
-            raise converted
-        entries = converted.entries
-        if not entries:
-            _reply(request, _id(consumer, None), marked)
-            return
-        entry = entries[-1]
-        index = NO_BATCH_INDEX
-        if entry_of(entry.batch).is_batch:
-            index = _last_index(entry)
-        _reply(request, _id(consumer, Offset(entry.base_offset), index), marked)
-
-    lookups.read_batch_at(consumer.partition_id, *last, request.guard(read))
+    partition_id, first, last, singly = key
+    broker.engine.lookups.read_batch_at(partition_id, first, last, read)
 
 
 def _last_index(entry: LogEntry) -> int:
