@@ -10,13 +10,19 @@ import exacta
 from exacta.client import connection
 from exacta.client.routing import Client
 from exacta.client.transactions import list_transactions
-from exacta.protocol.kafka.messages.k17791_acknowledge_messages import AcknowledgeMessagesRequest
+from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionResponse
+from exacta.protocol.kafka.messages.k17791_acknowledge_messages import (
+    AcknowledgeMessagesRequest,
+    AcknowledgeMessagesResponse,
+)
+from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.spark import clients, write
 from exacta.spark.error_sentences import ClusterError
 from exacta.spark.options import OptionError
 from exacta.spark.options.foreach_batch import parse_foreach_batch
 from exacta.spark.sink.errors import SinkError
 from tests.conformance.brokers import ON_KAFKA
+from tests.pulsar.wire import Wire
 from tests.spark.clusters import check_exactly, held_back, new_topic
 from tests.spark.foreach_batch_by_hand import Frame, Query, Spark, plan, restarted
 from tests.spark.work_queue import NAME, TIMEOUT_MS, WorkQueue
@@ -183,6 +189,37 @@ def test_an_answer_that_is_lost_is_asked_for_again(spark, make, monkeypatch, way
     monkeypatch.setattr(connection.Connection, "receive", loses)
     assert run(query, queue, 0, way)[0].rows == 4
     assert lost == ["JoinTransactionResponse", "AcknowledgeMessagesResponse", "EndTransactionsResponse"]
+    assert queue.counts() == (0, 0)
+    check_exactly(query.bootstrap, query.topic, [0, *MESSAGES])
+
+
+@WAYS
+@pytest.mark.parametrize("commit", [True, False])
+def test_someone_else_ends_the_batch_by_its_txn_id(spark, make, broker, monkeypatch, way, commit):
+    query, queue = make()
+    receive, asked = connection.Connection.receive, []
+
+    def watched(this, *arguments, **named):
+        answer = receive(this, *arguments, **named)
+        if isinstance(answer, JoinTransactionResponse):
+            asked.append(answer.transaction_id)
+        if isinstance(answer, AcknowledgeMessagesResponse):
+            wire = Wire(broker.pulsar_url)
+            ended = wire.end(asked[0], pb.TxnAction.COMMIT if commit else pb.TxnAction.ABORT)
+            assert not ended.HasField("error")
+            wire.close()
+        return answer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(connection.Connection, "receive", watched)
+        if commit and way is ALONE:
+            assert run(query, queue, 0, way)[0].rows == 4
+        else:
+            sentence = "batch 0 is decided" if commit else "was ended before its batch was decided"
+            with pytest.raises(SinkError, match=sentence):
+                run(query, queue, 0, way)
+    restarted(monkeypatch)
+    assert run(query, queue, 0, way)[0].replayed is commit
     assert queue.counts() == (0, 0)
     check_exactly(query.bootstrap, query.topic, [0, *MESSAGES])
 
