@@ -16,7 +16,6 @@ from exacta.client.partitioner import partition_of_key
 from exacta.client.routing import Client
 from exacta.client.topics import LATEST, list_offsets
 from exacta.client.transactions import TopicPartition as Partition
-from exacta.databases.two_phase import TwoPhase
 from tests.databases import shop
 from tests.databases.conftest import NewPlace, each_kind
 from tests.spark.clusters import read_committed
@@ -339,12 +338,6 @@ def test_a_decision_is_not_kept_in_memory(place: shop.Place) -> None:
         both.start()
 
 
-def interrupt(both: TwoPhase, place: shop.Place) -> None:
-    with both.transaction() as transaction:
-        transaction.produce(place.topic, "lost")
-        raise KeyboardInterrupt
-
-
 def test_a_relative_path_is_the_same_file_after_the_program_has_gone_elsewhere(
     place: shop.Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -355,8 +348,8 @@ def test_a_relative_path_is_the_same_file_after_the_program_has_gone_elsewhere(
         shop.order(both, place)
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(tmp_path / "elsewhere")
-        with pytest.raises(KeyboardInterrupt):  # it connects anew then
-            interrupt(both, place)
+        with pytest.raises(KeyboardInterrupt):
+            attempt(both, message(place, "lost"), interrupt)  # then it connects anew
         shop.order(both, place)
     assert shop.check(place) == 2
 
