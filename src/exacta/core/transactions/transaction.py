@@ -65,7 +65,7 @@ from exacta.core.replies import DONE, PartitionsVerified, TransactionEndedReply
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase, Transaction, TransactionalId
-from exacta.core.transactions.conclusion import heard, refusal_of_end, refusal_of_write
+from exacta.core.transactions.conclusion import heard, hears_of_it_by_the_next, refusal_of_end, refusal_of_write
 from exacta.core.transactions.numbering import Pair, after_reservation, next_pair
 
 NO_PAIR: Pair = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
@@ -180,7 +180,8 @@ def add_group(state: State, command: AddGroup, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.INVALID_GROUP_ID)
     transaction = state.open_transaction(held)
     if (refused := _refusal_of_extension(held, transaction)) is not None:
-        return Outcome(reply=refused)
+        is_told_later = refused is Rejection.TRANSACTION_ABORTABLE and hears_of_it_by_the_next(held)
+        return Outcome(reply=DONE if is_told_later else refused)
     is_known = transaction is not None and command.group_id in transaction.groups
     return _extension_alone(state, held, transaction, (), () if is_known else (command.group_id,), now_ms)
 
