@@ -25,6 +25,7 @@ def anomalies(history: History) -> list[str]:
         *_moves_back(history),
         *_pushed(history),
         *_pipelines(history),
+        *_read_by_pulsar(history),
         *compacted_anomalies(history),
     ]
 
@@ -183,6 +184,18 @@ def _moves_back(history: History) -> Iterator[str]:
             if any(new < old for new, old in zip(now, then, strict=True)):
                 yield f"moves back: {poll.reader} was told {then} of {poll.place}, then {now}"
         last[poll.reader, poll.place] = poll
+
+
+def _read_by_pulsar(history: History) -> Iterator[str]:
+    """Check that in the end Pulsar's readers get what Kafka's readers of committed records get."""
+    for place, poll in history.by_pulsar.items():
+        if place in history.written:
+            continue
+        first = poll.log_start
+        found = {each for each in poll.records if each[0] >= first}
+        expected = {each for each in history.final[place].committed.items() if each[0] >= first}
+        if odd := sorted(found ^ expected)[:3]:
+            yield f"inconsistent: in the end Pulsar's reader gets something else of {place} than Kafka's: {odd}"
 
 
 def _pipelines(history: History) -> Iterator[str]:

@@ -28,6 +28,7 @@ class _Place:
     def __init__(self, history: History, place: Place, written: Partition, final: Partition) -> None:
         self._place = place
         self._polls = [poll for poll in history.polls if poll.place == place]
+        self._last = history.by_pulsar.get(place)
         self._tombstones_stay = place in history.tombstones_stay
         self._written = {offset: value for offset, value, _ in written.records}
         self._committed = written.committed
@@ -38,11 +39,15 @@ class _Place:
 
     def anomalies(self) -> Iterator[str]:
         """Yield all."""
-        final = self._final
+        final, last = self._final, self._last
         yield from self._other("in the end there is", {offset: value for offset, value, _ in final.records}, False)
         yield from self._other("in the end there is committed", final.committed, True)
         for key, offsets in self._offsets.items():
-            yield from self._last_of(key, [offset for offset in offsets if offset >= final.log_start])
+            yield from self._last_of(key, offsets, final.log_start, final.committed)
+        if last is not None:
+            yield from self._other("in the end Pulsar's reader gets", dict(last.records), True)
+            for key, offsets in self._offsets.items():
+                yield from self._last_of(key, offsets, last.log_start, dict(last.records), " for Pulsar's reader")
         gone: dict[bool, set[int]] = {False: set(), True: set()}
         by_reader: dict[tuple[str, bool], list[Poll]] = defaultdict(list)
         for poll in self._polls:
@@ -62,19 +67,22 @@ class _Place:
             elif committed and offset not in self._committed:
                 yield f"aborted read: {who} {value!r} at {offset} of {self._place}, which was not committed"
 
-    def _last_of(self, key: bytes | None, offsets: list[int]) -> Iterator[str]:
+    def _last_of(
+        self, key: bytes | None, offsets: list[int], log_start: int, there: dict[int, bytes], whom: str = ""
+    ) -> Iterator[str]:
         """The last committed value of a key is there; a tombstone, or nothing older."""
-        there = self._final.committed
+        offsets = [offset for offset in offsets if offset >= log_start]
         if not offsets or offsets[-1] in there:
             return
         value = self._committed[offsets[-1]]
         older = [offset for offset in offsets if offset in there]
         if not key_of(value)[2]:
-            yield f"lost write: {value!r} at {offsets[-1]} of {self._place} is the last of {key!r}, and is not there"
+            where = f"at {offsets[-1]} of {self._place}"
+            yield f"lost write: {value!r} {where} is the last of {key!r}, and is not there{whom}"
         elif older:
-            yield f"tombstone gone: {value!r} at {offsets[-1]} of {self._place}, and {older} of {key!r} are there"
+            yield f"tombstone gone: {value!r} at {offsets[-1]} of {self._place}, and {older} of {key!r} are there{whom}"
         elif self._tombstones_stay:
-            yield f"tombstone gone: {value!r} at {offsets[-1]} of {self._place}, before its time"
+            yield f"tombstone gone: {value!r} at {offsets[-1]} of {self._place}, before its time{whom}"
 
     def _read(self, polls: list[Poll]) -> Generator[str, None, set[int]]:
         """Look at what one reader got, poll by poll; return the offsets that it missed."""

@@ -20,6 +20,7 @@ from exacta.engine.engine import EngineFailed
 from exacta.engine.schema import SCHEMA
 from exacta.front.broker import Identity
 from exacta.front.connection import FramedConnection
+from exacta.front.conversions import Conversions
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
@@ -224,6 +225,7 @@ class Broker:
             entropy=SeededEntropy(self._chance),
             wall_clock=clock.wall_ms,
         )
+        context.memory.conversions = Conversions(process.on_thread)
         self.life = _Life(process, journal, engine, context)
 
     def _cleaned(self, result: Cleaned | Failed) -> None:

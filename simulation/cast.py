@@ -17,6 +17,7 @@ from simulation.clients.connection import Connection
 from simulation.clients.forging import forge
 from simulation.clients.handles import handles
 from simulation.clients.joint import joint_pipeline
+from simulation.clients.keyed_messages import keyed_messages
 from simulation.clients.leading import lead
 from simulation.clients.non_durable import non_durable
 from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, pipeline
@@ -109,6 +110,10 @@ class Cast:
             clients["leader0"] = clients["leader1"] = _Client(lead, PLAIN[:1], 0)
         if dice(self._seed, "pulsar").random() < 0.25:
             clients["pulsar0"] = _Client(self._pulsar_pipeline, [], 0)
+        messages = dice(self._seed, "messages")
+        if messages.random() < 0.3:
+            places = [*KEYED, *messages.choice([[], [], PLAIN, INPUTS])]
+            clients["messages0"] = _Client(self._keyed_messages, places, 0)
         both = dice(self._seed, "joint")
         if both.random() < 0.3:
             clients["joint0"] = _Client(self._joint_pipeline, [*INPUTS, *PLAIN], both.choice([1, 2]))
@@ -119,6 +124,9 @@ class Cast:
 
     async def _pulsar_pipeline(self, here: Surroundings) -> bool:
         return await pulsar_pipeline(here, self._network, draw_input(dice(self._seed, "pulsar", "input")))
+
+    async def _keyed_messages(self, here: Surroundings) -> bool:
+        return await keyed_messages(here, self._network)
 
     async def _joint_pipeline(self, here: Surroundings) -> bool:
         return await joint_pipeline(here, self._network)

@@ -76,6 +76,8 @@ class History:
     pipeline_inputs: set[Place] = field(default_factory=set)
     written: dict[Place, Partition] = field(default_factory=dict)
     """Everything that was ever written into compacted places, as if nothing had been compacted."""
+    by_pulsar: dict[Place, Poll] = field(default_factory=dict)
+    """Everything that a reader of Pulsar's gets in the end."""
     tombstones_stay: set[Place] = field(default_factory=set)
     """The compacted places whose tombstones are to be kept for longer than the world lasts."""
     refusals: list[str] = field(default_factory=list)

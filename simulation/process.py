@@ -11,6 +11,9 @@ from typing import Any
 
 from simulation.loop import SimulatedLoop
 
+THREAD_SECONDS = 0.005
+"""Work that is not of the disk takes so long on a thread."""
+
 
 class ProcessKilled(BaseException):
     """The process ends here; nothing in it may catch this."""
@@ -71,6 +74,18 @@ class Process:
         """Run it after `delay` seconds."""
         handle = self._loop.call_later(delay, self.run, callback, *args)
         return Timer(handle.cancel)
+
+    def on_thread(self, call: Callable[[], Any], done: Callable[[Any], object]) -> None:
+        """Do work that would keep the loop waiting, as one step, and call back with what came of it."""
+
+        def work() -> None:
+            try:
+                found = call()
+            except Exception as error:  # noqa: BLE001  # as from a thread
+                found = error
+            done(found)
+
+        self.call_later(THREAD_SECONDS, work)
 
     def run_job(self, job: Callable[[], None], answer_delay: float) -> None:
         """Run a job of another thread: what it tells the loop arrives so much later."""

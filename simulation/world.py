@@ -23,6 +23,7 @@ from simulation.chance import dice
 from simulation.clients.admin import TOPICS, create, intrude
 from simulation.clients.connection import Disconnected
 from simulation.clients.pipeline import INPUTS, SESSION_MS, offset_request, offsets_in
+from simulation.clients.pulsar_reading import read_everything_by_pulsar
 from simulation.clients.reading import read_everything
 from simulation.clients.surroundings import Surroundings
 from simulation.clock import WallClock, elapsed_by_chance
@@ -237,6 +238,7 @@ class World:
     async def _read(self, here: Surroundings) -> None:
         here.places.remove(SHORT[0])
         await read_everything(here)
+        await read_everything_by_pulsar(here, self._network)
         self._note_what_was_written()
         self.history.pipeline_inputs.update(INPUTS)
         while True:

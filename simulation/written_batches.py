@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from exacta.ports.journal import IndexEntry
-from simulation.clients.batches import read_batches
+from simulation.clients.batches import read_stored
 from simulation.history import Partition
 
 
@@ -45,7 +45,7 @@ class Written:
         found = Partition()
         of_open: dict[int, dict[int, bytes]] = defaultdict(dict)
         for batch in self.between(stream, 0, end_offset):
-            for header, records, commits in read_batches(batch.data):
+            for header, records, commits in read_stored(batch.data):
                 producer_id = header.producer_id
                 if header.control:
                     found.markers.append((header.base_offset, producer_id))

@@ -86,6 +86,7 @@ def canaries() -> dict[str, Canary]:
         groups,
         joint,
         keeping,
+        mixed,
         pulsar,
         readers,
         storage,

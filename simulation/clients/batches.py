@@ -1,7 +1,7 @@
 """Record batches as producers make them, and their values as consumers read them.
 
 Owns how a value stands in a record: where it has a key (`history.keyed`), that is the record's; a tombstone has its
-value in a header, so that one knows whose it is.
+value in a header, so that one knows whose it is. A message of Pulsar's is such a record too (`messages.py`).
 """
 
 from collections.abc import Iterator
@@ -10,13 +10,22 @@ from crc32c import crc32c
 
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.batch_building import data_batch
+from exacta.protocol.kafka.compression import NONE
 from exacta.protocol.kafka.record_writing import encoded_headers
 from exacta.protocol.kafka.record_writing import record as written
-from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader, CorruptBatch, iter_batches
-from exacta.protocol.pulsar.entries import walk_batch
-from exacta.records.pulsar_entries import entry_of, is_entry
+from exacta.protocol.kafka.records import (
+    HEADER_SIZE,
+    BatchHeader,
+    CorruptBatch,
+    iter_batches,
+    opened,
+    parse_batch_header,
+)
+from exacta.records.pulsar_entries import is_entry
+from simulation.clients.messages import TOMBSTONES_VALUE, entry_values
 from simulation.history import key_of, keyed
 
+MOST_BYTES = 1 << 20
 CHECKED_FROM = 21
 """A batch's checksum covers it from its attributes on."""
 
@@ -49,22 +58,25 @@ def read_batches(records: object) -> Iterator[Batch]:
         if header.control:
             yield header, [], _commits(view)
         else:
-            yield header, [(header.base_offset + delta, value) for delta, value in _records_of(view, header)], False
+            yield (
+                header,
+                [(header.base_offset + delta, value) for delta, value in _records_of(_opened(view, header), header)],
+                False,
+            )
+
+
+def read_stored(batch: Buffer) -> Iterator[Batch]:
+    """Take apart one batch as it lies in the log, whichever protocol's it is."""
+    if not is_entry(batch):
+        yield from read_batches(batch)
+        return
+    yield parse_batch_header(batch), list(entry_values(batch)), False
 
 
 def pushed_values(batch: Buffer) -> Iterator[tuple[int, bytes]]:
     """Yield the offsets and values of what a consumer of a subscription got: of Kafka's records, converted or not."""
-    if not is_entry(batch):
-        for _, values, _ in read_batches(batch):
-            yield from values
-        return
-    base, entry = int.from_bytes(batch[:8], "big"), entry_of(batch)
-    if not entry.is_batch:
-        yield base, bytes(entry.payload)
-        return
-    for each in walk_batch(entry.payload, entry.message_count):
-        if not each.metadata.compacted_out:
-            yield base + each.index, bytes(each.payload)
+    for _, values, _ in read_stored(batch):
+        yield from values
 
 
 def _commits(marker: memoryview) -> bool:
@@ -83,7 +95,7 @@ def record(offset_delta: int, value: bytes, timestamp_delta_ms: int = 0) -> byte
 def _record_of(offset_delta: int, value: bytes) -> bytes:
     plain, key, is_tombstone = key_of(value)
     if is_tombstone:
-        return written(offset_delta, 0, key, None, encoded_headers([(b"", plain)]))
+        return written(offset_delta, 0, key, None, encoded_headers([(TOMBSTONES_VALUE, plain)]))
     return written(offset_delta, 0, key, plain)
 
 
@@ -101,9 +113,14 @@ def values_of(view: memoryview, count: int) -> Iterator[bytes]:
         position = end
 
 
+def _opened(view: memoryview, header: BatchHeader) -> memoryview:
+    """Return the records of a batch; what was a compressed entry of Pulsar's is compressed."""
+    return view[HEADER_SIZE:] if header.codec == NONE else memoryview(opened(view, header, MOST_BYTES))
+
+
 def _records_of(view: memoryview, header: BatchHeader) -> Iterator[tuple[int, bytes]]:
     """Yield offset delta and value of the records that are left in a batch."""
-    position = HEADER_SIZE
+    position = 0
     for _ in range(header.record_count):
         length, position = _read_varint(view, position)
         end = position + length
@@ -111,11 +128,20 @@ def _records_of(view: memoryview, header: BatchHeader) -> Iterator[tuple[int, by
         offset_delta, position = _read_varint(view, position)
         key, position = _read_sized(view, position)
         value, position = _read_sized(view, position)
-        if value is None:
-            value, _ = _read_sized(view, position + 2)  # of the one header, which has no name
-        assert value is not None
-        yield offset_delta, value if key is None else keyed(value, key, is_tombstone=position < end - 1)
+        said = _headers(view, position).get(TOMBSTONES_VALUE)
+        plain = value if said is None else said
+        assert plain is not None
+        yield offset_delta, plain if key is None else keyed(plain, key, is_tombstone=said is not None)
         position = end
+
+
+def _headers(view: memoryview, position: int) -> dict[bytes | None, bytes | None]:
+    count, position = _read_varint(view, position)
+    found: dict[bytes | None, bytes | None] = {}
+    for _ in range(count):
+        name, position = _read_sized(view, position)
+        found[name], position = _read_sized(view, position)
+    return found
 
 
 def _read_sized(view: memoryview, position: int) -> tuple[bytes | None, int]:

@@ -14,9 +14,10 @@ from google.protobuf.message import Message
 
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import PROTOCOL_VERSION, unwrapped
-from exacta.protocol.pulsar.entries import build_batch, build_entry, parse_entry, walk_batch
+from exacta.protocol.pulsar.entries import build_batch, build_entry, parse_entry
 from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_entry_frame, build_frame, frame_at, parse_frame
 from simulation.clients.connection import BACKOFF_SECONDS, REQUEST_SECONDS, Disconnected
+from simulation.clients.messages import messages_of
 from simulation.network import Link, Network, Refused
 
 CONNECT = pb.CommandConnect(client_version="simulated", protocol_version=PROTOCOL_VERSION)
@@ -27,11 +28,20 @@ PRODUCER, CONSUMER = 1, 2
 class Pushed:
     """One message that was pushed, with its place in its entry."""
 
-    def __init__(self, entry_id: pb.MessageIdData, index: int, count: int, value: bytes, redeliveries: int) -> None:
+    def __init__(
+        self,
+        entry_id: pb.MessageIdData,
+        index: int,
+        count: int,
+        metadata: pb.MessageMetadata | pb.SingleMessageMetadata,
+        payload: bytes,
+        redeliveries: int,
+    ) -> None:
         self.id = entry_id
         self.index = index
         self.count = count
-        self.value = value
+        self.metadata = metadata
+        self.value = payload
         self.redeliveries = redeliveries
 
     @property
@@ -102,8 +112,20 @@ class PulsarLink:
             metadata.partition_key = keys[0]
         if transaction is not None:
             command.txnid_most_bits, command.txnid_least_bits = 0, transaction
-        frame = b"".join(map(bytes, build_entry_frame(command, build_entry(metadata, payload))))
-        return await self._answer_to(("sent", sequence), frame)
+        return await self._send(command, build_entry(metadata, payload))
+
+    async def produce_entry(self, entry: bytes, count: int, sequence: int, transaction: int | None = None) -> Any:
+        """Send an entry of `count` messages; return the receipt, or raise Disconnected."""
+        command = pb.CommandSend(
+            producer_id=PRODUCER, sequence_id=sequence, num_messages=count, highest_sequence_id=sequence + count - 1
+        )
+        if transaction is not None:
+            command.txnid_most_bits, command.txnid_least_bits = 0, transaction
+        return await self._send(command, entry)
+
+    async def _send(self, command: pb.CommandSend, entry: bytes) -> Any:
+        frame = b"".join(map(bytes, build_entry_frame(command, entry)))
+        return await self._answer_to(("sent", command.sequence_id), frame)
 
     def tell(self, command: Message) -> None:
         """Send a command that wants no answer; nobody hears it where there is no connection."""
@@ -176,12 +198,9 @@ class PulsarLink:
 def _messages(command: pb.CommandMessage, entry: memoryview) -> list[Pushed]:
     """Return the messages of an entry that its ack set leaves."""
     parsed = parse_entry(entry)
-    values = [bytes(parsed.payload)]
-    if parsed.is_batch:
-        values = [bytes(each.payload) for each in walk_batch(parsed.payload, parsed.message_count)]
     left = command.ack_set[0] if command.ack_set else -1
     return [
-        Pushed(command.message_id, index, len(values), value, command.redelivery_count)
-        for index, value in enumerate(values)
+        Pushed(command.message_id, index, parsed.message_count, metadata, payload, command.redelivery_count)
+        for index, metadata, payload in messages_of(parsed)
         if left >> index & 1
     ]

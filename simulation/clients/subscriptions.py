@@ -97,8 +97,9 @@ class _Subscription:
             permits = chance.choice([1, 3, 20])
             answer = await here.calls.ask(Permit(**self._where, consumer_id=consumer, permits=permits))
             if answer == Rejection.CONSUMER_NOT_FOUND:
-                self._consumers.clear()  # the broker has begun another life
-                self._may_have_others = False
+                # The broker has begun another life. Only who has connected since may be there.
+                del self._consumers[: self._consumers.index(consumer) + 1]
+                self._may_have_others = self._may_have_others and bool(self._consumers)
 
     async def _connect(self) -> None:
         """Connect under a new id; where nobody answers, the one before may be there still, and is alone."""

@@ -21,7 +21,7 @@ KEYS = (b"a", b"b", b"c", b"d", b"a key that is longer than its digest", b"anoth
 TOMBSTONES = 0.25
 
 
-def _values(here: Surroundings, writing: Writing, place: Place, first: int, count: int) -> list[bytes]:
+def values_for(here: Surroundings, writing: Writing, place: Place, first: int, count: int) -> list[bytes]:
     values = [value_of(writing.name, first + k) for k in range(count)]
     if place[0] != KEYED:
         return values
@@ -31,15 +31,7 @@ def _values(here: Surroundings, writing: Writing, place: Place, first: int, coun
 
 async def transfers(here: Surroundings) -> bool:
     """Write transactions until the world is over; return whether another instance should go on: this one was fenced."""
-    producer = Producer(
-        here.connection,
-        here.history,
-        here.name,
-        here.version,
-        timeout_ms=here.timeout_ms,
-        forgetful=FORGETFUL,
-        now_ms=here.now_ms,
-    )
+    producer = Producer(here, forgetful=FORGETFUL)
     number = 0
     try:
         await producer.initialise()
@@ -61,7 +53,7 @@ async def _transfer(here: Surroundings, producer: Producer, writing: Writing) ->
             for place in chance.sample(here.places, chance.randint(1, min(3, len(here.places)))):
                 for _ in range(chance.choice([1, 1, 1, 2])):
                     count = chance.randint(1, 3)
-                    batches.append((place, _values(here, writing, place, written, count)))
+                    batches.append((place, values_for(here, writing, place, written, count)))
                     written += count
             await producer.send(writing, batches)
             if chance.random() < 0.3:
@@ -91,7 +83,7 @@ async def idempotent(here: Surroundings) -> bool:
         for _ in range(here.chance.randint(1, 4)):
             place = here.chance.choice(here.places)
             known = len(writing.values)
-            values = _values(here, writing, place, known, here.chance.randint(1, 3))
+            values = values_for(here, writing, place, known, here.chance.randint(1, 3))
             writing.values.update(dict.fromkeys(values, place))
             data = batch(values, pair, sequences[place], transactional=False, now_ms=here.now_ms())
             sequences[place] = (sequences[place] + len(values)) % SEQUENCES

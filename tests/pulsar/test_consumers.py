@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from exacta.core.commands import DeleteTopic
+from exacta.core.commands import DeleteRecords, DeleteTopic
+from exacta.core.ids import Offset
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.by_hand import Broker, broker_by_hand
 from tests.pulsar.consuming import (
@@ -390,3 +391,13 @@ def test_the_last_message_is_the_last_that_can_be_seen(broker: Broker) -> None:
     entry, index, marked = last()
     assert (entry, index) == (1, 1)
     assert marked >= 1
+
+
+def test_there_is_no_last_message_where_all_are_deleted(broker: Broker) -> None:
+    """A reader would wait for ever for one that is deleted, though its batch may still lie in the journal."""
+    consumer = ConsumerClient(broker, EXCLUSIVE)
+    produce(producer_of(broker), (b"a", b"b"))
+    broker.engine.submit([DeleteRecords(topic="t", partition=0, before_offset=Offset(2))], lambda answers: None)
+    broker.settle()
+    consumer.pushed()
+    assert consumer.last_message().last_message_id.entry_id == 2**64 - 1

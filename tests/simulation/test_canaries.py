@@ -23,6 +23,7 @@ BEGIN_AT = {
     "cursor-behind-the-log": 51,
     "directory-not-synced": 4,
     "key-torn": 20,
+    "keys-of-two-kinds": 74,
     "late-write-begins-the-next": 10,
     "kinds-not-checked": 38,
     "offsets-not-fenced": 49,

@@ -8,9 +8,10 @@ be delivered: readers may see more, a consumer has come, has gone or takes more,
 given back, or a delay has ended. One read is under way for a subscription at a time, so that its entries go out in the
 order in which they were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as
 readers of committed records may see them, and then chosen: the core takes no look at what was read elsewhere than where
-delivery goes on by now. An entry that was chosen, and of which compaction has removed something since it was looked at,
-is acknowledged so far for the subscription: that is for nobody. Nothing is read while no consumer takes a message. A
-front that cannot send just grants no permits.
+delivery goes on by now. What was read passes the front's conversion before anybody looks at it. So the core, too, knows
+entries only as the front's clients read them. Compaction may remove messages of an entry between the choice and the
+read. They are acknowledged for the subscription then, since no client would ever do it. Nothing is read while no
+consumer takes a message. A front that cannot send just grants no permits.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -63,7 +64,7 @@ _OF_ONE = (
 
 
 class Sent(NamedTuple):
-    """An entry for a consumer, and its batch as it lies in the log."""
+    """An entry for a consumer, and its batch as the front's clients read it."""
 
     entry: Delivering
     batch: Buffer
@@ -101,8 +102,8 @@ class Dispatcher:
         """Returns the hash of a batch's key (-1: it has none), and the time before which Shared and Key_Shared
         subscriptions do not deliver it, in milliseconds since 1970 (0: it has none). A front sets it."""
         self.convert: Callable[[list[LogEntry], bool, Converted], None] = lambda entries, singly, done: done(entries)
-        """Calls back, now or later, with the entries as the front's clients read them: as they lie in the log, or with
-        an entry for each message of another protocol's (`singly`), whose keys may differ. A front sets it."""
+        """Calls back, now or later, with the entries as the front's clients read them. With `singly` a batch of another
+        protocol's becomes an entry for each of its messages, whose keys may differ. A front sets it."""
 
     @property
     def has_stopped(self) -> bool:
@@ -254,7 +255,7 @@ class Dispatcher:
     def _without_removed(
         self, key: SubscriptionKey, chosen: Sequence[Delivering], entries: Mapping[int, LogEntry]
     ) -> list[Delivering]:
-        """Return what is left to push, and let the core know what is not: no client would ever acknowledge it."""
+        """Return what is left to push of entries; let the core acknowledge what compaction has removed of them."""
         left: list[Delivering] = []
         removed: list[Run] = []
         unused: dict[ConsumerId, int] = {}
@@ -292,23 +293,27 @@ class Dispatcher:
         aborted: Sequence[tuple[int, int, int]],
         done: Callable[[list[Read], list[LogEntry]], None],
     ) -> None:
-        """Read what committed readers see of extents, as the front's clients read it; `done` is not called any more
-        when the engine has stopped."""
+        """Read what committed readers see of extents, as the front's clients read it.
+
+        `done` is not called when the engine has stopped meanwhile, or when the delivery is over that the read was for.
+        The next consumers may have a subscription type that takes entries of another shape.
+        """
         self._reading.add(key)
+        delivery = self._state.volatile.deliveries[key]
+        singly = delivery.subscription_type is SubscriptionType.KEY_SHARED
 
         def read(reads: list[Read]) -> None:
             if self._has_stopped:
                 return
             entries = [entry for each in reads for entry in self._records.entries(each.batches, aborted)]
-            delivery = self._state.volatile.deliveries.get(key)
-            singly = delivery is not None and delivery.subscription_type is SubscriptionType.KEY_SHARED
             self.convert(entries, singly, lambda converted: hand_out(reads, converted))
 
         def hand_out(reads: list[Read], entries: list[LogEntry]) -> None:
             self._reading.discard(key)
             if self._has_stopped:
                 return
-            done(reads, entries)
+            if self._state.volatile.deliveries.get(key) is delivery:
+                done(reads, entries)
             if key in self._due and not self._is_scheduled:
                 self._look_soon(key)
 

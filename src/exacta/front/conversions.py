@@ -12,24 +12,27 @@ from typing import Any, Final, TypeVar
 from exacta.front.threads import on_thread
 
 T = TypeVar("T")
+OnThread = Callable[[Callable[[], Any], Callable[[Any], None]], None]
+"""Call the first function on a thread, and the second one with what came of it, an exception included."""
 
 SHORT_BYTES: Final = 64 << 10
-"""So many bytes are converted on the event loop, in about a millisecond."""
-
+"""The most work, in bytes, that is done on the event loop. It takes about a millisecond."""
 
 _MESSAGE_BYTES: Final = 64
-"""One message more is as much work as so many bytes."""
+"""The work, in bytes, that a message is beside its own bytes."""
 
 
 def work_bytes(size: int, offset_count: int) -> int:
-    """Return how much work a conversion is, in bytes: a few compressed ones may be very many messages."""
+    """Return the work of a conversion, in bytes. A few compressed bytes may be very many messages."""
     return size + _MESSAGE_BYTES * offset_count
 
 
 class Conversions:
     """Does the work of all fronts."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_thread: OnThread = on_thread) -> None:
+        """Begin; long work goes to `on_thread`, which calls back on the loop."""
+        self._on_thread = on_thread
         self._waiting: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = deque()
         self._is_busy = False
 
@@ -54,7 +57,7 @@ class Conversions:
             finally:
                 self._go_on()
 
-        on_thread(work, converted)
+        self._on_thread(work, converted)
 
 
 def _tried(work: Callable[[], T]) -> T | Exception:

@@ -17,8 +17,8 @@ from exacta.ports.record_format import Converted, LogEntry
 from exacta.pulsar.addresses import Address, Addresses, Urls
 from exacta.pulsar.announced import Announced
 from exacta.pulsar.producers import Place, Producers
-from exacta.records.conversion.for_pulsar import converted, is_foreign
-from exacta.records.pulsar_entries import delivery_facts
+from exacta.records.conversion.for_pulsar import converted
+from exacta.records.pulsar_entries import delivery_facts, is_entry
 
 
 class PulsarBroker(Broker):
@@ -47,7 +47,7 @@ class PulsarBroker(Broker):
 
     def convert(self, entries: list[LogEntry], singly: bool, done: Converted) -> None:
         """Call back with entries as clients read them: those of Kafka's batches are converted."""
-        size = sum(work_bytes(len(each.batch), each.offset_count) for each in entries if is_foreign(each))
+        size = sum(work_bytes(len(each.batch), each.offset_count) for each in entries if not is_entry(each.batch))
         if not size:
             done(entries)
             return

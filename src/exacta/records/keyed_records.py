@@ -1,8 +1,8 @@
-"""The records of one batch by their keys, whatever encodes them: what compaction asks of each body of the log.
+"""The records of one batch by their keys, whatever encodes them: compaction reads each body of the log by this.
 
 Owns the interface, its implementation for Kafka's record batches, and the choice among the bodies. Pulsar's entries are
-read in `pulsar_records.py`, which is imported only where such a batch is met, because it loads `protobuf`. Without that
-no batch of Pulsar's can be read.
+read in `pulsar_records.py`, which is imported only where such a batch is met, because it loads `protobuf`. Where that
+is not installed, no batch of Pulsar's can be read.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ from exacta.protocol.kafka.record_keys import RecordKeys, record_keys
 from exacta.protocol.kafka.records import MAGIC, BatchHeader, CorruptBatch, opened, parse_batch_header
 
 MOST_OPENED_BYTES: Final = 256 << 20
-"""No entry is opened for a reader that is larger than this when decompressed; compaction leaves such an entry whole."""
+"""An entry that is larger than this once it is decompressed is not opened for a reader. Compaction leaves it whole."""
 
 
 class KeyedRecords(Protocol):
@@ -63,7 +63,8 @@ def keyed_records(batch: Buffer, header: BatchHeader, most_bytes: int) -> KeyedR
 def gaps_of(batch: Buffer) -> tuple[tuple[int, int], ...]:
     """Return the runs of offsets of an entry of Pulsar's from which compaction has removed the messages.
 
-    The entry is opened for that only if something was removed. A batch of Kafka's shows no gaps here.
+    The entry is opened for that only if something was removed. A batch of Kafka's has none here: its conversion finds
+    them (`records/conversion/into_pulsar.py`).
     """
     header = parse_batch_header(batch)
     count = header.last_offset_delta + 1
@@ -108,4 +109,4 @@ def _pulsars_reader() -> _Reader | None:
     return pulsar_records
 
 
-_READERS: dict[int, _Reader] = {MAGIC: _of_kafka, Body.PULSAR: _of_pulsar}
+_READERS: Final[dict[int, _Reader]] = {MAGIC: _of_kafka, Body.PULSAR: _of_pulsar}

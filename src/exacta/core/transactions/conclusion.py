@@ -47,9 +47,9 @@ def refusal_of_write(held: TransactionalId) -> Rejection | None:
     return Rejection.INVALID_TRANSACTION_STATE if is_beyond_repair else Rejection.TRANSACTION_ABORTABLE
 
 
-def hears_of_it_by_the_next(held: TransactionalId) -> bool:
-    """Return whether AddOffsetsToTxn is answered with success, and the write that follows is what tells of the end."""
-    return held.concluded is Conclusion.OF_NOTHING
+def refusal_of_group(held: TransactionalId) -> Rejection | None:
+    """Return why AddOffsetsToTxn of a concluded id is refused; None: it succeeds, and the write after it is refused."""
+    return None if held.concluded is Conclusion.OF_NOTHING else refusal_of_write(held)
 
 
 def refusal_of_end(held: TransactionalId, *, commit: bool) -> Rejection | None:

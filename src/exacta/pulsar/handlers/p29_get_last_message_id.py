@@ -53,7 +53,9 @@ def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: Puls
 def _answer(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, position: Offset, end: int) -> None:
     lookups = broker.engine.lookups
     marked = _id(consumer, _done_before(broker, consumer, position))
-    last = lookups.batch_at(consumer.partition_id, end - 1) if end > 0 else None
+    # Where all is deleted, the end is the start of the log, and the batch before it may still lie in the journal.
+    is_there = end > 0 and lookups.count_unaborted(consumer.partition_id, end - 1, end) > 0
+    last = lookups.batch_at(consumer.partition_id, end - 1) if is_there else None
     if last is None:
         _reply(request, _id(consumer, None), marked)
         return

@@ -10,9 +10,9 @@ from exacta.records.conversion.into_kafka import to_kafka
 
 
 def converted(buffers: Sequence[Buffer], room: int, *, zstd: bool) -> list[Buffer]:
-    """Return whole batches of magic 2 from the first one on, as many as have room, in bytes, but at least one.
+    """Return whole batches of magic 2 from the first one on, as many as fit into `room` bytes, but at least one.
 
-    Kafka's own batches are views of the buffers. Without `zstd`, no batch is made that is compressed so.
+    Kafka's own batches are views of the buffers. Without `zstd` no converted batch is compressed by it.
     """
     found: list[Buffer] = []
     size = 0

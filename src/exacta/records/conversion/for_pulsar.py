@@ -2,24 +2,21 @@
 
 from collections.abc import Sequence
 
-from exacta.core.ids import Body
 from exacta.ports.record_format import LogEntry
-from exacta.protocol.kafka.records import MAGIC_OFFSET
 from exacta.records.admission import MAX_DECOMPRESSED_BYTES
 from exacta.records.conversion.into_pulsar import to_pulsar
-
-
-def is_foreign(entry: LogEntry) -> bool:
-    """Return whether an entry is a batch of another protocol's."""
-    return memoryview(entry.batch)[MAGIC_OFFSET] != Body.PULSAR
+from exacta.records.pulsar_entries import is_entry
 
 
 def converted(entries: Sequence[LogEntry], *, singly: bool, largest_entry: int) -> list[LogEntry]:
-    """Return entries of Pulsar's, for all or for each message of a foreign one (`singly`), of at most so many bytes."""
+    """Return the entries as Pulsar's clients read them, each of at most `largest_entry` bytes.
+
+    A batch of another protocol's becomes one entry, or with `singly` an entry for each of its messages.
+    """
     found: list[LogEntry] = []
     for entry in entries:
-        if is_foreign(entry):
-            found += to_pulsar(entry, singly=singly, allowed_bytes=MAX_DECOMPRESSED_BYTES, largest_entry=largest_entry)
-        else:
+        if is_entry(entry.batch):
             found.append(entry)
+        else:
+            found += to_pulsar(entry, singly=singly, allowed_bytes=MAX_DECOMPRESSED_BYTES, largest_entry=largest_entry)
     return found
