@@ -4,7 +4,7 @@ import pytest
 
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.kafka.errors import AT_LEAST, BELOW, CANNOT_HAPPEN_HERE, CODES, OLDEST, error_code
+from exacta.kafka.errors import AT_LEAST, BELOW, CANNOT_HAPPEN_HERE, CODES, error_code
 from exacta.kafka.handlers import HANDLERS
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
@@ -27,7 +27,7 @@ def test_the_table_is_total_and_names_nothing_else() -> None:
     assert not set(CODES) & CANNOT_HAPPEN_HERE
 
 
-@pytest.mark.parametrize("key", [key for key, _ in [*BELOW, *AT_LEAST, *OLDEST]])
+@pytest.mark.parametrize("key", [key for key, _ in [*BELOW, *AT_LEAST]])
 def test_exceptions_speak_of_apis_that_are_served(key: ApiKey) -> None:
     assert key in HANDLERS
 
@@ -71,7 +71,7 @@ def test_an_end_of_transaction_is_never_refused_as_abortable(rejection: Rejectio
 
     One rejection is for commits alone, after the other side has aborted a joint transaction.
     """
-    if rejection in {Rejection.TRANSACTION_ABORTABLE, Rejection.NOTHING_TO_ABORT}:
+    if rejection is Rejection.TRANSACTION_ABORTABLE:
         return  # `core/transactions/conclusion.py` has the table, and a test sweeps it
     for version in range(HANDLERS[ApiKey.END_TXN].max_version + 1):
         assert error_code(rejection, ApiKey.END_TXN, version) is not ErrorCode.TRANSACTION_ABORTABLE

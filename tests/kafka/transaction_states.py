@@ -212,7 +212,6 @@ REQUESTS: dict[str, Callable[[Id, Pair], tuple[ErrorCode, Any]]] = {
     "AddPartitionsToTxn 1": lambda it, pair: it.add_partitions(1, pair),
     "AddPartitionsToTxn 3": lambda it, pair: it.add_partitions(3, pair),
     "AddPartitionsToTxn 5": lambda it, pair: it.add_partitions(5, pair),
-    "AddOffsetsToTxn 0": lambda it, pair: it.add_offsets(0, pair),
     "AddOffsetsToTxn 1": lambda it, pair: it.add_offsets(1, pair),
     "AddOffsetsToTxn 4": lambda it, pair: it.add_offsets(4, pair),
     "Produce 11": lambda it, pair: it.produce(11, pair),

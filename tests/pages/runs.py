@@ -262,9 +262,12 @@ NOT_RUN = {
 ONE_LOG = "docs/explanation/one-log.md"
 _BOTH_SIDES = "it takes a client of Pulsar's, too; tests/pulsar/test_joint_transactions.py has both sides"
 
+_JAVA = "it takes Java"
+JOINING = "docs/reference/join-transaction.md"
+
 KEYS = "docs/how-to/keys-and-partitions.md"
 _WITH_PULSAR = "it takes a broker for both protocols; tests/one_log/test_keys.py runs it as it is printed"
-_IN_JAVA = "it takes Java; tests/pulsar_clients/test_java_keys.py runs it as it is printed"
+_IN_JAVA = f"{_JAVA}; tests/pulsar_clients/test_java_keys.py runs it as it is printed"
 
 # Blocks that are neither code nor output that a run could compare, by their first line.
 NO_EXAMPLE = {
@@ -281,7 +284,11 @@ NO_EXAMPLE = {
     ): "the output of a broker with a history",
     (ONE_LOG, "producer.begin_transaction()"): _BOTH_SIDES,
     (ONE_LOG, "transfers, to Pulsar's clients"): "the output of a moment",
-    ("docs/reference/join-transaction.md", "import exacta"): _BOTH_SIDES,
+    (JOINING, "import exacta"): _BOTH_SIDES,
+    (
+        JOINING,
+        "import java.io",
+    ): "it takes Java; tests/pulsar_clients/test_java_joint_killed.py runs it as it is printed",
     (KEYS, "from confluent_kafka import"): _WITH_PULSAR,
     (KEYS, "import pulsar"): _WITH_PULSAR,
     (KEYS, "import mmh3"): _WITH_PULSAR,

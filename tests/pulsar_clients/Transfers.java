@@ -40,6 +40,7 @@ public class Transfers {
     private static final int ACCOUNTS = 4;
     private static final int LARGEST_AMOUNT = 100;
     private static final int TIMEOUT_MS = 5_000;
+    private static final int OFTEN = 10;
     private static final int SELDOM = 100;
     private static final String GROUP = "transfers";
 
@@ -95,6 +96,9 @@ public class Transfers {
         System.out.println("RUNNING");
         while (true) {
             try {
+                if (random.nextInt(OFTEN) == 0) {
+                    byPulsarAlone();
+                }
                 once();
             } catch (Exception error) {
                 System.out.println("FAILED " + error);
@@ -105,6 +109,28 @@ public class Transfers {
                 orders.redeliverUnacknowledgedMessages();
             }
         }
+    }
+
+    /**
+     * Ends a transaction in which Kafka's client writes nothing, and so says no end. If its next one is not Pulsar's, its
+     * first write is refused, and it has to abort.
+     */
+    private void byPulsarAlone() throws Exception {
+        producer.beginTransaction();
+        Transaction transaction = begin();
+        try {
+            JoinTransaction.join(admin, transactionalId, transaction);
+            (random.nextBoolean() ? transaction.commit() : transaction.abort())
+                .get(2 * TIMEOUT_MS, TimeUnit.MILLISECONDS);
+            producer.commitTransaction();
+        } catch (Exception error) {
+            initialise();
+            throw error;
+        }
+    }
+
+    private Transaction begin() throws Exception {
+        return pulsar.newTransaction().withTransactionTimeout(TIMEOUT_MS, TimeUnit.MILLISECONDS).build().get();
     }
 
     /** Takes orders from both clients, and does them in one transaction. */
@@ -130,8 +156,7 @@ public class Transfers {
         Transaction transaction = null;
         try {
             if (random.nextBoolean()) {
-                transaction = pulsar.newTransaction().withTransactionTimeout(TIMEOUT_MS, TimeUnit.MILLISECONDS)
-                    .build().get();
+                transaction = begin();
                 if (random.nextBoolean()) {  // it may have written before it is joined
                     byPulsar(transaction, "pulsar", numbers.get(0));
                     settle();

@@ -176,7 +176,7 @@ def judged(address: tuple[str, int], topics: Topics, looker: Looker) -> Judge:
         looks = [*looker.stop(), look(wire, topics.written)]
         judge = Judge(log_of(wire, topics.written))
     judge.judge(looks)
-    assert judge.anomalies == []
+    assert judge.anomalies[:20] == []
     return judge
 
 

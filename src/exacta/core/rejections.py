@@ -38,8 +38,6 @@ class Rejection(Enum):
     """No handle and no joint transaction has this id, or what became of it is not remembered any more."""
     TRANSACTION_ABORTABLE = auto()
     """The other side has ended the joint transaction: the holder of its transactional id aborts, and goes on."""
-    NOTHING_TO_ABORT = auto()
-    """The same, but the holder had registered nothing with it, and some clients send no EndTxn then."""
     CONCURRENT_TRANSACTIONS = auto()
     """The transactional id has another transaction open."""
     INVALID_TRANSACTIONAL_ID = auto()

@@ -33,7 +33,6 @@ CODES: dict[Rejection, ErrorCode] = {
     # Only Exacta's own JoinTransaction, AbortHandles and AcknowledgeMessages name a transaction by its own id.
     Rejection.TRANSACTION_NOT_FOUND: ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
     Rejection.TRANSACTION_ABORTABLE: ErrorCode.TRANSACTION_ABORTABLE,
-    Rejection.NOTHING_TO_ABORT: ErrorCode.TRANSACTION_ABORTABLE,
     # Only Exacta's own JoinTransaction is told so.
     Rejection.CONCURRENT_TRANSACTIONS: ErrorCode.CONCURRENT_TRANSACTIONS,
     Rejection.INVALID_TRANSACTIONAL_ID: ErrorCode.INVALID_REQUEST,
@@ -103,7 +102,6 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
     # commit is refused so, never an abort: a client that aborts would try to abort again, for ever (KAFKA-19250).
     (ApiKey.ADD_PARTITIONS_TO_TXN, Rejection.TRANSACTION_ABORTABLE): (5, ErrorCode.UNKNOWN_PRODUCER_ID),
     (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
-    (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.NOTHING_TO_ABORT): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
     (ApiKey.END_TXN, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.ILLEGAL_GENERATION),
     # KIP-848: older versions of these know only generations.
@@ -112,12 +110,6 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.STALE_MEMBER_EPOCH): (6, ErrorCode.ILLEGAL_GENERATION),
 }
 """The versions of an API below this one are told this code for the rejection instead."""
-
-OLDEST: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
-    # librdkafka, which speaks version 0, aborts without a word to us, and would be refused again for ever.
-    (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.NOTHING_TO_ABORT): (1, ErrorCode.INVALID_TXN_STATE),
-}
-"""The versions of an API below this one are told this code for the rejection, whatever `BELOW` says."""
 
 AT_LEAST: dict[tuple[ApiKey, Rejection], ErrorCode] = {
     # As Kafka's coordinator says it, which asks who may write into the topic: nobody.
@@ -131,8 +123,7 @@ def error_code(answer: Reply | Rejection, api_key: ApiKey, version: int) -> Erro
     """Return the code for an answer to `api_key` in `version`; NONE for a reply."""
     if not isinstance(answer, Rejection):
         return ErrorCode.NONE
-    for codes in (OLDEST, BELOW):
-        below = codes.get((api_key, answer))
-        if below is not None and version < below[0]:
-            return below[1]
+    below = BELOW.get((api_key, answer))
+    if below is not None and version < below[0]:
+        return below[1]
     return AT_LEAST.get((api_key, answer)) or CODES[answer]

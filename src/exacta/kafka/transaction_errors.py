@@ -44,7 +44,6 @@ PRESENT: dict[str, Row] = {
     "AddPartitionsToTxn 1": (DONE, DONE, DONE, DONE, DONE, DONE, STATE),
     "AddPartitionsToTxn 3": (DONE, DONE, DONE, DONE, DONE, DONE, STATE),
     "AddPartitionsToTxn 5": (DONE, DONE, DONE, DONE, DONE, DONE, STATE),
-    "AddOffsetsToTxn 0": (DONE, DONE, DONE, DONE, DONE, DONE, STATE),
     "AddOffsetsToTxn 1": (DONE, DONE, DONE, DONE, DONE, DONE, STATE),
     "AddOffsetsToTxn 4": (DONE, DONE, DONE, DONE, DONE, DONE, STATE),
     "Produce 11": (ABORTABLE, DONE, ABORTABLE, ABORTABLE, ABORTABLE, ABORTABLE, STATE),
@@ -67,7 +66,6 @@ BEFORE: dict[str, Row] = {
     "AddPartitionsToTxn 1": (EPOCH,) * 7,
     "AddPartitionsToTxn 3": (FENCED,) * 7,
     "AddPartitionsToTxn 5": (FENCED,) * 7,
-    "AddOffsetsToTxn 0": (EPOCH,) * 7,
     "AddOffsetsToTxn 1": (EPOCH,) * 7,
     "AddOffsetsToTxn 4": (FENCED,) * 7,
     "Produce 11": (EPOCH,) * 7,
@@ -107,9 +105,8 @@ CONCLUDED: dict[str, Row] = {
     "AddPartitionsToTxn 1": (STATE, UNKNOWN, UNKNOWN, UNKNOWN),
     "AddPartitionsToTxn 3": (STATE, UNKNOWN, UNKNOWN, UNKNOWN),
     "AddPartitionsToTxn 5": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
-    "AddOffsetsToTxn 0": (STATE, STATE, UNKNOWN, STATE),
-    "AddOffsetsToTxn 1": (STATE, UNKNOWN, UNKNOWN, UNKNOWN),
-    "AddOffsetsToTxn 4": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
+    "AddOffsetsToTxn 1": (STATE, DONE, UNKNOWN, DONE),
+    "AddOffsetsToTxn 4": (STATE, DONE, ABORTABLE, DONE),
     "Produce 11": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
     "Produce 12": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
     "TxnOffsetCommit 3": (STATE, GENERATION, GENERATION, GENERATION),
@@ -179,8 +176,9 @@ _CONCLUDED = """## By the holder, after its joint transaction was ended by its T
 
 A [joint transaction](../explanation/one-log.md#one-transaction-over-both) may be ended by Pulsar's clients. The holder
 of the transactional id hears of that by its next request. An end that is answered with success, or InitProducerId, lets
-it go on; whatever is refused changes nothing. Each cell is held against the broker, too
-(`tests/kafka/test_joint_transactions.py`). Only a commit is refused as abortable, and never an abort."""
+it go on. Whatever is refused changes nothing, and neither does AddOffsetsToTxn. Where that succeeds, TxnOffsetCommit is
+refused after it; a client that was refused AddOffsetsToTxn itself would send no end. Each cell is held against the
+broker, too (`tests/kafka/test_joint_transactions.py`). Only a commit is refused as abortable, and never an abort."""
 
 
 def page() -> str:

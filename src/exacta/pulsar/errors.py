@@ -46,7 +46,6 @@ CANNOT_HAPPEN_HERE: Final = frozenset(
         Rejection.UNKNOWN_PRODUCER_ID,
         Rejection.TRANSACTION_NOT_BEGUN,
         Rejection.TRANSACTION_ABORTABLE,
-        Rejection.NOTHING_TO_ABORT,
         Rejection.CONCURRENT_TRANSACTIONS,
         Rejection.INVALID_TRANSACTIONAL_ID,
         Rejection.TOO_MANY_TRANSACTIONS,

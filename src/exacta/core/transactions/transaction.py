@@ -179,8 +179,10 @@ def add_group(state: State, command: AddGroup, now_ms: int) -> Outcome:
     if not command.group_id:
         return Outcome(reply=Rejection.INVALID_GROUP_ID)
     transaction = state.open_transaction(held)
-    if (refused := _refusal_of_extension(held, transaction) or refusal_of_group(held)) is not None:
+    if (refused := _refusal_of_extension(held, transaction)) is not None:
         return Outcome(reply=refused)
+    if held.concluded is not None:
+        return Outcome(reply=refusal_of_group(held) or DONE)
     is_known = transaction is not None and command.group_id in transaction.groups
     return _extension_alone(state, held, transaction, (), () if is_known else (command.group_id,), now_ms)
 
