@@ -42,7 +42,7 @@ class PulsarBroker(Broker):
         self.announced = Announced()
         self.addresses = addresses or Addresses(broker=Address(identity.advertised_host, identity.advertised_port))
         self.last_messages: dict[Hashable, list[Callable[[Converted | Exception | None], None]]] = {}
-        """Who waits for the last batch of a partition to be read (GET_LAST_MESSAGE_ID)."""
+        """The callbacks that wait for the last batch of a partition to be read (GET_LAST_MESSAGE_ID)."""
         self._last_consumer_id = 0
         engine.dispatcher.facts_of = delivery_facts
         engine.dispatcher.convert = self.convert
