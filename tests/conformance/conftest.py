@@ -34,11 +34,13 @@ def client(request: pytest.FixtureRequest) -> Iterator[Client]:
     level = (logger := logging.getLogger(client.logger)).level
     # What a library logs of a broken connection keeps that alive for as long as pytest keeps the log.
     logger.setLevel(logging.CRITICAL + 1)
+    gc.freeze()  # what is there already need not be looked through afterwards: that takes longer than most scenarios
     yield client
     client.close()
     logger.setLevel(level)
     # Forgotten sockets are found here, where the warnings about them are ignored, and not in somebody else's test.
     gc.collect()
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
@@ -86,9 +88,12 @@ def crash_scenario(client: Client, broker: BrokerProcess) -> Scenario:
     return Scenario(client, broker.bootstrap, _unique_name())
 
 
-@pytest.fixture(scope=_process_scope)
+@pytest.fixture(scope="session")
 def proxied_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, BrokerProcess]]:
-    """A broker whose clients all come through a proxy."""
+    """A broker whose clients all come through a proxy: one for all scenarios, which use names of their own.
+
+    The scenarios that kill it leave it running.
+    """
     _skip_without_process()
     proxy = Proxy()
     try:
