@@ -34,13 +34,11 @@ def client(request: pytest.FixtureRequest) -> Iterator[Client]:
     level = (logger := logging.getLogger(client.logger)).level
     # What a library logs of a broken connection keeps that alive for as long as pytest keeps the log.
     logger.setLevel(logging.CRITICAL + 1)
-    gc.freeze()  # what is there already need not be looked through afterwards: that takes longer than most scenarios
     yield client
     client.close()
     logger.setLevel(level)
     # Forgotten sockets are found here, where the warnings about them are ignored, and not in somebody else's test.
     gc.collect()
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
