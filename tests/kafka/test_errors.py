@@ -65,6 +65,12 @@ def test_a_begin_that_a_crash_forgot_is_abortable(key: ApiKey, version: int, cod
     assert error_code(Rejection.TRANSACTION_NOT_BEGUN, key, version) is code
 
 
+def test_who_sends_no_end_is_never_told_only_to_abort() -> None:
+    """Java's client initialises again after UNKNOWN_PRODUCER_ID (KIP-360), and librdkafka knows version 0 only."""
+    said = [error_code(Rejection.NOTHING_TO_ABORT, ApiKey.ADD_OFFSETS_TO_TXN, version) for version in range(5)]
+    assert said == [ErrorCode.INVALID_TXN_STATE, *[ErrorCode.UNKNOWN_PRODUCER_ID] * 4]
+
+
 @pytest.mark.parametrize("rejection", list(CODES))
 def test_an_end_of_transaction_is_never_refused_as_abortable(rejection: Rejection) -> None:
     """A client that aborts would try to abort again, for ever (KAFKA-19250).

@@ -39,7 +39,7 @@ class Rejection(Enum):
     TRANSACTION_ABORTABLE = auto()
     """The other side has ended the joint transaction: the holder of its transactional id aborts, and goes on."""
     NOTHING_TO_ABORT = auto()
-    """The same, but the holder had registered nothing with it, and some clients send no EndTxn then."""
+    """The same, but the holder had registered nothing with it. Clients send no EndTxn then: it initialises again."""
     CONCURRENT_TRANSACTIONS = auto()
     """The transactional id has another transaction open."""
     INVALID_TRANSACTIONAL_ID = auto()

@@ -102,7 +102,9 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
     # commit is refused so, never an abort: a client that aborts would try to abort again, for ever (KAFKA-19250).
     (ApiKey.ADD_PARTITIONS_TO_TXN, Rejection.TRANSACTION_ABORTABLE): (5, ErrorCode.UNKNOWN_PRODUCER_ID),
     (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
-    (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.NOTHING_TO_ABORT): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
+    # Java's client initialises again after that, in every version of this API. It aborts without a word to us after
+    # TRANSACTION_ABORTABLE if this was its first request, and would be refused again for ever.
+    (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.NOTHING_TO_ABORT): (_EVERY_VERSION, ErrorCode.UNKNOWN_PRODUCER_ID),
     (ApiKey.END_TXN, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.UNKNOWN_PRODUCER_ID),
     (ApiKey.TXN_OFFSET_COMMIT, Rejection.TRANSACTION_ABORTABLE): (4, ErrorCode.ILLEGAL_GENERATION),
     # KIP-848: older versions of these know only generations.
@@ -113,7 +115,7 @@ BELOW: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
 """The versions of an API below this one are told this code for the rejection instead."""
 
 OLDEST: dict[tuple[ApiKey, Rejection], tuple[int, ErrorCode]] = {
-    # librdkafka, which speaks version 0, aborts without a word to us, and would be refused again for ever.
+    # librdkafka, which speaks version 0, aborts without a word to us after any error that is not fatal.
     (ApiKey.ADD_OFFSETS_TO_TXN, Rejection.NOTHING_TO_ABORT): (1, ErrorCode.INVALID_TXN_STATE),
 }
 """The versions of an API below this one are told this code for the rejection, whatever `BELOW` says."""

@@ -28,9 +28,9 @@ handle at once, and an abort is true of all that it has written: nothing.
 ** Records, offsets of a group, and what registers a partition: Produce, TxnOffsetCommit and AddPartitionsToTxn. A
 repeat of a batch is answered as a repeat before this is asked.
 
-*** NOTHING_TO_ABORT. librdkafka aborts without an EndTxn if AddOffsetsToTxn is refused and was its first request. It
-would be refused again in each of its next transactions, so that it is told to close the producer. All others abort by
-an EndTxn or an InitProducerId.
+*** NOTHING_TO_ABORT. Clients abort without an EndTxn if AddOffsetsToTxn is refused and was their first request. They
+would be refused again in each of their next transactions. So they are told to initialise again: Java's client does so,
+and librdkafka has to be closed for that.
 """
 
 from exacta.core.events import ConclusionHeard
