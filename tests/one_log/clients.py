@@ -33,9 +33,18 @@ def kafka_sends(broker: exacta.Broker, topic: str, records: Iterable[Sent], **op
 
 
 def kafka_reads(
-    broker: exacta.Broker, topic: str, count: int, offset: int = 0, isolation: str = "read_committed"
+    broker: exacta.Broker,
+    topic: str,
+    count: int,
+    offset: int = 0,
+    isolation: str = "read_committed",
+    *,
+    rest: bool = False,
 ) -> list[Message]:
-    """Return so many records from an offset on, by librdkafka; it checks each batch's checksum."""
+    """Return so many records from an offset on, by librdkafka; it checks each batch's checksum.
+
+    There must be no more of them, unless `rest` says that there may be.
+    """
     consumer = Consumer(
         {
             "bootstrap.servers": broker.bootstrap_servers,
@@ -53,7 +62,7 @@ def kafka_reads(
             assert message is not None, f"{len(found)} of {count} records"
             assert message.error() is None, message.error()
             found.append(message)
-        assert consumer.poll(0.3) is None
+        assert rest or consumer.poll(0.3) is None
         return found
     finally:
         consumer.close()
