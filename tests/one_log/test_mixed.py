@@ -1,30 +1,21 @@
 """A partition of all kinds of batches: what readers of each protocol get of it, and how each counts and seeks there."""
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable
 from typing import Any
 
 import pulsar
 import pytest
 from confluent_kafka import OFFSET_STORED, Consumer, TopicPartition
 
+import exacta
 from exacta.client.lag import describe_lag
 from exacta.client.routing import Client
 from exacta.client.subscriptions import describe_subscriptions
-from tests.one_log.clients import SECONDS, headers_of, kafka_reads
-from tests.one_log.mixed import MixedTopic, Shown, running_mixed
+from tests.one_log.clients import SECONDS, Sent, headers_of, kafka_reads, kafka_sends, pulsar_sends
+from tests.one_log.mixed import MixedTopic, Shown
+from tests.pulsar.joint import ABORT, Side, kafka_producer, write
 from tests.pulsar.wire import client
-
-
-@pytest.fixture(scope="module", params=["whole", "compacted"])
-def mixed(request: pytest.FixtureRequest) -> Iterator[MixedTopic]:
-    """A topic of all kinds, and the same with the gaps that compaction leaves."""
-    with running_mixed() as broker:
-        topic = MixedTopic(broker, "t")
-        topic.write_everything()
-        if request.param == "compacted":
-            topic.compact()
-        yield topic
-        topic.close()
 
 
 def for_pulsar(mixed: MixedTopic) -> list[Shown]:
@@ -169,3 +160,39 @@ def test_a_subscription_goes_on_at_any_message_and_its_backlog_is_in_messages(mi
             consumer.close()
             at += step
             assert everything - left() == at
+
+
+@pytest.mark.parametrize("by", ["Kafka", "Pulsar"])
+def test_a_transaction_of_either_holds_back_the_readers_of_both(broker: exacta.Broker, by: str) -> None:
+    pulsar_sends(broker, "t", [{"content": b"before"}])
+    side, producer = Side(broker.pulsar_url), kafka_producer(broker.bootstrap_servers)
+    side.open_producer("t")
+    if by == "Kafka":
+        producer.begin_transaction()
+        write(producer, "t", b"inside")
+        name = "x"
+    else:
+        transaction = side.begin().txnid_least_bits
+        side.produce(b"inside", transaction=transaction)
+        name = f"TxnID(0,{transaction})"
+    kafka_sends(broker, "t", [Sent(value, timestamp_ms=int(time.time() * 1000)) for value in (b"behind", b"it")])
+    side.subscribe("t", permits=0)
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "enable.auto.commit": False})
+    consumer.commit(offsets=[TopicPartition("t", 0, 0)], asynchronous=False)
+    with Client(broker.bootstrap_servers) as operator:
+
+        def seen() -> list[tuple[int, int, list[str]]]:
+            """Return what is to be read, what is held back and by whom, of the group and of the subscription."""
+            [lag] = describe_lag(operator, "g").partitions
+            [found] = describe_subscriptions(operator, ["t"], ["s"], details=True)
+            assert found.details is not None
+            return [
+                (lag.unread, lag.held_back, [each.transactional_id for each in lag.held_by]),
+                (found.left, found.held_back, [each.transactional_id for each in found.details.held_by]),
+            ]
+
+        assert seen() == [(1, 3, [name])] * 2
+        producer.commit_transaction(SECONDS) if by == "Kafka" else side.end(transaction, ABORT)
+        assert seen() == [(4 if by == "Kafka" else 3, 0, [])] * 2
+    consumer.close()
+    side.close()
