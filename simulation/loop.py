@@ -53,7 +53,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """There are no threads."""
         return self.call_soon(callback, *args, context=context)
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(  # type: ignore[override]  # it is said with more types there
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> Any:
         """There are no threads: what a thread does would take real time."""
         raise AssertionError(f"{func} is to run on a thread")
 
