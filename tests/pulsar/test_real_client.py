@@ -110,6 +110,28 @@ def test_a_producer_goes_on_after_a_restart_of_the_broker() -> None:
         assert stored(broker.data, "orders").payloads() == [b"%d" % number for number in range(11)]
 
 
+@pytest.mark.parametrize(("options", "count"), [({"initial_sequence_id": 1}, 20), ({}, 10)])
+def test_a_named_producer_needs_a_first_sequence_id(options: dict[str, int], count: int) -> None:
+    """If this fails for a producer without one, this client has been mended, and `docs/reference/pulsar.md` is wrong.
+
+    It loses its connection before its first receipt, asks the broker for the last sequence id once more, and gives
+    numbers to new messages that others have, which wait for their receipts.
+    """
+    with running() as broker, client(broker.pulsar_url) as opened:
+        producer = opened.create_producer("orders", producer_name="p", send_timeout_millis=0, **options)
+        broker.kill()
+        results: list[Any] = []
+        for begin in (0, 10):
+            for number in range(begin, begin + 10):
+                producer.send_async(b"%d" % number, lambda result, _: results.append(result))
+            if not begin:
+                broker.restart()
+            producer.flush()
+        assert results == [pulsar.Result.Ok] * 20
+        broker.stop()
+        assert stored(broker.data, "orders").payloads() == [b"%d" % number for number in range(count)]
+
+
 def test_repeats_are_dropped_by_their_sequence_ids(broker: exacta.Broker) -> None:
     with client(broker.pulsar_url) as opened:
         for last in (4, 7):

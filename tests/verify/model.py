@@ -45,8 +45,9 @@ class Open(Struct):
 class Model:
     """One run."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, pulsar: bool = False) -> None:
         self.chance = random.Random(seed)
+        self.views = [each for each in Isolation if pulsar or each is not Isolation.PULSAR]
         self.ops: list[Op] = []
         self.log: dict[tuple[str, int], list[tuple[str, str]]] = {  # (transaction, value); a marker has no value
             (topic, partition): [] for topic, partitions in TOPICS.items() for partition in range(partitions)
@@ -87,7 +88,7 @@ class Model:
             self.log[place].append((transaction, ""))
 
     def visible(self, isolation: Isolation, place: tuple[str, int], start: int) -> tuple[list[tuple[int, str]], int]:
-        end = self.stable(place) if isolation is Isolation.COMMITTED else len(self.log[place])
+        end = self.stable(place) if isolation.is_committed else len(self.log[place])
         found = [
             (offset, value)
             for offset, (transaction, value) in enumerate(self.log[place])
@@ -255,7 +256,7 @@ class Model:
         if what < 0.15:
             self.mark(1)
         elif what < 0.3:
-            self.read(self.chance.choice(list(Isolation)), self.chance.choice(list(self.log)))
+            self.read(self.chance.choice(self.views), self.chance.choice(list(self.log)))
         elif what < 0.35:
             self.watch()
         else:
@@ -274,10 +275,19 @@ class Model:
                 self.finish(process)
 
 
-def clean_history(seed: int, steps: int = 400) -> list[Op]:
+OF_PULSAR = {
+    "append-pulsar-0": "append",
+    "transfer-pulsar-0": "transfer",
+    "transfer-joint-0": "transfer",
+    "load-pulsar-0": "load",
+}
+
+
+def clean_history(seed: int, steps: int = 400, *, pulsar: bool = False) -> list[Op]:
     """Return a history in which nothing is wrong."""
-    model = Model(seed)
+    model = Model(seed, pulsar=pulsar)
     processes = {"append-0": "append", "append-1": "append", "transfer-0": "transfer", "load-0": "load", "etl-0": "etl"}
+    processes |= OF_PULSAR if pulsar else {}
     for process in processes:
         model.init(process)
     for _ in range(steps):
@@ -286,7 +296,7 @@ def clean_history(seed: int, steps: int = 400) -> list[Op]:
         while len(model.open[process].offsets) < len(model.open[process].records):
             model.send(process)
         model.finish(process)
-    return [run_of(seed, list(Workload)), *finished(model, processes)]
+    return [run_of(seed, list(Workload), pulsar=pulsar), *finished(model, processes)]
 
 
 def held_back_history(older_commits: bool) -> list[Op]:
@@ -312,7 +322,7 @@ def held_back_history(older_commits: bool) -> list[Op]:
     return [run_of(0, [Workload.APPEND]), *finished(model, processes)]
 
 
-def run_of(seed: int, workloads: list[Workload]) -> Run:
+def run_of(seed: int, workloads: list[Workload], *, pulsar: bool = False) -> Run:
     """Return the first line of a history."""
     return Run(
         format=FORMAT,
@@ -324,6 +334,7 @@ def run_of(seed: int, workloads: list[Workload]) -> Run:
         workloads=workloads,
         topics=TOPICS,
         etl=("etl-in", "etl-out", GROUP),
+        pulsar="pulsar://model" if pulsar else "",
     )
 
 
@@ -331,7 +342,7 @@ def finished(model: Model, processes: Iterable[str]) -> list[Op]:
     """Take all transactional ids over, read everything to its end; return all operations."""
     for process in processes:
         model.init(process)
-    for isolation in Isolation:
+    for isolation in model.views:
         for place in model.log:
             model.read(isolation, place)
             found, end = model.visible(isolation, place, 0)

@@ -93,9 +93,19 @@ def lost_at_the_end(history: list[Op]) -> list[Op]:
     return without(history, {first(value for value in last.values() if value in committed)})
 
 
-def lost_for_uncommitted_readers(history: list[Op]) -> list[Op]:
-    _, records = first(transactions(history, Fate.COMMITTED))
-    return without(history, {records[0].value}, lambda poll: poll.isolation is Isolation.UNCOMMITTED)
+def lost_for(isolation: Isolation) -> Plant:
+    def plant(history: list[Op]) -> list[Op]:
+        _, records = first(transactions(history, Fate.COMMITTED))
+        return without(history, {records[0].value}, lambda poll: poll.isolation is isolation)
+
+    return plant
+
+
+def apart(history: list[Op]) -> list[Op]:
+    """Let Pulsar's readers get nothing of a transaction whose outcome nobody knows, and which Kafka's readers get."""
+    at = shown(history, Isolation.COMMITTED)
+    _, records = first(each for each in transactions(history, Fate.UNKNOWN) if each[1][0].value in at)
+    return without(history, {record.value for record in records}, lambda poll: poll.isolation is Isolation.PULSAR)
 
 
 def seen_and_gone(history: list[Op]) -> list[Op]:
@@ -126,15 +136,18 @@ def aborted_after_a_refused_commit(history: list[Op]) -> list[Op]:
     return edit(history, End, acknowledged)
 
 
-def dirty(history: list[Op]) -> list[Op]:
-    live = shown(history, Isolation.COMMITTED, final=False)
-    transaction, records = first(each for each in transactions(history, Fate.COMMITTED) if each[1][0].value in live)
+def dirty(isolation: Isolation) -> Plant:
+    def plant(history: list[Op]) -> list[Op]:
+        live = shown(history, isolation, final=False)
+        transaction, records = first(each for each in transactions(history, Fate.COMMITTED) if each[1][0].value in live)
 
-    def early(op: Poll) -> dict:
-        shows = is_live(Isolation.COMMITTED)(op) and any(value == records[0].value for _, value in op.records)
-        return {"end_us": transaction.begin_us} if shows else {}
+        def early(op: Poll) -> dict:
+            shows = is_live(isolation)(op) and any(value == records[0].value for _, value in op.records)
+            return {"end_us": transaction.begin_us} if shows else {}
 
-    return edit(history, Poll, early)
+        return edit(history, Poll, early)
+
+    return plant
 
 
 def torn(history: list[Op]) -> list[Op]:

@@ -16,6 +16,7 @@ from exacta.verify.history import (
     End,
     Fault,
     GroupOffsets,
+    Isolation,
     Op,
     Outcome,
     Poll,
@@ -26,12 +27,12 @@ from exacta.verify.history import (
     decode,
     encode,
 )
-from tests.verify.model import clean_history, held_back_history
+from tests.verify.model import OF_PULSAR, clean_history, held_back_history
 
 
-@given(st.integers(0, 2**32), st.integers(200, 600))
-def test_clean_histories_have_no_anomaly(seed: int, steps: int) -> None:
-    verdict = analyse(clean_history(seed, steps))
+@given(st.integers(0, 2**32), st.integers(200, 600), st.booleans())
+def test_clean_histories_have_no_anomaly(seed: int, steps: int, pulsar: bool) -> None:
+    verdict = analyse(clean_history(seed, steps, pulsar=pulsar))
     assert [example.message for kind in verdict.anomalies for example in verdict.examples[kind]] == []
 
 
@@ -133,3 +134,14 @@ def test_a_clean_history_passes_and_a_vacuous_one_does_not() -> None:
         for op in history
     ]
     assert "no transaction of workload etl was committed; most often: REFUSED" in analyse(refused).unchecked
+
+
+def test_a_run_in_which_pulsars_clients_did_nothing_does_not_pass() -> None:
+    history = clean_history(1, 1000, pulsar=True)
+    assert analyse(history).passed
+    unread = [op for op in history if getattr(op, "isolation", None) is not Isolation.PULSAR]
+    assert "no pulsar reader got anything while the clients ran" in analyse(unread).unchecked
+    assert "append was not read to its end (pulsar, partitions 0, 1, 2)" in analyse(unread).unchecked
+    for name in OF_PULSAR:
+        unsent = [op for op in history if getattr(op, "process", "") != name]
+        assert f"nothing of the clients {name.removesuffix('-0')} was committed" in analyse(unsent).unchecked

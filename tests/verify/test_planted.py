@@ -14,12 +14,12 @@ LIVE, FINAL = planted.is_live(Isolation.COMMITTED), planted.is_final(Isolation.C
 TABLE = [
     (planted.lost, Kind.LOST_WRITE),
     (planted.lost_at_the_end, Kind.LOST_WRITE),
-    (planted.lost_for_uncommitted_readers, Kind.LOST_WRITE),
+    (planted.lost_for(Isolation.UNCOMMITTED), Kind.LOST_WRITE),
     (planted.seen_and_gone, Kind.LOST_WRITE),
     (planted.aborted(LIVE), Kind.ABORTED_READ),
     (planted.aborted(FINAL), Kind.ABORTED_READ),
     (planted.aborted_after_a_refused_commit, Kind.ABORTED_READ),
-    (planted.dirty, Kind.DIRTY_READ),
+    (planted.dirty(Isolation.COMMITTED), Kind.DIRTY_READ),
     (planted.torn, Kind.TORN_TRANSACTION),
     (planted.zombie, Kind.ZOMBIE_COMMIT),
     (planted.duplicate, Kind.DUPLICATE),
@@ -40,14 +40,26 @@ TABLE = [
     (planted.in_the_wrong_partition, Kind.UNEXPECTED_VALUE),
     (planted.reads_in_a_circle, Kind.G1C),
 ]
+OF_PULSAR = [
+    (planted.lost, Kind.LOST_WRITE),
+    (planted.lost_for(Isolation.PULSAR), Kind.LOST_WRITE),
+    (planted.aborted(planted.is_live(Isolation.PULSAR)), Kind.ABORTED_READ),
+    (planted.aborted(planted.is_final(Isolation.PULSAR)), Kind.ABORTED_READ),
+    (planted.dirty(Isolation.PULSAR), Kind.DIRTY_READ),
+    (planted.torn, Kind.TORN_TRANSACTION),
+    (planted.apart, Kind.PROTOCOLS_APART),
+    (planted.skipped(Isolation.PULSAR), Kind.SKIPPED),
+]
+"""These are planted where Pulsar's clients take part."""
+EVERYTHING = [(plant, kind, False) for plant, kind in TABLE] + [(plant, kind, True) for plant, kind in OF_PULSAR]
 
 
-@pytest.mark.parametrize(("plant", "kind"), TABLE, ids=lambda each: getattr(each, "title", None))
-def test_what_is_planted_is_found_and_nothing_else(plant: planted.Plant, kind: Kind) -> None:
+@pytest.mark.parametrize(("plant", "kind", "pulsar"), EVERYTHING, ids=lambda each: getattr(each, "title", None))
+def test_what_is_planted_is_found_and_nothing_else(plant: planted.Plant, kind: Kind, pulsar: bool) -> None:
     tried = 0
     for seed in SEEDS:
         try:
-            history = plant(clean_history(seed))
+            history = plant(clean_history(seed, pulsar=pulsar))
         except planted.CannotPlant:
             continue
         tried += 1
@@ -65,7 +77,7 @@ def test_what_an_attempt_got_that_crashed_is_no_final_read() -> None:
 
 
 def test_the_table_has_every_kind_that_is_not_allowed() -> None:
-    assert {kind for _, kind in TABLE} == {kind for kind in Kind if not kind.information}
+    assert {kind for _, kind, _ in EVERYTHING} == {kind for kind in Kind if not kind.information}
 
 
 def test_a_read_against_the_order_of_writes_is_information() -> None:

@@ -32,6 +32,16 @@ _AnyServers = Annotated[
         show_default=False,
     ),
 ]
+_PulsarUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--pulsar-url",
+        metavar="pulsar://HOST:PORT",
+        help="An Exacta's address for Pulsar's clients, which then take part: they write into the same topics, share "
+        "transactions with Kafka's, and read.",
+        show_default=False,
+    ),
+]
 _Workloads = Annotated[
     list[str] | None,
     typer.Option(
@@ -88,6 +98,7 @@ _Analyze = Annotated[
 def verify(
     bootstrap_servers: _AnyServers = None,
     command_config: CommandConfig = None,
+    pulsar_url: _PulsarUrl = None,
     workload: _Workloads = None,
     duration: _Duration = 60,
     producers: _Producers = 2,
@@ -123,9 +134,12 @@ def verify(
             assert bootstrap_servers is not None
             if find_spec("confluent_kafka") is None:
                 fail("confluent-kafka is not installed: pip install 'exacta[verify]'", EXIT_USAGE)
+            if pulsar_url is not None:
+                _check_pulsar(pulsar_url)
             cluster = cluster_of(bootstrap_servers, command_config, "exacta-verify")
             settings = _settings(
                 workloads=workload or [],
+                pulsar_url=pulsar_url or "",
                 seed=secrets.randbelow(1_000_000) if seed is None else seed,
                 output=output,
                 duration_s=duration,
@@ -145,6 +159,18 @@ def verify(
     except HistoryError as error:
         fail(str(error), EXIT_NO)
     raise typer.Exit(0 if verdict.passed else EXIT_NO)
+
+
+def _check_pulsar(url: str) -> None:
+    """End the command if Pulsar's clients cannot take part."""
+    if find_spec("pulsar") is None or find_spec("google") is None or find_spec("google.protobuf") is None:
+        fail("pulsar-client is not installed: pip install 'exacta[verify-pulsar]'", EXIT_USAGE)
+    from exacta.verify.workload.pulsar.side import address_of
+
+    try:
+        address_of(url)
+    except ValueError as error:
+        fail(f"--pulsar-url: {error}", EXIT_USAGE)
 
 
 def _kinds(names: list[str]) -> "list[str]":

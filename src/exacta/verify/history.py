@@ -6,6 +6,9 @@ it will ever send, written before anything is sent), `CommitAsked` (written befo
 transaction can never be committed; with it and without `End` the outcome is unknown. In Jepsen's words an outcome is
 ok, fail or info (`UNKNOWN`): it was done, it was not done, nobody knows.
 
+A message that a client of Pulsar's sends outside of a transaction is a transaction of one record here, whose commit is
+asked for when it is sent. Its receipt is the answer.
+
 Times are microseconds of one monotonic clock that all processes of a machine share, since the run began. An operation
 before a request is stamped before the request is sent, and one after it when its answer is here; hence `a.end_us <
 b.start_us` proves that `a` was over when `b` began, and equal times prove nothing.
@@ -44,10 +47,17 @@ class Outcome(StrEnum):
 
 
 class Isolation(StrEnum):
-    """The records that a reader wants to see, by the names of Kafka's `isolation.level`."""
+    """The records that a reader wants to see: Kafka's by the names of `isolation.level`, and what Pulsar's get."""
 
     COMMITTED = "read_committed"
     UNCOMMITTED = "read_uncommitted"
+    PULSAR = "pulsar"
+    """Pulsar's clients get what is committed. They take part only if `Run.pulsar` says where."""
+
+    @property
+    def is_committed(self) -> bool:
+        """Return whether such a reader may get only what is committed."""
+        return self is not Isolation.UNCOMMITTED
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="op", omit_defaults=True):
@@ -67,6 +77,13 @@ class Run(Line, frozen=True, kw_only=True, tag="run"):
     topics: dict[str, int]
     etl: tuple[str, str, str] | None = None
     options: dict[str, str] = {}
+    pulsar: str = ""
+    """The address of Pulsar's protocol, if Pulsar's clients take part."""
+
+    @property
+    def views(self) -> list[Isolation]:
+        """Return what is read in this run."""
+        return [each for each in Isolation if self.pulsar or each is not Isolation.PULSAR]
 
 
 class Init(Line, frozen=True, kw_only=True, tag="init"):
@@ -84,6 +101,7 @@ class Init(Line, frozen=True, kw_only=True, tag="init"):
 class Begin(Line, frozen=True, kw_only=True, tag="begin"):
     """A transaction begins. `records`: topic, partition, value of all that it will send, in order.
 
+    A transaction of Pulsar's has no `transactional_id`.
     `sources`: for `etl`, topic, partition and offset of the record that each one is made from.
     """
 

@@ -3,7 +3,8 @@
 Terms. A transaction is *committed* if its commit was acknowledged. It is *aborted* if its abort was acknowledged, if
 its commit was never asked for, or if its commit was asked for after a successor had been given its transactional id (a
 *zombie*'s). Else it is *unknown*. A *final read* is everything that a reader of one isolation got of a partition from
-its first offset to its end, after all clients had ended and every transactional id had been taken over once more.
+its first offset to its end, after all clients had ended and every transactional id had been taken over once more. A
+reader of Pulsar's is a read_committed reader, too, if Pulsar's clients take part.
 
 A kind that Kafka allows is information. Its transactions do not isolate writes from each other: two of them may
 interleave in opposite orders in two partitions, which is a write cycle (Adya's G0) on every Kafka. And a transaction
@@ -39,6 +40,11 @@ class Kind(Enum):
         "A final read_committed read shows only a part of a transaction whose outcome its client does not know. "
         "(If the outcome is known, the wrong part is a lost write or an aborted read.)",
     )
+    PROTOCOLS_APART = (
+        "protocols-apart",
+        "A record of a transaction whose outcome its client does not know is in the final read by one protocol's "
+        "client, and not in that by the other one's. Kafka's is the read_committed one.",
+    )
     ZOMBIE_COMMIT = (
         "zombie-commit",
         "A commit was acknowledged that was asked for after a successor had been given the transactional id (KIP-98).",
@@ -73,7 +79,8 @@ class Kind(Enum):
     )
     HANGING_TRANSACTION = (
         "hanging-transaction",
-        "Every transactional id was taken over, and a last stable offset still is below its high watermark.",
+        "Every transactional id was taken over, every transaction of Pulsar's had its time, and a last stable offset "
+        "still is below its high watermark.",
     )
     UNEXPECTED_VALUE = (
         "unexpected-value",

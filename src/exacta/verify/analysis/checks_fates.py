@@ -11,11 +11,11 @@ _EXAMPLES = 3
 
 def lost_writes(ledger: Ledger) -> Iterator[Anomaly]:
     """Find records of committed transactions that a final read lacks, and records that were seen and are gone."""
-    shown = {isolation: _shown(ledger, isolation) for isolation in Isolation}
+    shown = {isolation: _shown(ledger, isolation) for isolation in _views(ledger)}
     for transaction in ledger.transactions.values():
         if transaction.fate is not Fate.COMMITTED:
             continue
-        for isolation in Isolation:
+        for isolation in shown:
             missing = [
                 record
                 for number, record in _records(ledger, transaction)
@@ -30,18 +30,20 @@ def lost_writes(ledger: Ledger) -> Iterator[Anomaly]:
                     f"{len(transaction.records)} records no more: {_named(missing)}",
                 )
                 break
-    yield from _seen_and_gone(ledger, shown[Isolation.COMMITTED])
+    for isolation in shown:
+        if isolation.is_committed:
+            yield from _seen_and_gone(ledger, isolation, shown[isolation])
 
 
-def _seen_and_gone(ledger: Ledger, shown: set[int]) -> Iterator[Anomaly]:
+def _seen_and_gone(ledger: Ledger, isolation: Isolation, shown: set[int]) -> Iterator[Anomaly]:
     told: set[str] = set()
-    for reading in ledger.live(Isolation.COMMITTED):
+    for reading in ledger.live(isolation):
         for offset, number in reading:
             record = ledger.records[number]
             transaction = record.transaction
             if number in shown or transaction is None or transaction.fate is not Fate.UNKNOWN:
                 continue  # of a committed one it is lost, of an aborted one it should not have been seen
-            if transaction.name not in told and ledger.covers(Isolation.COMMITTED, reading.place, offset):
+            if transaction.name not in told and ledger.covers(isolation, reading.place, offset):
                 told.add(transaction.name)
                 yield _about(
                     Kind.LOST_WRITE,
@@ -83,7 +85,13 @@ def dirty_reads(ledger: Ledger) -> Iterator[Anomaly]:
 
 def torn_transactions(ledger: Ledger) -> Iterator[Anomaly]:
     """Find transactions of unknown outcome of which a part is there at the end."""
-    shown = _shown(ledger, Isolation.COMMITTED)
+    for isolation in _views(ledger):
+        if isolation.is_committed:
+            yield from _torn(ledger, isolation)
+
+
+def _torn(ledger: Ledger, isolation: Isolation) -> Iterator[Anomaly]:
+    shown = _shown(ledger, isolation)
     for transaction in ledger.transactions.values():
         if transaction.fate is not Fate.UNKNOWN:
             continue
@@ -91,7 +99,7 @@ def torn_transactions(ledger: Ledger) -> Iterator[Anomaly]:
         missing = [
             record
             for number, record in _records(ledger, transaction)
-            if number not in shown and _due(ledger, Isolation.COMMITTED, record)
+            if number not in shown and _due(ledger, isolation, record)
         ]
         if there and missing:
             yield _about(
@@ -99,6 +107,29 @@ def torn_transactions(ledger: Ledger) -> Iterator[Anomaly]:
                 transaction,
                 [*there, *missing],
                 f"of {transaction.name} {_named(there)} can be read at the end, but not {_named(missing)}",
+            )
+
+
+def protocols_apart(ledger: Ledger) -> Iterator[Anomaly]:
+    """Find transactions of unknown outcome that are there for the readers of one protocol only."""
+    if Isolation.PULSAR not in _views(ledger):
+        return
+    by_kafka, by_pulsar = _shown(ledger, Isolation.COMMITTED), _shown(ledger, Isolation.PULSAR)
+    for transaction in ledger.transactions.values():
+        if transaction.fate is not Fate.UNKNOWN:
+            continue
+        apart = [
+            record
+            for number, record in _records(ledger, transaction)
+            if (number in by_kafka) is not (number in by_pulsar)
+            and all(_due(ledger, isolation, record) for isolation in (Isolation.COMMITTED, Isolation.PULSAR))
+        ]
+        if apart:
+            yield _about(
+                Kind.PROTOCOLS_APART,
+                transaction,
+                apart,
+                f"of {transaction.name} the readers of one protocol get {_named(apart)}, and those of the other do not",
             )
 
 
@@ -136,7 +167,7 @@ def unexpected_values(ledger: Ledger) -> Iterator[Anomaly]:
 def _first_committed_reads(ledger: Ledger) -> Iterator[tuple[Reading, int, Record, Transaction, int]]:
     """Yield the first record of each transaction that each read_committed reader got of each partition."""
     for reading in ledger.readings:
-        if reading.isolation is not Isolation.COMMITTED:
+        if not reading.isolation.is_committed:
             continue
         told: set[str] = set()
         for (offset, number), end_us in zip(reading, reading.end_us, strict=True):
@@ -145,6 +176,11 @@ def _first_committed_reads(ledger: Ledger) -> Iterator[tuple[Reading, int, Recor
             if transaction is not None and transaction.name not in told:
                 told.add(transaction.name)
                 yield reading, offset, record, transaction, end_us
+
+
+def _views(ledger: Ledger) -> list[Isolation]:
+    assert ledger.run is not None
+    return ledger.run.views
 
 
 def _why_aborted(transaction: Transaction) -> str:

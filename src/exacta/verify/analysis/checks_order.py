@@ -138,7 +138,7 @@ def skipped(ledger: Ledger) -> Iterator[Anomaly]:
 def _hidden(record: Record, isolation: Isolation) -> bool:
     """Say whether a reader did well not to get a record, whoever else got it."""
     transaction = record.transaction
-    return isolation is Isolation.COMMITTED and transaction is not None and transaction.fate is Fate.ABORTED
+    return isolation.is_committed and transaction is not None and transaction.fate is Fate.ABORTED
 
 
 def _sent(record: Record) -> tuple[int, int]:

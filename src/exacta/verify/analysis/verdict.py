@@ -29,6 +29,7 @@ CHECKS: tuple[Callable[[Ledger], Iterator[Anomaly]], ...] = (
     checks_fates.aborted_reads,
     checks_fates.dirty_reads,
     checks_fates.torn_transactions,
+    checks_fates.protocols_apart,
     checks_fates.zombie_commits,
     checks_fates.unexpected_values,
     checks_order.duplicates,
@@ -42,6 +43,12 @@ CHECKS: tuple[Callable[[Ledger], Iterator[Anomaly]], ...] = (
     checks_etl.offsets_and_data_apart,
     cycles.cycles,
 )
+OF_PULSAR = {
+    Workload.APPEND: ("append-pulsar",),
+    Workload.TRANSFER: ("transfer-pulsar", "transfer-joint"),
+    Workload.ETL: ("load-pulsar",),
+}
+"""The beginnings of the names of Pulsar's clients in each workload."""
 _MANY = 10
 """This many cases are no coincidence."""
 MOST_KEPT = 20
@@ -119,7 +126,8 @@ def _unchecked(ledger: Ledger, run: Run) -> Iterator[str]:
             told = ledger.errors.get(workload.value)
             why = f"; most often: {told.most_common(1)[0][0]}" if told else ""
             yield f"no transaction of workload {workload.value} was committed{why}"
-    for isolation in Isolation:
+    yield from _clients_of_pulsar_that_did_nothing(ledger, run)
+    for isolation in run.views:
         for topic, partitions in run.topics.items():
             unread = [at for at in range(partitions) if not _whole(ledger, isolation, topic, at)]
             if unread:
@@ -138,6 +146,14 @@ def _unchecked(ledger: Ledger, run: Run) -> Iterator[str]:
     aborts = Counter(each.outcome for each in ledger.transactions.values() if not each.committing)
     if aborts[Outcome.FAIL] >= _MANY and not aborts[Outcome.OK]:
         yield "no abort was acknowledged, though some were asked for"
+
+
+def _clients_of_pulsar_that_did_nothing(ledger: Ledger, run: Run) -> Iterator[str]:
+    names = [name for workload in run.workloads for name in OF_PULSAR[workload]] if run.pulsar else []
+    committed = {each.process for each in ledger.transactions.values() if each.fate is Fate.COMMITTED}
+    for name in names:
+        if not any(process.startswith(name) for process in committed):
+            yield f"nothing of the clients {name} was committed"
 
 
 def _faults_that_never_were(ledger: Ledger, run: Run) -> Iterator[str]:
@@ -161,7 +177,8 @@ def _figures(ledger: Ledger) -> dict[str, int]:
     figures = {f"transactions {fate.value}": fates.count(fate) for fate in Fate}
     figures["of them zombies'"] = sum(transaction.fenced for transaction in ledger.transactions.values())
     figures["records sent"] = sum(len(transaction.records) for transaction in ledger.transactions.values())
-    for isolation in Isolation:
+    assert ledger.run is not None
+    for isolation in ledger.run.views:
         figures[f"records at the end, {isolation.value}"] = sum(
             len(reading.offsets) for reading in ledger.final(isolation).values()
         )

@@ -30,7 +30,20 @@ class Roster:
             found += [(Role(workload.value), number) for number in range(self._settings.producers)]
             if workload is Workload.ETL:
                 found.append((Role.LOAD, 0))
+            if self._settings.pulsar_url:
+                found += self._of_pulsar(workload)
         return found
+
+    def _of_pulsar(self, workload: Workload) -> list[tuple[Role, int]]:
+        if workload is Workload.ETL:
+            return [(Role.LOAD_PULSAR, 0)]
+        roles = [Role.APPEND_PULSAR] if workload is Workload.APPEND else [Role.TRANSFER_PULSAR, Role.TRANSFER_JOINT]
+        return [(role, number) for role in roles for number in range(self._settings.producers)]
+
+    @property
+    def views(self) -> list[Isolation]:
+        """Everything that is read, while the clients run and at the end."""
+        return [each for each in Isolation if self._settings.pulsar_url or each is not Isolation.PULSAR]
 
     @property
     def topics(self) -> dict[str, int]:
@@ -45,7 +58,14 @@ class Roster:
 
     def written_by(self, role: Role) -> dict[str, int]:
         """Return what a client of this role writes."""
-        name = {Role.LOAD: "etl-in", Role.ETL: "etl-out"}.get(role, role.value)
+        name = {
+            Role.LOAD: "etl-in",
+            Role.LOAD_PULSAR: "etl-in",
+            Role.ETL: "etl-out",
+            Role.APPEND_PULSAR: "append",
+            Role.TRANSFER_PULSAR: "transfer",
+            Role.TRANSFER_JOINT: "transfer",
+        }.get(role, role.value)
         return {f"{self._prefix}-{name}": max(2, self._settings.partitions)}
 
     def transactional_id(self, process: str) -> str:
@@ -61,6 +81,7 @@ class Roster:
             seed=f"{self._settings.seed} {process} {incarnation}",
             epoch_ns=self._epoch_ns,
             client=self._client | {"client.id": f"exacta-verify-{process}"},
+            pulsar=self._settings.pulsar_url,
             topics=self.topics if role is Role.READER else self.written_by(role),
             transactional_id=self.transactional_id(process),
             rate=self._settings.rate,
@@ -79,6 +100,7 @@ class Roster:
             seed="",
             epoch_ns=self._epoch_ns,
             client=self._client,
+            pulsar=self._settings.pulsar_url,
             topics=self.topics,
             isolation=isolation,
             until=until,

@@ -68,7 +68,10 @@ class Campaign:
         """Wait until the cluster answers; raises `CampaignError` where it does not, and has left nothing behind."""
         try:
             self._watcher.answers(PROBE_MS)
-        except ClientError as error:
+            if self._settings.pulsar_url:
+                _meet_pulsar(self._settings.pulsar_url)
+        except (ClientError, CampaignError) as error:
+            self._watcher.close()
             raise CampaignError(str(error)) from error
 
     def run(self) -> Path:
@@ -126,6 +129,7 @@ class Campaign:
                 "restart every": f"{settings.restart_every_s:g}",
                 "kill clients every": f"{settings.kill_clients_every_s:g}",
             },
+            pulsar=settings.pulsar_url,
         )
 
     # --- clients
@@ -153,7 +157,7 @@ class Campaign:
     # --- the course
 
     def _work(self) -> None:
-        for isolation in Isolation:
+        for isolation in self._roster.views:
             self._start(self._roster.spec(Role.READER, f"reader-{isolation.value}", 1))
         for role, number in self._roster.producers:
             self._start(self._roster.spec(role, f"{role.value}-{number}", 1))
@@ -245,13 +249,14 @@ class Campaign:
     def _finish(self) -> None:
         self._say("reading everything")
         for role, number in self._roster.producers:
-            self._history.write(self._watcher.take_over(self._roster.transactional_id(f"{role.value}-{number}")))
+            if role.has_transactional_id:
+                self._history.write(self._watcher.take_over(self._roster.transactional_id(f"{role.value}-{number}")))
         marks = self._watcher.settled(self._roster.topics)
         self._history.write(marks)
         until: dict[str, list[int]] = {topic: [] for topic in self._roster.topics}
         for topic, _, _, high in marks.partitions:
             until[topic].append(high)
-        for isolation in Isolation:
+        for isolation in self._roster.views:
             self._read_everything(isolation, until)
         if self._roster.group is not None:
             self._history.write(self._watcher.group_offsets(self._roster.group))
@@ -273,3 +278,16 @@ class Campaign:
         client.kill()
         target, end_us = client.spec.process, self._watcher.now_us()
         self._note(Fault(kind=NEVER_ENDED, target=target, start_us=start_us, end_us=end_us))
+
+
+def _meet_pulsar(url: str) -> None:
+    """Connect as Pulsar's clients do; raises `CampaignError` where nobody answers so."""
+    from exacta.verify.workload.pulsar.side import Lost, Refused, Side  # it needs protobuf
+
+    side = Side(url)
+    try:
+        side.connect()
+    except (Lost, Refused) as error:
+        raise CampaignError(f"{url} does not answer Pulsar's clients: {error}") from error
+    finally:
+        side.close()

@@ -27,6 +27,8 @@ class CampaignSettings(Struct, frozen=True, kw_only=True):
     kill: str | None = None
     """A process id, or a file that has one, of a broker that is to be killed."""
     restart_every_s: float = 20.0
+    pulsar_url: str = ""
+    """The address of Pulsar's protocol, if Pulsar's clients are to take part."""
     dawdle_chance: float = 1 / 200
     """The chance that a member of the etl group is slow, if there are several members."""
     keep_topics: bool = False

@@ -7,7 +7,7 @@ from exacta.verify.analysis.anomalies import Anomaly, Kind
 from exacta.verify.analysis.verdict import Verdict
 from exacta.verify.history import Op, Outcome
 from exacta.verify.report.context import Bar, Context, contexts
-from exacta.verify.report.terminal import conclusion
+from exacta.verify.report.terminal import conclusion, where
 
 _SHOWN_OF_A_KIND = 5
 _WIDTH, _LANE, _LEFT = 1000, 26, 190
@@ -35,7 +35,7 @@ def render(verdict: Verdict, history: Callable[[], Iterable[Op]]) -> str:
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
         f"<title>exacta verify: {escape(conclusion(verdict))}</title><style>{_STYLE}</style></head><body>",
         f"<h1>exacta verify: <span class='{'good' if verdict.passed else 'bad'}'>{escape(conclusion(verdict))}</span>",
-        f"</h1><p>Run {escape(run.run)} on {escape(run.cluster)}, {escape(run.started)}, seed {run.seed}; workloads ",
+        f"</h1><p>Run {escape(run.run)} on {escape(where(run))}, {escape(run.started)}, seed {run.seed}; workloads ",
         f"{', '.join(run.workloads)}; {escape(options)}. Exacta {escape(run.version)}.</p>",
         *(f"<p class='bad'>Not checked: {escape(reason)}.</p>" for reason in verdict.unchecked),
         *_tables(verdict),

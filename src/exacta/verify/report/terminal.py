@@ -5,7 +5,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from exacta.verify.analysis.verdict import Verdict
-from exacta.verify.history import Outcome
+from exacta.verify.history import Outcome, Run
 
 _WIDTH_ELSEWHERE = 160
 
@@ -16,7 +16,7 @@ def show(verdict: Verdict, console: Console) -> None:
         console.width = _WIDTH_ELSEWHERE
     run = verdict.run
     console.print(
-        f"run {run.run} on {escape(run.cluster)}, {', '.join(run.workloads)}, seed {run.seed}", highlight=False
+        f"run {run.run} on {escape(where(run))}, {', '.join(run.workloads)}, seed {run.seed}", highlight=False
     )
     console.print(_operations(verdict))
     console.print(_numbers("faults", verdict.faults or {"none": 0}))
@@ -31,6 +31,11 @@ def show(verdict: Verdict, console: Console) -> None:
     for reason in verdict.unchecked:
         console.print(f"[bold red]not checked[/bold red]: {escape(reason)}", highlight=False)
     console.print(conclusion(verdict), style="bold green" if verdict.passed else "bold red", highlight=False)
+
+
+def where(run: Run) -> str:
+    """Return the addresses of the cluster."""
+    return f"{run.cluster} and {run.pulsar}" if run.pulsar else run.cluster
 
 
 def conclusion(verdict: Verdict) -> str:

@@ -2,6 +2,6 @@
 does on standard output, one operation a line.
 
 `plan.py` draws what a transaction shall do; `producing.py`, `transforming.py` and `reading.py` do it; `process.py` is
-the program; `spec.py` what it is told. A process writes down what it is about to do before it does it, because it may
-be killed at any point.
+the program; `spec.py` what it is told. `pulsar/` has Pulsar's clients. A process writes down what it is about to do
+before it does it, because it may be killed at any point.
 """

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from exacta.verify.history import Init, Isolation, Outcome
 from exacta.verify.workload.notes import Notes
@@ -29,7 +29,8 @@ _COMMON: dict[str, Any] = {
 
 def describe(error: KafkaException) -> str:
     """Return what went wrong, in a few words."""
-    return str(error.args[0].name())
+    found = error.args[0]
+    return str(found.str() if found.code() == KafkaError._FAIL else found.name())
 
 
 class Producers:

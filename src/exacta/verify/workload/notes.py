@@ -12,8 +12,9 @@ _STANDARD_OUTPUT = 1
 class Notes:
     """A writer of operations that writes at once, without a buffer that a kill would lose."""
 
-    def __init__(self, epoch_ns: int) -> None:
+    def __init__(self, epoch_ns: int, output: int = _STANDARD_OUTPUT) -> None:
         self._epoch_ns = epoch_ns
+        self._output = output
         self._lock = threading.Lock()
 
     def now_us(self) -> int:
@@ -25,4 +26,4 @@ class Notes:
         line = memoryview(encode(op))
         with self._lock:
             while line:
-                line = line[os.write(_STANDARD_OUTPUT, line) :]
+                line = line[os.write(self._output, line) :]

@@ -99,7 +99,7 @@ class Transactor:
                 CommitAsked(process=self._spec.process, transaction=transaction, at_us=self._notes.now_us())
             )
             asked = True
-            producer.commit_transaction(CALL_S)
+            self._commit(producer)
         except KafkaException as error:
             outcome = Outcome.UNKNOWN if asked else Outcome.FAIL
             if self._recover(producer, name, error.args[0]):
@@ -125,6 +125,9 @@ class Transactor:
             producer.poll(0)
         if plan.flush:
             producer.flush(flush_s)
+
+    def _commit(self, producer: Producer) -> None:
+        producer.commit_transaction(CALL_S)
 
     def _end(
         self, transaction: str, offsets: list[int | None], *, committing: bool, outcome: Outcome, error: str = ""
@@ -153,11 +156,13 @@ class Transactor:
         return False
 
 
-def produce(spec: Spec, notes: Notes, stop: threading.Event) -> None:
+def produce(
+    spec: Spec, notes: Notes, stop: threading.Event, make: Callable[[Spec, Notes], Transactor] = Transactor
+) -> None:
     """Make transactions until told to stop."""
     chance = random.Random(spec.seed)
-    transactor = Transactor(spec, notes)
-    draw = plans.draw_transfer if spec.role is Role.TRANSFER else plans.draw_append
+    transactor = make(spec, notes)
+    draw = plans.draw_transfer if spec.role in (Role.TRANSFER, Role.TRANSFER_JOINT) else plans.draw_append
     if spec.role is Role.APPEND:
         transactor.look = assigned(spec)
     while not stop.is_set():

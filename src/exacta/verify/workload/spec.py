@@ -15,8 +15,21 @@ class Role(StrEnum):
     LOAD = "load"
     """A process that writes the input which etl transforms."""
     ETL = "etl"
+    APPEND_PULSAR = "append-pulsar"
+    """A process that sends messages by Pulsar's client."""
+    LOAD_PULSAR = "load-pulsar"
+    """A process that sends messages by Pulsar's client, which etl transforms."""
+    TRANSFER_PULSAR = "transfer-pulsar"
+    """A process that transfers amounts in transactions of Pulsar's."""
+    TRANSFER_JOINT = "transfer-joint"
+    """A process that takes an amount by Kafka's producer and gives it by Pulsar's side, in one joint transaction."""
     READER = "reader"
     FINAL = "final"
+
+    @property
+    def has_transactional_id(self) -> bool:
+        """Return whether the process has a transactional id, of which something may be left open."""
+        return self in (Role.APPEND, Role.TRANSFER, Role.LOAD, Role.ETL, Role.TRANSFER_JOINT)
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +43,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True):
     """The time at which the run began, by the monotonic clock of this machine."""
     client: dict[str, str]
     """librdkafka's settings: how the cluster is reached."""
+    pulsar: str = ""
+    """The address of Pulsar's protocol."""
     topics: dict[str, int] = {}
     """The topics that are written or read, and their partitions."""
     transactional_id: str = ""
