@@ -1,5 +1,6 @@
 """A journal as a real broker and real clients leave it, for the tests that damage and repair it."""
 
+import time
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -11,6 +12,9 @@ from simulation.disk.simulated import SimulatedDisk
 
 SEGMENT_BYTES = 1 << 20
 VALUE_BYTES = 60_000
+LOOKS_AGAIN_S = 0.02
+"""What a broker does beside its clients is looked for so often. Each look writes a batch, and each test that damages
+the journal reads all of it many times: without a pause there would be thousands."""
 
 Row = tuple[int, int, int]
 
@@ -39,6 +43,7 @@ def write(data: Path, *, stops: bool = True) -> None:
         segments = {14: 1, 26: 2}.get(number, 0)
         while _newest_snapshot(data) < segments * SEGMENT_BYTES:
             plain.list_topics(timeout=30)  # they are made beside what clients ask for
+            time.sleep(LOOKS_AGAIN_S)
     consumer.close()
     if stops:
         broker.stop()
@@ -66,6 +71,7 @@ def clean(data: Path) -> None:
         while not any((data / "journal").glob("*.1.log")):
             producer.produce("plain", b"on")
             assert producer.flush(30) == 0
+            time.sleep(LOOKS_AGAIN_S)
 
 
 def compact(data: Path) -> None:
@@ -83,6 +89,8 @@ def compact(data: Path) -> None:
             producer.produce("keyed", b"%06d" % number * size, key=b"%d" % (number % 20), partition=0)
             assert producer.flush(30) == 0
             number += 1
+            if number > 60:
+                time.sleep(LOOKS_AGAIN_S)
 
 
 def on_disk(directory: Path) -> SimulatedDisk:

@@ -17,6 +17,8 @@ KEYS = 20
 ROUNDS = 5
 CODECS = ("NONE", "LZ4", "ZLib", "ZSTD", "SNAPPY")
 PATIENCE_S = 60.0
+LOOKS_AGAIN_S = 0.1
+"""The processor is the compaction's meanwhile, and not the next look's."""
 RECEIVE_MS = 20_000
 
 
@@ -80,6 +82,7 @@ def wait_for(opened: Any, topic: str, count: int) -> list[tuple[str, bytes]]:
     while len(found := read(opened, topic)) > count:
         producer.send(b"on", partition_key="on")
         assert time.monotonic() < deadline, f"{len(found)} messages are left, and {count} keys"
+        time.sleep(LOOKS_AGAIN_S)
     producer.close()
     return found
 

@@ -58,7 +58,7 @@ def main() -> None:
             if again is not None:
                 after[name] = again
             print(name, before.get(name), "->", again, flush=True)
-    FILE.write_text(json.dumps(after, indent=2) + "\n")
+            FILE.write_text(json.dumps({**before, **after}, indent=2, sort_keys=True) + "\n")
 
 
 if __name__ == "__main__":
