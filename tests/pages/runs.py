@@ -127,13 +127,13 @@ for query in spark.streams.active:
 _UNTIL_THE_QUEUE_IS_EMPTY = """
 from exacta.client.routing import Client
 from exacta.client.subscriptions import describe_subscriptions
-from tests.spark.lives import wait_until
 a_consumer().close()
 producer = client.create_producer("orders")
 for number in range(30):
     producer.send(b"order %d" % number)
 with Client("127.0.0.1:9092") as cluster:
-    wait_until(lambda: not sum(each.left for each in describe_subscriptions(cluster)), "the orders are billed")
+    while sum(each.left for each in describe_subscriptions(cluster)):
+        assert spark.streams.active, "the query has failed"
 for query in spark.streams.active:
     query.stop()
 client.close()

@@ -143,4 +143,5 @@ def tally(bootstrap: str, topic: str, rows: Collection[int]) -> Tally:
 
 def check_exactly(bootstrap: str, topic: str, rows: Collection[int]) -> None:
     """Check that the values of a topic's committed records are `rows`, each once, and that nothing is left open."""
-    assert tally(bootstrap, topic, rows) == (0, 0, 0)
+    found = tally(bootstrap, topic, rows)
+    assert found.exactly_once, found

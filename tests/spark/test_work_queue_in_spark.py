@@ -81,9 +81,11 @@ class Campaign:
 
     def finish(self):
         """Let the query write all that there is; then check what became of it."""
-        while self.queue.counts() != (0, 0) or not self.messages:
-            self.feed()
+        while True:
             self.wait(lambda: self._progress().offsets_done == self.rows, "all rows are written")
+            if self.queue.counts() == (0, 0):
+                break
+            self.feed()  # messages that the last batch has not got are for a further one
         assert self.life.stop(), f"the last life did not end well, see {self.life.log}"
         messages = range(FIRST_MESSAGE, FIRST_MESSAGE + self.messages)
         check_exactly(self.job["bootstrap"], self.job["sink"], [*range(self.rows), *messages])

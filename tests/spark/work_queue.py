@@ -37,10 +37,12 @@ class WorkQueue:
     def fill(self, numbers):
         """Send a message for each number, several in one batch."""
         producer = self._client.create_producer(self.topic, batching_enabled=True, batching_max_publish_delay_ms=100)
+        results = []
         for number in numbers:
-            producer.send_async(b"%d" % number, lambda *_: None)
+            producer.send_async(b"%d" % number, lambda result, _: results.append(result))
         producer.flush()
         producer.close()
+        assert set(results) <= {pulsar.Result.Ok}
 
     def counts(self):
         """Return how many messages are free, and how many wait for a transaction."""
