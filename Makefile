@@ -114,7 +114,7 @@ test-two-phase: $(VENV)/.installed-test  ## rows of SQLite and PostgreSQL with m
 # which only the clients are killed.
 PULSAR_KILLS ?= 20
 
-test-pulsar: $(VENV)/.installed-test-java  ## Pulsar's own clients for Java and Python, PULSAR_KILLS=20 times kill -9 (Java and Maven; ten minutes)
+test-pulsar: $(VENV)/.installed-test-java  ## Pulsar's own clients for Java and Python, PULSAR_KILLS=20 times kill -9 (Java and Maven; a quarter of an hour)
 	EXACTA_TEST_JAVA=1 EXACTA_TEST_KILLS=$(PULSAR_KILLS) $(BIN)/python -m pytest tests/pulsar_clients $(ARGS)
 
 # They listen where the client's tests look for a broker: ports 6650, 6651, 8080 and 8443 must be free.

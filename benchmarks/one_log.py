@@ -1,7 +1,7 @@
 """Reading the other protocol's messages beside reading one's own, and joint transactions beside plain ones, by turns.
 
 `make bench-one-log`. One broker runs. One topic is written by Kafka's client and one by Pulsar's. Each turn reads both
-topics by both clients, in an order that alternates, and the median of the turns is told with its range.
+topics by both clients, in an order that alternates. Each figure is the median of the turns, with its range.
 """
 
 import argparse
@@ -22,12 +22,12 @@ from benchmarks.processes import accepts_connections, free_ports, serving, usage
 HOST = "127.0.0.1"
 SECONDS = 60
 LOADS = {"100 B": (100, 200_000), "1 kB": (1000, 60_000)}
-"""The length of messages, and how many are read."""
+"""The bytes of a message, and the number of messages that are read."""
 TRANSACTIONS = 200
 
 
 class Bench:
-    """One broker, and what its clients do."""
+    """One broker and its clients."""
 
     def __init__(self, process: psutil.Process, kafka: str, url: str) -> None:
         self._process = process
@@ -35,7 +35,7 @@ class Bench:
         self._client = pulsar.Client(url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
 
     def timed(self, read: Callable[[str, int], int], topic: str, count: int) -> tuple[float, float]:
-        """Return the megabytes a second of reading so many messages, and the broker's microseconds of work for each."""
+        """Read so many messages; return the MB/s, and the microseconds of the broker's processor for each message."""
         before, began = usage(self._process), time.perf_counter()
         size = read(topic, count)
         took, after = time.perf_counter() - began, usage(self._process)
@@ -66,7 +66,7 @@ class Bench:
         consumer.assign([TopicPartition(topic, 0, 0)])
         size = found = 0
         while found < count:
-            for message in consumer.consume(10_000, SECONDS):
+            for message in consumer.consume(min(10_000, count - found), SECONDS):
                 assert message.error() is None, message.error()
                 size += len(message.value())
                 found += 1
@@ -81,7 +81,7 @@ class Bench:
         return size
 
     def transactions(self, name: str, *, joint: bool) -> float:
-        """Return how many transactions a second commit: one record each, with a join by Pulsar's side or without."""
+        """Return how many transactions a second commit. Each has one record of Kafka's; a joint one is also joined."""
         producer = Producer({"bootstrap.servers": self._kafka, "transactional.id": name, "linger.ms": 0})
         producer.init_transactions(SECONDS)
         began = time.perf_counter()
@@ -95,8 +95,8 @@ class Bench:
         return TRANSACTIONS / (time.perf_counter() - began)
 
 
-def told(values: Sequence[float]) -> str:
-    """Return a median with its range."""
+def with_range(values: Sequence[float]) -> str:
+    """Return a median with its range, as text."""
     return f"{statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})"
 
 
@@ -132,7 +132,7 @@ def _reading(bench: Bench, turns: int) -> None:
                 found.setdefault((writer, reader), []).append(bench.timed(read, f"{writer.lower()}-{length}", count))
         for (writer, reader), values in sorted(found.items(), key=lambda each: each[0][1]):
             speeds, cpu = zip(*values, strict=True)
-            print(f"| {name} | {writer} | {reader} | {told(speeds)} | {told(cpu)} |")
+            print(f"| {name} | {writer} | {reader} | {with_range(speeds)} | {with_range(cpu)} |")
 
 
 def _joining(bench: Bench, turns: int) -> None:
@@ -140,7 +140,7 @@ def _joining(bench: Bench, turns: int) -> None:
     for _ in range(turns):
         plain.append(bench.transactions("plain", joint=False))
         joint.append(bench.transactions("joint", joint=True))
-    print(f"\ntransactions a second: plain {told(plain)}, joint {told(joint)}")
+    print(f"\ntransactions a second: plain {with_range(plain)}, joint {with_range(joint)}")
 
 
 if __name__ == "__main__":

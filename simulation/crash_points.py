@@ -30,7 +30,7 @@ from exacta.core.commands import (
     Subscribe,
 )
 from exacta.core.events import BatchAppended
-from exacta.core.ids import Offset, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
+from exacta.core.ids import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.limits import Limits
 from exacta.core.state.subscription import SubscriptionType
@@ -144,6 +144,7 @@ class _Play:
         self.second = (-1, -1)
         self._open: list[tuple[int, int]] = []
         self._handle: TransactionId | None = None
+        self._handle_producer_id = NO_PRODUCER_ID
         self._handle_writes: list[tuple[int, int]] = []
         self._acknowledged = 0
         self._sequences: dict[tuple[tuple[int, int], int], int] = {}
@@ -219,7 +220,7 @@ class _Play:
         if self._handle is None:
             begun = self.scene.ask(BeginTransaction(timeout_ms=60_000))
             assert isinstance(begun, TransactionBegunReply)
-            self._handle = begun.transaction_id
+            self._handle, self._handle_producer_id = begun.transaction_id, begun.producer_id
             self.note()
         for partition in (0, 1):
             command = AppendBatch(
@@ -229,6 +230,7 @@ class _Play:
                 size=NARROW,
                 max_timestamp_ms=0,
                 transaction=self._handle,
+                handle_producer_id=self._handle_producer_id,
             )
             answer = self.scene.ask(command, _batch(command))
             if isinstance(answer, Appended):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.framing import Framed
-from exacta.core.commands import Command, ExpireTransaction, Skip
+from exacta.core.commands import AcknowledgeSoon, Command, ExpireTransaction, Skip
 from exacta.core.event_codec import decode_event
 from exacta.core.events import AppendsRefused, BatchAppended, Event, LogStartMoved, TopicDeleted
 from exacta.core.ids import PartitionId
@@ -127,6 +127,7 @@ class WatchedEngine(Engine):
         self._latest_ms = 0
         self._full: set[PartitionId] = set()
         super().__init__(*args, **options)
+        self.dispatcher._submit = self._submit_of_dispatcher
         self.look(whole=len(self.ledger.events) <= WHOLE_CHECK_UP_TO)
 
     def submit(
@@ -142,6 +143,12 @@ class WatchedEngine(Engine):
         rests_on = super().submit(commands, self.groups.listening(commands, done), payloads)
         self.look()
         return rests_on
+
+    def _submit_of_dispatcher(self, commands: Sequence[Command], done: Callable[..., None]) -> int:
+        for command in commands:
+            if isinstance(command, AcknowledgeSoon):
+                self._look_at_removed(command)
+        return self.submit(commands, done)
 
     def _take(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
         if isinstance(event, TopicDeleted):
@@ -190,6 +197,19 @@ class WatchedEngine(Engine):
                 continue  # compaction was faster
             if batch.max_timestamp_ms >= young_ms:
                 self.complain(f"retention: {event} deletes what is of {batch.max_timestamp_ms}, not before {young_ms}")
+
+    def _look_at_removed(self, command: AcknowledgeSoon) -> None:
+        """Complain where delivery takes a message for removed by compaction, and its batch has all that it had."""
+        partition = self._state.partition(command.topic, command.partition)
+        if partition is None:
+            return
+        for first, last in command.runs:
+            batch = self.lookups.batch_at(partition.partition_id, first)
+            while batch is not None and batch[0] <= last:
+                left = self._journal.count_records(partition.partition_id, batch[0], batch[1] + 1)
+                if left == batch[1] + 1 - batch[0]:
+                    self.complain(f"removed: {command} acknowledges what is there, in the batch {batch}")
+                batch = self.lookups.batch_at(partition.partition_id, batch[1] + 1)
 
     def _look_at_skipped(self, command: Skip) -> None:
         """Complain where the broker skips a message that has not expired, and that retention would keep."""

@@ -1,5 +1,6 @@
 """What all tests have: a place for reports that are shown at the end."""
 
+import gc
 import sys
 
 import pytest
@@ -16,6 +17,15 @@ _REPORTS = pytest.StashKey[list[str]]()
 def reports(pytestconfig: pytest.Config) -> list[str]:
     """What is appended here is shown when all tests have run, whether they passed or not."""
     return pytestconfig.stash.setdefault(_REPORTS, [])
+
+
+def pytest_collection_finish() -> None:
+    """Take what is there before the first test, all tests and modules, out of the garbage collector's sight.
+
+    Looking through twelve thousand tests takes a fifth of a second each time, and each scenario with a client does so.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_sessionfinish() -> None:

@@ -5,11 +5,12 @@
 
 import ast
 import io
+import re
 import tokenize
-from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -70,24 +71,31 @@ EVERYWHERE = python_files("src", "simulation", "benchmarks", "examples", "tests"
 OURS = python_files("src", "simulation", "benchmarks")
 
 
+COMMENTED = re.compile(r"#:|--$", re.MULTILINE)
+"""This finds what may be a ruler or a comment that documents an attribute. Other files need not be taken apart."""
+
+
 def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+class Facts(NamedTuple):
+    """Hold what the tests ask of a file. Its tree is forgotten: all trees together are a million objects."""
+
+    functions: list[tuple[str, int]]
+    """Each function and how many lines it has."""
+    docstrings: list[tuple[int, str]]
+    """The line and the text of each, of attributes too."""
+    loggers: list[tuple[int, list[str]]]
+    """The line of each of the module's own loggers, and the names that it is given."""
+    imported: list[tuple[str, list[str]]]
+    """Each module, and the names that are imported from it."""
+
+
 @cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
-
-
-def docstrings(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield every docstring, of attributes too, with its line."""
-    for node in ast.walk(tree_of(path)):
+def facts_of(path: Path) -> Facts:
+    facts = Facts([], [], [], [])
+    for node in ast.walk(ast.parse(path.read_text())):
         body = getattr(node, "body", None)
         for each in body if isinstance(body, list) else ():
             if (
@@ -95,7 +103,18 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
                 and isinstance(each.value, ast.Constant)
                 and isinstance(each.value.value, str)
             ):
-                yield each.lineno, each.value.value.strip()
+                facts.docstrings.append((each.lineno, each.value.value.strip()))
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                facts.functions.append((node.name, (node.end_lineno or 0) - node.lineno + 1))
+            case ast.ImportFrom(module=str() as module):
+                facts.imported.append((module, [each.name for each in node.names]))
+            case ast.Import():
+                facts.imported.extend((each.name, []) for each in node.names)
+            case ast.Assign(value=ast.Call(func=called), col_offset=0):
+                if ast.unparse(called).endswith("getLogger"):
+                    facts.loggers.append((node.lineno, [ast.unparse(target) for target in node.targets]))
+    return facts
 
 
 def test_no_file_is_too_long() -> None:
@@ -104,25 +123,17 @@ def test_no_file_is_too_long() -> None:
 
 
 def test_no_function_is_too_long() -> None:
-    lengths = {
-        f"{name_of(path)}:{node.name}": (node.end_lineno or 0) - node.lineno + 1
-        for path in EVERYWHERE
-        for node in functions(path)
-    }
+    lengths = {f"{name_of(path)}:{name}": lines for path in EVERYWHERE for name, lines in facts_of(path).functions}
     long = {name for name, lines in lengths.items() if lines > MOST_LINES_OF_A_FUNCTION}
     assert long == LONG_FUNCTIONS.keys()
 
 
 def test_loggers_have_one_name() -> None:
     others = [
-        f"{name_of(path)}:{node.lineno}"
+        f"{name_of(path)}:{line}"
         for path in EVERYWHERE
-        for node in ast.walk(tree_of(path))
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and ast.unparse(node.value.func).endswith("getLogger")
-        and [ast.unparse(target) for target in node.targets] != ["logger"]
-        and node.col_offset == 0
+        for line, names in facts_of(path).loggers
+        if names != ["logger"]
     ]
     assert others == []
 
@@ -130,6 +141,8 @@ def test_loggers_have_one_name() -> None:
 def test_attributes_are_documented_by_strings_and_rulers_are_alike() -> None:
     wrong = []
     for path in EVERYWHERE:
+        if not COMMENTED.search(path.read_text()):
+            continue
         for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
             text = token.string
             is_ruler = token.type == tokenize.COMMENT and text.endswith("--")
@@ -143,7 +156,7 @@ def test_docstrings_have_a_subject_or_a_verb(room: str) -> None:
     headless = [
         f"{name_of(path)}:{line}: {text.splitlines()[0]}"
         for path in python_files(room)
-        for line, text in docstrings(path)
+        for line, text in facts_of(path).docstrings
         if text and text.split()[0].rstrip(",:;") in HEADLESS
     ]
     assert headless == []
@@ -159,13 +172,9 @@ def test_no_import_leads_back() -> None:
     graph: dict[str, set[str]] = {}
     for module, path in modules.items():
         named = graph.setdefault(module, set())
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                for each in node.names:
-                    inner = f"{node.module}.{each.name}"
-                    named.add(inner if inner in modules else node.module)
-            elif isinstance(node, ast.Import):
-                named |= {each.name for each in node.names}
+        for imported, names in facts_of(path).imported:
+            inner = [f"{imported}.{each}" for each in names]
+            named |= {each if each in modules else imported for each in inner or [imported]}
     TopologicalSorter(graph).prepare()  # raises CycleError, with the circle
 
 
@@ -173,11 +182,8 @@ def imported_modules() -> set[str]:
     """Return all modules that are imported, by name or from their package, anywhere but in tests."""
     found = set()
     for path in python_files("src", "simulation", "benchmarks"):
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                found |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
-            elif isinstance(node, ast.Import):
-                found |= {each.name for each in node.names}
+        for module, names in facts_of(path).imported:
+            found |= {module, *(f"{module}.{each}" for each in names)}
     return found
 
 

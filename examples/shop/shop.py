@@ -18,6 +18,7 @@ import exacta
 
 ORDERS = "orders"
 MOST_PER_ORDER = 3
+# Values stand in the statements, because sqlite3 and psycopg write parameters differently. All of them are our own.
 TABLES = (
     "CREATE TABLE IF NOT EXISTS stock (item TEXT PRIMARY KEY, count INTEGER NOT NULL CHECK (count >= 0))",
     "CREATE TABLE IF NOT EXISTS orders (number INTEGER PRIMARY KEY, item TEXT NOT NULL, count INTEGER NOT NULL)",

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +73,18 @@ def sell_out(servers: str, database: str) -> int:
 
 def rows(database: str) -> list[Order]:
     """Return the orders in the books."""
-    books = exacta.Postgres(database) if "=" in database else exacta.Sqlite(database)
-    books.open(10_000)
-    try:
-        found = books.connection.execute("SELECT number, item, count FROM orders").fetchall()
+    with closing(books_at(database)) as books:
+        found = books.execute("SELECT number, item, count FROM orders").fetchall()
         return [(number, item, count) for number, item, count in found]
-    finally:
-        books.close()
+
+
+def books_at(database: str) -> Any:
+    """Connect to the books by the database's own driver."""
+    if "=" not in database:
+        return sqlite3.connect(database)
+    import psycopg
+
+    return psycopg.connect(database)
 
 
 def shipped(servers: str) -> list[Order]:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from exacta.core.ids import Body
-from exacta.protocol.kafka import record_reading
-from exacta.protocol.pulsar import entries
+from exacta.protocol.kafka.record_reading import read_records
+from exacta.protocol.pulsar.entries import walked
 from exacta.records import keyed_records
 from exacta.records.conversion import into_kafka, into_pulsar
 from simulation.canaries import canary
@@ -50,8 +50,6 @@ def messages_taken_for_older() -> Replacements:
     shows=r"inconsistent: (in the end there is|\S+ read) .* of \('keyed'",
 )
 def messages_close_ranks() -> Replacements:
-    walked = entries.walked
-
     def without_holes(*arguments: Any) -> Iterator[Any]:
         return (each for each in walked(*arguments) if not each[0].compacted_out)
 
@@ -63,9 +61,7 @@ def messages_close_ranks() -> Replacements:
     shows=r"(inconsistent: in the end Pulsar's reader gets|inconsistent: \S+ reader read) .* of \('keyed'",
 )
 def records_close_ranks() -> Replacements:
-    read = record_reading.read_records
-
     def from_the_first(*arguments: Any) -> list[Any]:
-        return [(number, *record[1:]) for number, record in enumerate(read(*arguments))]
+        return [(number, *record[1:]) for number, record in enumerate(read_records(*arguments))]
 
     return [(into_pulsar, "read_records", from_the_first)]

@@ -1,5 +1,6 @@
 """Planted bugs of subscriptions."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from exacta.core import decide
@@ -15,6 +16,7 @@ from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
 from exacta.core.subscriptions import acknowledging, consumers, delays, delivering, durability, keys
 from exacta.core.subscriptions import rules as subscriptions_rules
+from exacta.engine.dispatch import Dispatcher
 from exacta.ports.record_format import LogEntry
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.canaries import canary
@@ -160,6 +162,25 @@ def reader_in_the_journal() -> Replacements:
 @canary("a reader leaves its subscription behind", shows=r"10: .* is not durable, idle|survives: ")
 def reader_survives() -> Replacements:
     return [(consumers, "gone_without_consumers", lambda partition, subscription: ())]
+
+
+@canary(
+    "an entry of a batch is looked for as if the batch ended with it", shows=r"removed: .* acknowledges what is there"
+)
+def found_up_to_its_end() -> Replacements:
+    def read_chosen(self: Any, key: Any, chosen: Any) -> None:
+        ends, find = {each.base: Offset(each.base + each.count) for each in chosen}, self._journal.find
+        everything, self._journal = (
+            self._journal,
+            SimpleNamespace(find=lambda stream, offset, _, most_bytes: find(stream, offset, ends[offset], most_bytes)),
+        )
+        try:
+            original(self, key, chosen)
+        finally:
+            self._journal = everything
+
+    original = Dispatcher._read_chosen
+    return [(Dispatcher, "_read_chosen", read_chosen)]
 
 
 @canary("a key goes to its new owner before the former one has acknowledged what it has", shows=r"10: .* has the keys")

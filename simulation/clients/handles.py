@@ -55,6 +55,7 @@ class _Handle:
                 size=len(data),
                 max_timestamp_ms=here.now_ms(),
                 transaction=self.transaction_id,
+                handle_producer_id=self._pair[0],
             )
             answer = await _asked(calls, command, data)
             if answer in REFUSED:

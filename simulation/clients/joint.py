@@ -34,13 +34,13 @@ KAFKA, PULSAR, BOTH, APART = "Kafka", "Pulsar", "both", "apart"
 
 
 class _JointPipeline(Pipeline):
-    """One instance; its producer begins anew whenever it was fenced."""
+    """The pipeline of one instance; its producer begins anew whenever it was fenced."""
 
     def __init__(self, here: Surroundings, network: Network) -> None:
         super().__init__(here, network)
         self._producer: Producer | None = None
         self._names: dict[int, str] = {}
-        """The writings of attempts of which Pulsar's side has written all."""
+        """The names of the writings by their attempts, as far as Pulsar's side has written all of its part."""
 
     async def _transform(self, taken: list[Pushed]) -> None:
         here, link = self._here, self._worker
@@ -50,21 +50,21 @@ class _JointPipeline(Pipeline):
             producer = self._producer or await self._new_producer()
             await self._transact(producer, taken, writing)
         except Abort:
-            await self._give_up(bump=True)
+            await self._abort()
         except Fenced:
             self._producer = None
-        except Disconnected:  # of Pulsar's connection; the other side gives up too
-            await self._give_up(bump=False)
+        except Disconnected:  # of Pulsar's connection: nobody knows what is open
+            self._producer = None
             raise
         is_committed = any(self.committed.get(int(each.value)) == self.attempts for each in taken)
         is_acknowledged = self.attempts in self._names
         if not is_committed and (self._is_in_order or not is_acknowledged):
-            link.drop()  # so that everything comes again, and not behind what is on its way
+            link.drop()  # everything comes again then, and not behind messages that are on their way
 
-    async def _give_up(self, *, bump: bool) -> None:
-        """Abort by Kafka's side, as a client does that was told to; or begin anew where nobody knows what is open."""
+    async def _abort(self) -> None:
+        """Abort by Kafka's side, as a client does that was told to. A producer that is fenced is given up."""
         producer, self._producer = self._producer, None
-        if producer is not None and bump:
+        if producer is not None:
             try:
                 await producer.abort(bump=True)
                 self._producer = producer
@@ -72,16 +72,7 @@ class _JointPipeline(Pipeline):
                 pass
 
     async def _new_producer(self) -> Producer:
-        here = self._here
-        producer = Producer(
-            here.connection,
-            here.history,
-            here.name,
-            here.version,
-            timeout_ms=here.timeout_ms,
-            forgetful=frozenset(),
-            now_ms=here.now_ms,
-        )
+        producer = Producer(self._here)
         await producer.initialise()
         self._producer = producer
         return producer
@@ -147,7 +138,7 @@ class _JointPipeline(Pipeline):
 
     async def judge(self) -> None:
         """See `Pipeline.judge`; tell the analysis what Pulsar's side has of each transaction."""
-        if self.in_doubt:  # what holds back their results is over then
+        if self.in_doubt:  # by then no open transaction holds back their results
             await asyncio.sleep(OPEN_SECONDS)
         await super().judge()
         self._here.history.joint.update({name: attempt in self.read for attempt, name in self._names.items()})
@@ -183,7 +174,7 @@ class _End:
             await self._by_kafka(commit=commit)
         elif by == PULSAR:
             if await self._by_pulsar(commit=commit) is None:
-                self._pipeline._producer = None  # how it ended nobody knows
+                self._pipeline._producer = None  # nobody knows how it ended
             else:
                 await self._conclude(commit=self._writing.outcome is Outcome.COMMITTED)
         elif by == BOTH:
@@ -216,7 +207,7 @@ class _End:
                 self._pipeline.complain(f"{self._transaction} has ended, commit: {commit}; {action} is told {found}")
 
     async def _by_pulsar(self, *, commit: bool, tries: int = 0) -> bool | None:
-        """Return whether it is committed; None: nobody can tell. `tries`: so often it was asked for before."""
+        """Return whether it is committed; None: nobody can tell. It was asked for `tries` times before."""
         answer, more = await self._pipeline._end(self._transaction, pb.COMMIT if commit else pb.ABORT)
         if not answer.HasField("error"):
             return self._settle(committed=commit)
@@ -261,7 +252,7 @@ class _End:
         try:
             await self._producer.end(commit=True)
         except Abort:
-            await self._pipeline._give_up(bump=True)
+            await self._pipeline._abort()
             return False
         except Fenced:
             return None
@@ -282,7 +273,7 @@ class _End:
         await self._producer.end(commit=commit)
 
     async def _write_late(self) -> None:
-        """Write after the end, and register before in version 1; whatever is taken must be visible to nobody."""
+        """Write after the end, and register before that in version 1; all of it must be refused."""
         here, producer = self._here, self._producer
         late = here.history.begin(f"{self._writing.name}l", Outcome.NO_COMMIT)
         place = here.chance.choice(here.places)

@@ -196,15 +196,7 @@ async def consumer_pipeline(here: Surroundings) -> bool:
 
 
 async def _pipe(here: Surroundings, member: _Member) -> bool:
-    producer = Producer(
-        here.connection,
-        here.history,
-        here.name,
-        here.version,
-        timeout_ms=here.timeout_ms,
-        forgetful=frozenset(),
-        now_ms=here.now_ms,
-    )
+    producer = Producer(here)
     number = 0
     try:
         await producer.initialise()

@@ -17,8 +17,9 @@ from exacta.protocol.kafka.messages import (
     k28_txn_offset_commit,
 )
 from simulation.clients.batches import batch
-from simulation.clients.connection import Connection, Disconnected
-from simulation.history import History, Outcome, Place, Writing
+from simulation.clients.connection import Disconnected
+from simulation.clients.surroundings import Surroundings
+from simulation.history import Outcome, Place, Writing
 
 RETRIABLE = frozenset({ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.REQUEST_TIMED_OUT})
 FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING})
@@ -36,7 +37,6 @@ REJOIN = frozenset(
 )
 SENDS_OF_A_BATCH = 12
 
-
 ENDED_ELSEWHERE = frozenset({ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.TRANSACTION_ABORTABLE})
 """The answers to a client whose joint transaction Pulsar's side has aborted, by version of the request."""
 
@@ -50,27 +50,20 @@ class Fenced(Exception):
 
 
 class Producer:
-    """One instance; `forgetful` topics may be deleted and made anew, so that a producer's state there is gone."""
+    """A producer of one instance of a client, whose name is the transactional id.
 
-    def __init__(
-        self,
-        connection: Connection,
-        history: History,
-        transactional_id: str,
-        version: int,
-        *,
-        timeout_ms: int,
-        forgetful: frozenset[str],
-        now_ms: Any,
-    ) -> None:
+    `forgetful` topics may be deleted and made anew, so that a producer's state there is gone.
+    """
+
+    def __init__(self, here: Surroundings, *, forgetful: frozenset[str] = frozenset()) -> None:
         self.pair = (-1, -1)
-        self._connection = connection
-        self._history = history
-        self._id = transactional_id
-        self._is_second = version == 2
-        self._timeout_ms = timeout_ms
+        self._connection = here.connection
+        self._history = here.history
+        self._id = here.name
+        self._is_second = here.version == 2
+        self._timeout_ms = here.timeout_ms
         self._forgetful = forgetful
-        self._now_ms = now_ms
+        self._now_ms = here.now_ms
         self._sequences: dict[Place, int] = {}
         self._added: set[Place] = set()
         self._group_added = False

@@ -31,15 +31,7 @@ def values_for(here: Surroundings, writing: Writing, place: Place, first: int, c
 
 async def transfers(here: Surroundings) -> bool:
     """Write transactions until the world is over; return whether another instance should go on: this one was fenced."""
-    producer = Producer(
-        here.connection,
-        here.history,
-        here.name,
-        here.version,
-        timeout_ms=here.timeout_ms,
-        forgetful=FORGETFUL,
-        now_ms=here.now_ms,
-    )
+    producer = Producer(here, forgetful=FORGETFUL)
     number = 0
     try:
         await producer.initialise()

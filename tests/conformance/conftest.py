@@ -86,9 +86,12 @@ def crash_scenario(client: Client, broker: BrokerProcess) -> Scenario:
     return Scenario(client, broker.bootstrap, _unique_name())
 
 
-@pytest.fixture(scope=_process_scope)
+@pytest.fixture(scope="session")
 def proxied_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, BrokerProcess]]:
-    """A broker whose clients all come through a proxy."""
+    """A broker whose clients all come through a proxy: one for all scenarios, which use names of their own.
+
+    The scenarios that kill it leave it running.
+    """
     _skip_without_process()
     proxy = Proxy()
     try:

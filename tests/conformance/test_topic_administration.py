@@ -113,11 +113,12 @@ def test_a_topic_compresses_in_its_own_way(scenario: Scenario) -> None:
     """Whatever its producers do; and every library reads what comes of it."""
     administration = Aiokafka(scenario.bootstrap)
     partition = scenario.partition()
+    producers = {sent: scenario.producer(compression=sent) for sent in (None, *scenario.client.compressions)}
     wanted: list[bytes] = []
     for kept in (*scenario.client.compressions, "uncompressed", "producer"):
         assert administration.set_configs(partition.topic, {"compression.type": kept}) == DONE
-        for sent in (None, *scenario.client.compressions):
+        for sent, producer in producers.items():
             some = [b"0123456789" * 20 + value for value in values(f"{kept}-{sent}", 500)]
-            send_all(scenario.producer(compression=sent), partition, some)
+            send_all(producer, partition, some)
             wanted += some
     assert scenario.read(partition) == wanted

@@ -212,6 +212,7 @@ class Handle:
                 size=61 + count,
                 max_timestamp_ms=self.world.now_ms,
                 transaction=self.transaction_id,
+                handle_producer_id=self.producer_id,
             )
         )
 

@@ -106,7 +106,7 @@ class PostgresServer:
 
     @property
     def conninfo(self) -> str:
-        """How clients connect."""
+        """Return how clients connect to the server."""
         return f"host={self._folder} dbname=postgres user=postgres"
 
     def new_database(self, name: str) -> str:

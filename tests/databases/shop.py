@@ -78,7 +78,7 @@ def make_table(place: Place) -> None:
     """Create the program's own table."""
     database = place.database()
     database.open(place.timeout_ms)
-    with database.taking_over():
+    with database.own_transaction():
         database.change(TABLE)
     database.close()
 

@@ -40,7 +40,7 @@ def decisions(database: Database) -> Decisions:
 
 
 def decide(database: Database, decisions: Decisions, holder: Pair, pair: Pair | None) -> bool:
-    with database.taking_over():
+    with database.own_transaction():
         return decisions.confirm(holder) if pair is None else decisions.decide(holder, pair)
 
 

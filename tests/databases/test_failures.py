@@ -4,14 +4,13 @@ import contextlib
 import logging
 import sqlite3
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import psycopg
 import pytest
 
 import exacta
-from exacta.databases.postgres import Postgres
-from exacta.databases.sqlite import Sqlite
 from tests.databases import shop
 from tests.databases.conftest import NewPlace, each_kind, on_postgres, on_sqlite
 from tests.databases.points import hooked
@@ -220,52 +219,28 @@ def test_the_log_is_away_until_the_end(
     assert shop.check(hasty) == 1
 
 
-def commit_then(act: Callable[[], object], *, commits: bool) -> Callable[[Any], None]:
-    """Return a commit whose outcome nobody is told."""
-    commits_of = {kind: kind.commit for kind in (Sqlite, Postgres)}
+def losing(place: shop.Place, *, commits: bool) -> AbstractContextManager[None]:
+    """Let the next commit in the database lose its answer meanwhile, behind the commit or before it."""
+    error = sqlite3.OperationalError if place.kind == "sqlite" else psycopg.OperationalError
 
-    def commit(self: Any) -> None:
-        if commits:
-            commits_of[type(self)](self)
-        act()
-
-    return commit
-
-
-def lose(kind: str) -> Callable[[], object]:
-    error = sqlite3.OperationalError if kind == "sqlite" else psycopg.OperationalError
-
-    def act() -> None:
+    def lose() -> None:
         raise error("the line is dead")
 
-    return act
-
-
-def losing(patched: pytest.MonkeyPatch, place: shop.Place, *, commits: bool) -> None:
-    """Let the next commit of an order lose its answer."""
-    kind = Sqlite if place.kind == "sqlite" else Postgres
-    whole = kind.commit
-    once = commit_then(lose(place.kind), commits=commits)
-
-    def commit(self: Any) -> None:
-        patched.setattr(kind, "commit", whole)
-        once(self)
-
-    patched.setattr(kind, "commit", commit)
+    return hooked(when_named(f"{'after' if commits else 'before'} {type(place.database()).__name__}.commit", lose))
 
 
 @each_kind
 @pytest.mark.parametrize("commits", [True, False])
-def test_a_commit_whose_answer_is_lost(place: shop.Place, monkeypatch: pytest.MonkeyPatch, commits: bool) -> None:
+def test_a_commit_whose_answer_is_lost(place: shop.Place, commits: bool) -> None:
     """The row says what came of it: if it is there, nothing has failed."""
     with place.both() as both:
         shop.order(both, place)
-        losing(monkeypatch, place, commits=commits)
-        if commits:
-            assert shop.order(both, place) == 2
-        else:
-            with pytest.raises(exacta.TwoPhaseError, match="the commit failed: the line is dead"):
-                shop.order(both, place)
+        with losing(place, commits=commits):
+            if commits:
+                assert shop.order(both, place) == 2
+            else:
+                with pytest.raises(exacta.TwoPhaseError, match="the commit failed: the line is dead"):
+                    shop.order(both, place)
         assert shop.check(place) == (2 if commits else 1)
         shop.order(both, place)
     assert shop.check(place) == (3 if commits else 2)
@@ -276,12 +251,13 @@ def test_a_commit_whose_answer_is_lost(place: shop.Place, monkeypatch: pytest.Mo
 def test_a_commit_of_which_nobody_can_say_anything(
     place: shop.Place, monkeypatch: pytest.MonkeyPatch, commits: bool
 ) -> None:
-    kind = Sqlite if place.kind == "sqlite" else Postgres
+    def open_nothing(_: Any, __: float) -> None:
+        raise exacta.TwoPhaseError("it is away")
+
     with place.both() as both:
         shop.order(both, place)
-        losing(monkeypatch, place, commits=commits)
-        with monkeypatch.context() as patched:
-            patched.setattr(kind, "open", lambda self, timeout_ms: lose(place.kind)())
+        with losing(place, commits=commits), monkeypatch.context() as patched:
+            patched.setattr(type(place.database()), "open", open_nothing)
             with pytest.raises(exacta.OutcomeUnknown) as unknown:
                 shop.order(both, place)
             assert not isinstance(unknown.value, exacta.TwoPhaseError)
@@ -292,11 +268,29 @@ def test_a_commit_of_which_nobody_can_say_anything(
 
 
 @each_kind
-def test_rows_without_messages_whose_commit_is_lost(place: shop.Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_whose_answer_is_lost_counts_once_the_row_is_read(
+    hasty: shop.Place, broker: exacta.Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log cannot be ended then, and that raises nothing: a program would repeat what is committed."""
+    with hasty.both() as both:
+        away = when_named("before Connection.send of EndTxnRequest", broker.kill)
+        with losing(hasty, commits=True), hooked(away):
+            assert shop.order(both, hasty) == 1
+        assert "the last transaction is committed, its messages will be shown later: the log: " in caplog.text
+        broker.start()
+        assert shop.order(both, hasty) == 2
+    assert shop.check(hasty) == 2
+
+
+@each_kind
+def test_rows_without_messages_whose_commit_is_lost(place: shop.Place) -> None:
     """No row tells of it."""
     with place.both() as both:
-        losing(monkeypatch, place, commits=True)
-        with pytest.raises(exacta.OutcomeUnknown), both.transaction() as transaction:
+        with (
+            losing(place, commits=True),
+            pytest.raises(exacta.OutcomeUnknown),
+            both.transaction() as transaction,
+        ):
             transaction.execute("INSERT INTO orders VALUES (1)")
         shop.order(both, place)
     assert shop.rows(place) == [1, 2]
@@ -322,7 +316,7 @@ def test_a_start_that_meets_a_lock_is_repeated(new_place: NewPlace, kind: str) -
     shop.life(place, 1)
     database = place.database()
     database.open(1000)
-    with database.taking_over():
+    with database.own_transaction():
         database.change("UPDATE exacta_decisions SET holder_producer_epoch = holder_producer_epoch")
         with pytest.raises(exacta.TwoPhaseError, match=r"it could not be taken over: .*lock"):
             place.both().start()

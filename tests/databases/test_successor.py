@@ -255,7 +255,7 @@ def test_an_instance_whose_log_was_put_back_is_refused(place: shop.Place) -> Non
         shop.order(both, place)
         database = place.database()
         database.open(1000)
-        with database.taking_over():
+        with database.own_transaction():
             database.change("UPDATE exacta_decisions SET holder_producer_epoch = 30000")
         database.close()
     with pytest.raises(

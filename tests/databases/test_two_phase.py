@@ -1,7 +1,9 @@
 """The promises of a transaction over log and database, where nothing crashes; and the errors of wrong use."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -43,6 +45,10 @@ def message(place: shop.Place, value: Any) -> Callable[[Any], object]:
 
 def fail(_: Any) -> None:
     raise ZeroDivisionError
+
+
+def interrupt(_: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def test_rows_messages_and_offsets(place: shop.Place) -> None:
@@ -114,8 +120,8 @@ def test_messages_have_what_was_said(new_place: NewPlace, kind: str) -> None:
         transaction.produce(place.topic, None, key="gone", partition=2, headers=[("twice", b"1"), ("twice", b"2")])
         for _ in range(5):
             transaction.produce(place.topic, "no key")
-    with consumer(place) as found:
-        messages = [message for message in found.consume(11, 30) if message.error() is None]
+    with reader(place) as consumer:
+        messages = [message for message in consumer.consume(11, 30) if message.error() is None]
     assert len(messages) == 11
     by_key = {message.key(): message for message in messages if message.value() == b"by key"}
     assert {key: each.partition() for key, each in by_key.items()} == {
@@ -128,18 +134,15 @@ def test_messages_have_what_was_said(new_place: NewPlace, kind: str) -> None:
     assert len({message.partition() for message in messages if message.value() == b"no key"}) == 1
 
 
-class consumer:
-    """A reader of committed messages from the beginning, closed at the end."""
-
-    def __init__(self, place: shop.Place) -> None:
-        self._consumer = Consumer({"bootstrap.servers": place.servers, "group.id": "g", "enable.auto.commit": False})
-        self._consumer.assign([TopicPartition(place.topic, index, OFFSET_BEGINNING) for index in range(3)])
-
-    def __enter__(self) -> Any:
-        return self._consumer
-
-    def __exit__(self, *_: object) -> None:
-        self._consumer.close()
+@contextmanager
+def reader(place: shop.Place) -> Iterator[Any]:
+    """Yield a reader of committed messages from the beginning of three partitions; close it at the end."""
+    consumer = Consumer({"bootstrap.servers": place.servers, "group.id": "g", "enable.auto.commit": False})
+    try:
+        consumer.assign([TopicPartition(place.topic, index, OFFSET_BEGINNING) for index in range(3)])
+        yield consumer
+    finally:
+        consumer.close()
 
 
 def test_many_large_messages_in_one_transaction(new_place: NewPlace, kind: str) -> None:
@@ -186,6 +189,7 @@ def test_what_cannot_be_a_message(place: shop.Place) -> None:
         with pytest.raises(TypeError, match="bytes, a string or None, not int"):
             attempt(both, message(place, 42))
         shop.order(both, place)
+    assert shop.check(place) == 1
 
 
 def test_nothing_is_left_of_the_block_when_it_is_over(place: shop.Place) -> None:
@@ -225,15 +229,20 @@ def test_a_block_that_ends_the_databases_transaction_itself(place: shop.Place) -
     assert shop.check(place) == 1
 
 
+def database_of(place: shop.Place, given: Any) -> Any:
+    """Return the database of a connection that the user gives."""
+    return exacta.Sqlite(given) if place.kind == "sqlite" else exacta.Postgres(given)
+
+
 def test_a_connection_of_the_users(place: shop.Place) -> None:
     given: Any
     if place.kind == "sqlite":
         given = sqlite3.connect(place.address)
+        given.text_factory = bytes
         given.row_factory = lambda cursor, row: dict(zip([each[0] for each in cursor.description], row, strict=True))
-        database: Any = exacta.Sqlite(given)
     else:
         given = psycopg.connect(place.address, row_factory=psycopg.rows.dict_row)
-        database = exacta.Postgres(given)
+    database = database_of(place, given)
     with exacta.two_phase(place.servers, transactional_id=place.topic, database=database) as both:
         for number in (1, 2):
             with both.transaction() as transaction:
@@ -250,6 +259,29 @@ def test_a_connection_of_the_users(place: shop.Place) -> None:
     assert given.execute("SELECT count(*) AS number FROM orders").fetchone() == {"number": 2}
     given.close()
     assert shop.check(place) == 2
+
+
+def test_a_transaction_that_the_user_has_open_is_refused_and_left_as_it_is(place: shop.Place) -> None:
+    """Neither a start nor a recovery takes it for its own."""
+
+    def interrupt(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    given: Any = sqlite3.connect(place.address) if place.kind == "sqlite" else psycopg.connect(place.address)
+    both = exacta.two_phase(place.servers, transactional_id=place.topic, database=database_of(place, given))
+    for begin in (both.start, lambda: attempt(both)):
+        given.execute("INSERT INTO orders VALUES (7)")
+        with pytest.raises(exacta.TwoPhaseError, match="has a transaction open already"):
+            begin()
+        assert given.execute("SELECT number FROM orders").fetchall() == [(7,)]
+        given.rollback()
+        both.start()
+        with pytest.raises(KeyboardInterrupt):
+            attempt(both, message(place, "1"), interrupt)
+    shop.order(both, place)
+    both.close()
+    given.close()
+    assert shop.check(place) == 1
 
 
 def test_commits_are_durable_whatever_the_user_has_set(place: shop.Place) -> None:
@@ -304,6 +336,22 @@ def test_a_decision_is_not_kept_in_memory(place: shop.Place) -> None:
     both = exacta.two_phase(place.servers, transactional_id="a", database=exacta.Sqlite(":memory:"))
     with pytest.raises(exacta.TwoPhaseError, match="':memory:' is in memory: a decision must outlive the process"):
         both.start()
+
+
+def test_a_relative_path_is_the_same_file_after_the_program_has_gone_elsewhere(
+    place: shop.Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if place.kind != "sqlite":
+        return
+    monkeypatch.chdir(Path(place.address).parent)
+    with place._replace(address=Path(place.address).name).both() as both:
+        shop.order(both, place)
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        with pytest.raises(KeyboardInterrupt):
+            attempt(both, message(place, "lost"), interrupt)  # then it connects anew
+        shop.order(both, place)
+    assert shop.check(place) == 2
 
 
 def test_settings_that_are_wrong_are_told_at_once(place: shop.Place) -> None:

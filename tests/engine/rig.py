@@ -6,7 +6,7 @@ from typing import Any
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.core.commands import AppendBatch, Command, CreateTopic
-from exacta.core.ids import Body, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
+from exacta.core.ids import NO_PRODUCER_ID, Body, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
 from exacta.core.state.limits import Limits
 from exacta.core.writers import IdempotentWriter
 from exacta.engine.engine import EngineFailed
@@ -204,6 +204,7 @@ def batch(
     topic: str = "t",
     timestamp_ms: int = 0,
     transaction: TransactionId | None = None,
+    handle_producer_id: ProducerId | None = None,
     body: Body = Body.KAFKA,
 ) -> AppendBatch:
     writer = IdempotentWriter(
@@ -222,4 +223,5 @@ def batch(
         body=body,
         writer=None if producer[0] < 0 else writer,
         transaction=transaction,
+        handle_producer_id=NO_PRODUCER_ID if handle_producer_id is None else handle_producer_id,
     )

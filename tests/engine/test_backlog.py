@@ -57,7 +57,13 @@ class BacklogRig(Rig):
             self.ask(SetTopicConfigs(topic="t", configs=named))
 
     def write(self, payload: bytes = b"x" * 10, age_ms: int = 1, transaction: TransactionId | None = None) -> object:
-        command = batch(payload, timestamp_ms=self.loop.now_ms - age_ms, transaction=transaction)
+        producer_id = None if transaction is None else self.engine.lookups.handle_producer_id(transaction)
+        command = batch(
+            payload,
+            timestamp_ms=self.loop.now_ms - age_ms,
+            transaction=transaction,
+            handle_producer_id=producer_id,
+        )
         return self.ask(command, payloads=[payload])
 
     def begin(self) -> TransactionId:

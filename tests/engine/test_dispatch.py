@@ -1,6 +1,7 @@
 """Dispatch: what is pushed to consumers, when, and that nothing else is."""
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
 from exacta.engine.dispatch import MOST_BYTES, Sent
 from exacta.engine.fetch import FetchResult
-from exacta.ports.record_format import Buffer
+from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.clients.batches import read_batches, record
@@ -67,7 +68,9 @@ class PushRig(Rig):
             base_sequence=-1,
         )
         transaction = None if handle is None else handle.transaction_id
-        self.submit(batch(data, count=count, transaction=transaction), payloads=[data])
+        handle_producer_id = None if handle is None else handle.producer_id
+        command = batch(data, count=count, transaction=transaction, handle_producer_id=handle_producer_id)
+        self.submit(command, payloads=[data])
         self.settle()
 
     def begin(self) -> TransactionBegunReply:
@@ -227,6 +230,36 @@ def test_a_consumer_that_is_gone_meanwhile_gets_nothing_and_another_gets_it(rig:
     rig.disconnect(one)
     rig.connect(2, PLENTY)
     assert rig.bases() == [0]
+
+
+def one_by_one(entries: list[LogEntry]) -> list[LogEntry]:
+    """Return an entry for each message, as a Key_Shared subscription gets another protocol's batches."""
+    return [LogEntry(each.base_offset + k, 1, each.batch) for each in entries for k in range(each.offset_count)]
+
+
+def test_what_is_converted_for_a_delivery_that_is_over_is_for_nobody(rig: PushRig) -> None:
+    """The next consumer's subscription type takes entries of another shape. A name that it does not find counts as
+    removed by compaction, so that the message would be acknowledged without having been delivered."""
+    conversions: list[Callable[[], None]] = []
+
+    def convert(entries: list[LogEntry], wanted: Wanted, done: Callable[[Converted], None]) -> None:
+        conversions.append(lambda: done(Converted(one_by_one(entries) if wanted.singly else entries)))
+
+    def finish() -> None:
+        while conversions:
+            conversions.pop(0)()
+            rig.settle()
+
+    rig.engine.dispatcher.convert = convert
+    rig.write(count=3)
+    one = rig.connect(1, PLENTY, SubscriptionType.KEY_SHARED)
+    rig.disconnect(one)
+    two = rig.connect(2, PLENTY, SubscriptionType.SHARED)
+    finish()
+    assert rig.ask(Redeliver(**WHERE, consumer_id=two)) == DONE
+    finish()
+    whole = (Offset(0), Offset(2))
+    assert [(who, each.entry.base, each.entry.free) for who, each in rig.pushed] == [(two, 0, (whole,))] * 2
 
 
 def test_a_topic_may_be_deleted_while_it_is_read(rig: PushRig) -> None:

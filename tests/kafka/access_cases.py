@@ -198,6 +198,7 @@ CASES: dict[ApiKey, Case] = {
         ),
         code=TRANSACTIONAL_ID,
     ),
+    ApiKey.ACKNOWLEDGE_MESSAGES: Case(build=requests.acknowledge, code=TOPIC),
 }
 
 LISTS: dict[ApiKey, Callable[[str], Any]] = {

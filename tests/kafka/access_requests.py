@@ -38,6 +38,7 @@ from exacta.protocol.kafka.messages import (
     k68_consumer_group_heartbeat,
     k75_describe_topic_partitions,
     k17784_end_transactions,
+    k17791_acknowledge_messages,
 )
 from exacta.protocol.kafka.schema import Message
 from tests.kafka.wire import batch
@@ -362,3 +363,15 @@ def end_transactions(version: int, names: Names) -> Message:
             for each in names.transactional_ids
         ]
     )
+
+
+def acknowledge(version: int, names: Names) -> Message:
+    """The broker's first two topics have the first two partitions."""
+    ids = {"seen-t": 0, "hidden-t": 1}
+    run = k17791_acknowledge_messages.Run()
+    partitions = [
+        k17791_acknowledge_messages.PartitionToAcknowledge(partition_id=ids.get(topic, 99), runs=[run])
+        for topic in names.topics
+    ]
+    subscription = k17791_acknowledge_messages.SubscriptionToAcknowledge(name="s", partitions=partitions)
+    return k17791_acknowledge_messages.AcknowledgeMessagesRequest(transaction_id=1, subscriptions=[subscription])

@@ -101,7 +101,8 @@ def _told(key: ApiKey, version: int, code: ErrorCode | None) -> set[int]:
 
 def _by_topic_id(key: ApiKey, version: int) -> bool:
     """Return whether the request names topics by ids: one that no topic has is told to be unknown, as Apache Kafka."""
-    return (key, version) in {(ApiKey.PRODUCE, 13), *((ApiKey.FETCH, version) for version in range(13, 19))}
+    by_id = {(ApiKey.PRODUCE, 13), (ApiKey.ACKNOWLEDGE_MESSAGES, 0)}
+    return (key, version) in {*by_id, *((ApiKey.FETCH, version) for version in range(13, 19))}
 
 
 def _named_alike(answer: Any, hidden: Names) -> str:

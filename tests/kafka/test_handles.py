@@ -67,6 +67,7 @@ class Handle:
             size=len(data),
             max_timestamp_ms=1_000,
             transaction=self.transaction_id,
+            handle_producer_id=self.producer_id,
         )
         assert isinstance(self.ask(command, data), Appended)
 

@@ -1,10 +1,10 @@
-"""The clients of both protocols, as short as tests need them: what was sent, and what came."""
+"""The clients of both protocols, as short as tests need them."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pulsar
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 import exacta
 from tests.pulsar.wire import client
@@ -32,40 +32,40 @@ def kafka_sends(broker: exacta.Broker, topic: str, records: Iterable[Sent], **op
     assert producer.flush(SECONDS) == 0
 
 
-def kafka_reads(
-    broker: exacta.Broker,
-    topic: str,
-    count: int,
-    offset: int = 0,
-    isolation: str = "read_committed",
-    *,
-    rest: bool = False,
-) -> list[Message]:
-    """Return so many records from an offset on, by librdkafka; it checks each batch's checksum.
-
-    There must be no more of them, unless `rest` says that there may be.
-    """
+def kafka_records(bootstrap: str, topic: str, offset: int = 0, isolation: str = "read_committed") -> list[Message]:
+    """Return all records from an offset on, up to the present end, by librdkafka; it checks each batch's checksum."""
     consumer = Consumer(
         {
-            "bootstrap.servers": broker.bootstrap_servers,
+            "bootstrap.servers": bootstrap,
             "group.id": "g",
             "check.crcs": True,
             "isolation.level": isolation,
             "enable.auto.commit": False,
+            "enable.partition.eof": True,
         }
     )
     try:
         consumer.assign([TopicPartition(topic, 0, offset)])
         found: list[Message] = []
-        while len(found) < count:
+        while True:
             message = consumer.poll(SECONDS)
-            assert message is not None, f"{len(found)} of {count} records"
-            assert message.error() is None, message.error()
+            assert message is not None, f"no end after {len(found)} records"
+            error = message.error()
+            if error is not None:
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                return found
             found.append(message)
-        assert rest or consumer.poll(0.3) is None
-        return found
     finally:
         consumer.close()
+
+
+def kafka_reads(
+    broker: exacta.Broker, topic: str, count: int, offset: int = 0, isolation: str = "read_committed"
+) -> list[Message]:
+    """Return the records from an offset on, which are so many."""
+    found = kafka_records(broker.bootstrap_servers, topic, offset, isolation)
+    assert len(found) == count
+    return found
 
 
 def headers_of(message: Message) -> dict[str, bytes | None]:
@@ -87,10 +87,18 @@ def pulsar_sends(broker: exacta.Broker, topic: str, messages: Iterable[dict[str,
     return [message_id for _, message_id in ids]
 
 
-def pulsar_reads(broker: exacta.Broker, topic: str, count: int) -> list[Any]:
-    """Return so many messages from the first one on, by a reader of Pulsar's, and find that there are no more."""
-    with client(broker.pulsar_url) as opened:
+def pulsar_messages(url: str, topic: str) -> list[Any]:
+    """Return all messages, up to the present end, by a reader of Pulsar's."""
+    with client(url) as opened:
         reader = opened.create_reader(topic, pulsar.MessageId.earliest)
-        found = [reader.read_next(timeout_millis=SECONDS * 1000) for _ in range(count)]
-        assert not reader.has_message_available()
+        found: list[Any] = []
+        while reader.has_message_available():
+            found.append(reader.read_next(timeout_millis=SECONDS * 1000))
         return found
+
+
+def pulsar_reads(broker: exacta.Broker, topic: str, count: int) -> list[Any]:
+    """Return the messages of a topic, which are so many."""
+    found = pulsar_messages(broker.pulsar_url, topic)
+    assert len(found) == count
+    return found

@@ -12,7 +12,7 @@ import exacta
 from exacta.client.lag import describe_lag
 from exacta.client.routing import Client
 from exacta.client.subscriptions import describe_subscriptions
-from tests.one_log.clients import SECONDS, Sent, headers_of, kafka_reads, kafka_sends, pulsar_sends
+from tests.one_log.clients import SECONDS, Sent, headers_of, kafka_records, kafka_sends, pulsar_sends
 from tests.one_log.mixed import MixedTopic, Shown
 from tests.pulsar.joint import ABORT, Side, kafka_producer, write
 from tests.pulsar.wire import client
@@ -49,7 +49,7 @@ def before_the_end(mixed: MixedTopic, reader: Any) -> list[Any]:
 
 
 def test_kafkas_readers_get_every_record_at_its_offset(mixed: MixedTopic) -> None:
-    found = kafka_reads(mixed.broker, "t", len(mixed.shown), rest=True)
+    found = kafka_records(mixed.broker.bootstrap_servers, "t")[: len(mixed.shown)]  # other tests write behind these
     assert [(each.offset(), each.key(), each.value(), each.timestamp()[1]) for each in found] == [
         each[:4] for each in mixed.shown
     ]

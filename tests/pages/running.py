@@ -18,7 +18,7 @@ from itertools import groupby
 from pathlib import Path
 
 from tests.pages.blocks import Block
-from tests.pages.runs import ADDRESSES, PLACE, Run, why_not_run
+from tests.pages.runs import ADDRESSES, PLACE, PULSAR_ADDRESS, Run, why_not_run
 from tests.spark.installed import variables_without_this_machines
 
 PYTHON, SHELL, CONSOLE, OUTPUT = "python", "sh", "console", ("text", "")
@@ -38,11 +38,12 @@ _FILE = re.compile(r"# (\w+\.py)\n")
 class Reader:
     """Goes through examples in a folder, and remembers what the last commands have printed, and all of them."""
 
-    def __init__(self, run: Run, servers: str, folder: Path) -> None:
+    def __init__(self, run: Run, servers: str, pulsar_address: str, folder: Path) -> None:
         self.printed = ""
         self.printed_meanwhile = ""
         self._run = run
         self._servers = servers
+        self._pulsar_address = pulsar_address
         self._folder = folder
         self._groups: list[int] = []
 
@@ -122,6 +123,7 @@ class Reader:
     def _substituted(self, text: str) -> str:
         for address in ADDRESSES:
             text = text.replace(address, self._servers)
+        text = text.replace(PULSAR_ADDRESS, self._pulsar_address)
         return text.replace(PLACE, str(self._folder / "checkpoint"))
 
 

@@ -13,8 +13,9 @@ from exacta.adapters.local.damage.inspection import Place, inspect
 from tests import repairing
 from tests.pages.blocks import Block
 
-# All that is changed in an example before it is run: the broker's address, and a checkpoint, in the run's folder.
+# All that is changed in an example before it is run: the broker's addresses, and a checkpoint, in the run's folder.
 ADDRESSES = ("127.0.0.1:9092", "broker-1:9092")
+PULSAR_ADDRESS = "127.0.0.1:6650"
 PLACE = "/path/to/checkpoint"
 
 README = "README.md"
@@ -39,6 +40,8 @@ class Run:
     """It starts Spark."""
     serves: bool = False
     """It starts a broker itself."""
+    pulsar: bool = False
+    """The broker that is there serves Pulsar's clients, too."""
     prepare: Callable[[str, Path], object] = lambda servers, folder: None
     """Called before, with the broker's address and the folder in which the examples are run."""
     context: str = ""
@@ -121,6 +124,20 @@ for query in spark.streams.active:
     query.processAllAvailable()
     query.stop()
 """
+_UNTIL_THE_QUEUE_IS_EMPTY = """
+from exacta.client.routing import Client
+from exacta.client.subscriptions import describe_subscriptions
+from tests.spark.lives import wait_until
+a_consumer().close()
+producer = client.create_producer("orders")
+for number in range(30):
+    producer.send(b"order %d" % number)
+with Client("127.0.0.1:9092") as cluster:
+    wait_until(lambda: not sum(each.left for each in describe_subscriptions(cluster)), "the orders are billed")
+for query in spark.streams.active:
+    query.stop()
+client.close()
+"""
 _A_QUERY_THAT_HAS_ENDED = """
 rows = spark.readStream.format("rate").load().selectExpr("cast(value as string) as value")
 written = rows.writeStream.format("exacta").option("kafka.bootstrap.servers", "127.0.0.1:9092").option("topic", "t")
@@ -185,6 +202,15 @@ RUNS = [
             "clicks-by-key": {b"click %d" % number: 1 for number in range(30)},
         },
     ),
+    Run(
+        SPARK,
+        ("A micro-batch and a work queue, both or neither",),
+        spark=True,
+        pulsar=True,
+        context=_A_SESSION,
+        afterwards=_UNTIL_THE_QUEUE_IS_EMPTY,
+        expects={"invoices": {b"order %d" % number: 1 for number in range(30)}},
+    ),
     Run(SPARK, ("Sessions",), spark=True),
     Run(
         MOVING,
@@ -236,9 +262,12 @@ NOT_RUN = {
 ONE_LOG = "docs/explanation/one-log.md"
 _BOTH_SIDES = "it takes a client of Pulsar's, too; tests/pulsar/test_joint_transactions.py has both sides"
 
+_JAVA = "it takes Java"
+JOINING = "docs/reference/join-transaction.md"
+
 KEYS = "docs/how-to/keys-and-partitions.md"
 _WITH_PULSAR = "it takes a broker for both protocols; tests/one_log/test_keys.py runs it as it is printed"
-_IN_JAVA = "it takes Java; tests/pulsar_clients/test_java_keys.py runs it as it is printed"
+_IN_JAVA = f"{_JAVA}; tests/pulsar_clients/test_java_keys.py runs it as it is printed"
 
 # Blocks that are neither code nor output that a run could compare, by their first line.
 NO_EXAMPLE = {
@@ -255,7 +284,11 @@ NO_EXAMPLE = {
     ): "the output of a broker with a history",
     (ONE_LOG, "producer.begin_transaction()"): _BOTH_SIDES,
     (ONE_LOG, "transfers, to Pulsar's clients"): "the output of a moment",
-    ("docs/reference/join-transaction.md", "import exacta"): _BOTH_SIDES,
+    (JOINING, "import exacta"): _BOTH_SIDES,
+    (
+        JOINING,
+        "import java.io",
+    ): "it takes Java; tests/pulsar_clients/test_java_joint_killed.py runs it as it is printed",
     (KEYS, "from confluent_kafka import"): _WITH_PULSAR,
     (KEYS, "import pulsar"): _WITH_PULSAR,
     (KEYS, "import mmh3"): _WITH_PULSAR,

@@ -49,9 +49,10 @@ def test_nothing_is_listed_that_is_not_there() -> None:
 @pytest.mark.parametrize("run", [pytest.param(run, id=str(run), marks=[pytest.mark.spark] * run.spark) for run in RUNS])
 def test_it_does_what_the_page_says(run: Run, tmp_path: Path) -> None:
     blocks = [block for block in BLOCKS if run.has(block) and why_no_example(block) is None]
-    port = free_port()
-    servers, broker = f"127.0.0.1:{port}", exacta.Broker(port=port, num_partitions=2)
-    reader = Reader(run, servers, tmp_path)
+    port, pulsar_port = free_port(), free_port()
+    servers = f"127.0.0.1:{port}"
+    broker = exacta.Broker(port=port, pulsar=run.pulsar, pulsar_port=pulsar_port, num_partitions=2)
+    reader = Reader(run, servers, f"127.0.0.1:{pulsar_port}", tmp_path)
     try:
         if not run.serves:
             broker.start()

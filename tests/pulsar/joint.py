@@ -3,17 +3,15 @@
 from collections import deque
 from typing import Any
 
-import pulsar
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer
 
 import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.entries import parse_entry
-from exacta.protocol.pulsar.frames import SIZE_BYTES, frame_at, parse_frame
-from tests.pulsar.wire import Wire, client
+from tests.one_log.clients import SECONDS, kafka_records, pulsar_messages
+from tests.pulsar.wire import Wire
 
-SECONDS = 20
 COMMIT, ABORT = pb.TxnAction.COMMIT, pb.TxnAction.ABORT
 CONSUMER = 7
 
@@ -41,13 +39,7 @@ class Side(Wire):
         return self.pushed.popleft()
 
     def _next(self) -> Any:
-        while (found := frame_at(self._received)) is None:
-            data = self.socket.recv(1 << 16)
-            if not data:
-                raise ConnectionError("the connection was closed")
-            self._received += data
-        self._received = self._received[SIZE_BYTES + len(found) :]
-        frame = parse_frame(bytes(found))
+        frame = self.receive_frame()
         command = unwrapped(frame.command)
         if isinstance(command, pb.CommandMessage):
             self.pushed.append((command.message_id, bytes(parse_entry(frame.entry).payload)))
@@ -97,30 +89,13 @@ def write(producer: Producer, topic: str, value: bytes) -> None:
 
 
 def committed_of_kafka(bootstrap: str, topic: str) -> list[bytes]:
-    """Return the values that a reader of committed records gets, up to the end that there is now."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "r", "enable.partition.eof": True})
-    try:
-        consumer.assign([TopicPartition(topic, 0, 0)])
-        found: list[bytes] = []
-        while True:
-            message = consumer.poll(SECONDS)
-            assert message is not None
-            if message.error():
-                return found
-            found.append(message.value())
-    finally:
-        consumer.close()
+    """Return the values that a reader of committed records gets, up to the present end."""
+    return [each.value() for each in kafka_records(bootstrap, topic)]
 
 
 def committed_of_pulsar(url: str, topic: str) -> list[bytes]:
-    """Return what Pulsar's own reader gets."""
-    with client(url) as opened:
-        reader = opened.create_reader(topic, pulsar.MessageId.earliest)
-        found: list[bytes] = []
-        while reader.has_message_available():
-            found.append(reader.read_next(SECONDS * 1_000).data())
-        reader.close()
-        return found
+    """Return the values that Pulsar's own reader gets, up to the present end."""
+    return [each.data() for each in pulsar_messages(url, topic)]
 
 
 def join(bootstrap: str, transaction: int | None = None, transactional_id: str = "x") -> int:

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from exacta.core.commands import DeleteRecords, DeleteTopic
-from exacta.core.ids import Offset
+from exacta.core.commands import DeleteTopic
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.by_hand import Broker, broker_by_hand
 from tests.pulsar.consuming import (
@@ -360,44 +359,3 @@ def test_a_topic_that_is_deleted_closes_its_consumers(broker: Broker) -> None:
     broker.settle()
     assert [type(each) for each in consumer.told()] == [pb.CommandCloseConsumer]
     assert consumer.subscribe(force_topic_creation=False).error == pb.ServerError.TopicNotFound
-
-
-# --- the last message -------------------------------------------------------------------------------------------------
-
-
-def test_the_last_message_is_the_last_that_can_be_seen(broker: Broker) -> None:
-    consumer, producer = ConsumerClient(broker), producer_of(broker)
-
-    def last() -> tuple[int, int, int]:
-        answer = consumer.last_message()
-        found, marked = answer.last_message_id, answer.consumer_mark_delete_position
-        return found.entry_id, found.batch_index, marked.entry_id
-
-    before_all = 2**64 - 1
-    assert last() == (before_all, -1, before_all)
-    produce(producer, b"a", (b"b", b"c"))
-    consumer.pushed()
-    assert last() == (1, 1, before_all)
-    consumer.acknowledge(message_id(0, 0))
-    assert last() == (1, 1, 0)
-    consumer.acknowledge(message_id(0, 1, 0b10))
-    assert last() == (1, 1, 0)
-    consumer.acknowledge(message_id(0, 1))
-    assert last() == (1, 1, 1)
-    transaction = consumer.begin()
-    produce(producer, b"aborted", transaction=transaction)
-    assert last() == (1, 1, 1)
-    consumer.abort(transaction)
-    entry, index, marked = last()
-    assert (entry, index) == (1, 1)
-    assert marked >= 1
-
-
-def test_there_is_no_last_message_where_all_are_deleted(broker: Broker) -> None:
-    """A reader would wait for ever for one that is deleted, though its batch may still lie in the journal."""
-    consumer = ConsumerClient(broker, EXCLUSIVE)
-    produce(producer_of(broker), (b"a", b"b"))
-    broker.engine.submit([DeleteRecords(topic="t", partition=0, before_offset=Offset(2))], lambda answers: None)
-    broker.settle()
-    consumer.pushed()
-    assert consumer.last_message().last_message_id.entry_id == 2**64 - 1

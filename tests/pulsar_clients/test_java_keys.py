@@ -7,16 +7,14 @@ from pathlib import Path
 
 import mmh3
 import pytest
-from benchmarks.kafka import distribution
 
 from tests.one_log.keys import KAFKA, KEYS, PARTITIONS, PULSAR, create, placed, printed, wanted
 from tests.pulsar_clients.brokers import ON_PULSAR, Given
-from tests.pulsar_clients.java import jars
+from tests.pulsar_clients.java import both_clients
 
 pytestmark = pytest.mark.skipif(ON_PULSAR, reason="it takes Kafka's clients, too")
 TIMEOUT_S = 120
 GUAVA = "com.google.common"
-_LANES = ("kafka-clients-*", "lz4-*", "snappy-*", "zstd-*")
 
 
 def hash_code(text: str) -> int:
@@ -45,8 +43,7 @@ WAYS = {
 
 def test_equal_keys_are_placed_as_other_clients_place_them(given: Given, topic: str, tmp_path: Path) -> None:
     assert given.bootstrap is not None
-    kafka = [str(jar) for pattern in _LANES for jar in distribution.fetch().glob(f"{pattern}.jar")]
-    class_path = ":".join([str(tmp_path), f"{jars()}/*", *kafka])
+    class_path = ":".join(map(str, [tmp_path, *both_clients()]))
     for name in ("AsKafka", "AsPulsar"):
         # Pulsar's client has Guava within, under another name.
         text = printed("java", f"class {name} ").text.replace(GUAVA, f"org.apache.pulsar.shade.{GUAVA}")

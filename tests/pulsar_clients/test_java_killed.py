@@ -21,5 +21,5 @@ pytestmark = pytest.mark.timeout(TIMEOUT_S)
 def test_each_message_is_transformed_once(tmp_path: Path, case: str, reports: list[str]) -> None:
     (classes := tmp_path / "classes").mkdir()
     arrive = told("batches in transactions on a shared subscription, when clients are killed")
-    program, kills = compiled(classes), -(-KILLS // len(CASES))
+    program, kills = compiled(classes, Path(__file__).with_name("Transform.java")), -(-KILLS // len(CASES))
     reports.append(transform_under_kills(program, *CASES[case], kills, tmp_path, in_batches=arrive == "once each"))

@@ -6,18 +6,18 @@ import subprocess
 import threading
 from pathlib import Path
 
-from tests.pulsar_clients.java import jars
+from tests.pulsar_clients.java import both_clients
 
 START_TIMEOUT_S = 90.0
 _JAVA = ("java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
-def compiled(classes: Path) -> list[str]:
-    """Compile the program in Java; return how it is started, up to its arguments."""
-    class_path, source = f"{jars()}/*", Path(__file__).with_name("Transform.java")
-    command = ["javac", "--release", "17", "-d", str(classes), "-cp", class_path, str(source)]
+def compiled(classes: Path, *sources: Path) -> list[str]:
+    """Compile a program in Java, whose own file comes last; return how it is started, up to its arguments."""
+    class_path = ":".join(map(str, [classes, *both_clients()]))
+    command = ["javac", "--release", "17", "-d", str(classes), "-cp", class_path, *map(str, sources)]
     subprocess.run(command, check=True, timeout=120)
-    return [*_JAVA, "-cp", f"{classes}:{class_path}", "Transform"]
+    return [*_JAVA, "-cp", class_path, sources[-1].stem]
 
 
 class Transformer:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from exacta.spark.datasource import ExactaDataSource
+from exacta.spark.sink.batch_sink import ExactaBatchWriter
 from exacta.spark.sink.sink import ExactaStreamWriter
 
 # The points, in the order in which a batch meets them: two in a task, four where the batch is committed.
@@ -29,7 +30,8 @@ BEFORE_THE_ENDS = "before the ends"
 BETWEEN_THE_ENDS = "between the ends"
 COMMITTED = "after commit"
 A_REQUEST = "at a request"
-"""A request of whatever process has just been sent; `skip` says how many others went before it."""
+"""A request of whatever process has just been sent; `skip` says how many others went before it. A request's own name is
+a point, too."""
 
 ONE_BY_ONE = (BEFORE_THE_ENDS, BETWEEN_THE_ENDS)
 """A broker that ends all transactions of a batch at once has no such moment, so the sink then ends them one by one."""
@@ -155,9 +157,10 @@ def watch_requests(directory: str) -> None:
         return
     plain = Connection.send
 
-    def send(self, *arguments, **named):
-        plain(self, *arguments, **named)
+    def send(self, request, *arguments, **named):
+        plain(self, request, *arguments, **named)
         reach(directory, A_REQUEST)
+        reach(directory, type(request).__name__)
 
     Connection.send, Connection.watched_by_faults = send, True
 
@@ -218,6 +221,22 @@ class FaultyWriter(ExactaStreamWriter):
             reach(self.directory, COMMITTED)
 
 
+class FaultyBatchWriter(ExactaBatchWriter):
+    """Exacta's writer of a job, whose tasks and whose commit come to `A_REQUEST`."""
+
+    def __init__(self, plain, directory):
+        self.__dict__.update(plain.__dict__)
+        self.directory = directory
+
+    def write(self, iterator):
+        watch_requests(self.directory)
+        return super().write(iterator)
+
+    def commit(self, messages):
+        watch_requests(self.directory)
+        super().commit(messages)
+
+
 def _wrote(message):
     """Say whether a task has written rows; where it says nothing, no guarantee was asked for, and it may have."""
     return message.result is None or message.result.producer is not None
@@ -240,3 +259,6 @@ class FaultySource(ExactaDataSource):
 
     def streamWriter(self, schema, overwrite):
         return FaultyWriter(super().streamWriter(schema, overwrite).options, self.directory)
+
+    def writer(self, schema, overwrite):
+        return FaultyBatchWriter(super().writer(schema, overwrite), self.directory)

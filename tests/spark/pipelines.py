@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tests.spark import faults
+from tests.spark import faults, work_queue
 
 SPARKS_OWN = "kafka"
 """Spark's own sink."""
@@ -36,6 +36,7 @@ class Job(Struct, frozen=True, kw_only=True):
     sink_format: str = "faulty"
     options: dict[str, str] = {}  # of the writer
     connection: dict[str, str] = {}  # of reader and writer, over `bootstrap`
+    work_queue: tuple[str, str] | None = None  # the URL and the topic of one that the batches consume, too
     available_now: bool = False
     restarts: bool = True
 
@@ -68,6 +69,8 @@ def warm_up(spark):
 
 def start_query(spark, job):
     """Start the job's query."""
+    if job.work_queue is not None:
+        return work_queue.start_query(spark, job)
     watched = {} if job.sink_format == SPARKS_OWN else {"fault.directory": job.faults}
     rows = (
         spark.readStream.format("faulty" if watched else "exacta")

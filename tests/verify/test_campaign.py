@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from exacta.verify.campaign.settings import CampaignError, CampaignSettings
 from exacta.verify.history import CommitAsked, Op, Outcome
 from exacta.verify.workload import plan
 from exacta.verify.workload.spec import Role, Spec
+from tests.waiting import wait_until
 
 
 def test_a_secured_cluster_is_reached_by_librdkafka_as_by_our_client(tmp_path: Path) -> None:
@@ -145,7 +147,8 @@ def test_a_client_that_crashes_is_no_failure_of_the_run(tmp_path: Path) -> None:
 
 SAYS_THAT_IT_COMMITS = """
 import sys, time
-sys.stdin.readline()
+sys.stdin.readline()  # the spec
+sys.stdin.readline()  # that it is waited for
 print('{"at_us": 1, "transaction": "p.1.1",  "process": "p", "op": "commit"}', flush=True)
 time.sleep(60)
 """
@@ -157,7 +160,13 @@ def test_what_clients_write_down_is_parsed(tmp_path: Path, monkeypatch: pytest.M
     got: list[Op] = []
     client = ClientProcess(spec, tmp_path / "log", got.append)
     started_s = time.monotonic()
-    client.kill_as_it_commits(50.0)
+    killing = threading.Thread(target=client.kill_as_it_commits, args=(50.0,))
+    killing.start()
+    wait_until(lambda: client._armed, 30)
+    assert client._process.stdin is not None
+    client._process.stdin.write(b"\n")
+    client._process.stdin.flush()
+    killing.join()
     client.kill()
     assert time.monotonic() - started_s < 40, "it was killed when it said so"
     assert got == [CommitAsked(process="p", transaction="p.1.1", at_us=1)]

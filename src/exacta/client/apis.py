@@ -54,6 +54,10 @@ from exacta.protocol.kafka.messages.k17788_reset_subscription import (
 )
 from exacta.protocol.kafka.messages.k17789_abort_handles import AbortHandlesRequest, AbortHandlesResponse
 from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionRequest, JoinTransactionResponse
+from exacta.protocol.kafka.messages.k17791_acknowledge_messages import (
+    AcknowledgeMessagesRequest,
+    AcknowledgeMessagesResponse,
+)
 
 API_VERSIONS_KEY = 18
 
@@ -100,6 +104,7 @@ _CALLS: dict[type[Any], Call] = {
     ResetSubscriptionRequest: Call(17788, ResetSubscriptionResponse, 0, 0),
     AbortHandlesRequest: Call(17789, AbortHandlesResponse, 0, 0),
     JoinTransactionRequest: Call(17790, JoinTransactionResponse, 0, 0),
+    AcknowledgeMessagesRequest: Call(17791, AcknowledgeMessagesResponse, 0, 0),
 }
 
 

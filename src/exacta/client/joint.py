@@ -30,12 +30,12 @@ def join_transaction(
 ) -> tuple[int, int]:
     """Let one transaction span a Kafka producer and Apache Pulsar's clients; return the two numbers of its TxnID.
 
-    Without `transaction` it is the one that the producer of `transactional_id` has open: it must have written a record
-    or sent offsets before, and flushed. With it, it is the transaction that a client of Pulsar's has begun, by the
-    numbers of its TxnID: it must be open, and the producer must have none open. It keeps its own time-out then. Either
-    side may write into it and end it; docs/explanation/one-log.md says what the other side is told.
+    `transaction` has the two numbers of the TxnID of a transaction that a client of Pulsar's has begun. It must be
+    open, and the producer of `transactional_id` must have none open. It keeps its own time-out. Without `transaction`,
+    the one is joined that the producer has open. The producer must have written a record or sent offsets, and flushed.
+    Either side may write into the transaction and end it; docs/explanation/one-log.md says what the other side is told.
 
-    Raises `NotJoined`, in one sentence, and what any call to a cluster raises (`ClientError`).
+    Raises `NotJoined`, in one sentence, and any other `ClientError` where the cluster does not answer.
     """
     with Client(cluster, call_timeout_ms=call_timeout_ms) as client:
         return COORDINATOR_NUMBER, join(client, transactional_id, transaction)
@@ -49,7 +49,7 @@ def join(
     producer: Producer | None = None,
     deadline: Deadline | None = None,
 ) -> int:
-    """Join a transaction by a transactional id, and by its present pair where `producer` does not say another.
+    """Join a transaction by a transactional id: as `producer`, or as the holder of the id at present.
 
     See `join_transaction`. Returns the transaction's id, which is the second number of its TxnID.
     """
@@ -93,7 +93,7 @@ def _id_of(transaction: tuple[int, int]) -> int:
 
 
 def _refusal(code: int, transactional_id: str, named: int) -> str | None:
-    """Return what a code means to the one who asked; None: no more than it says."""
+    """Return the meaning of a code for the one who asked; None: the code has no further one here."""
     name = handle_name(named)
     if code == ErrorCode.INVALID_TXN_STATE and named < 0:
         return (

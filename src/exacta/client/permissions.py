@@ -26,6 +26,7 @@ from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsR
 from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest
 from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
 from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionRequest
+from exacta.protocol.kafka.messages.k17791_acknowledge_messages import AcknowledgeMessagesRequest
 from exacta.protocol.kafka.schema import Message
 
 _TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -70,6 +71,7 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (DeleteGroupsRequest, _GROUP): "Delete",
     (DescribeTransactionsRequest, _TRANSACTIONAL_ID): "Describe",
     (JoinTransactionRequest, _TRANSACTIONAL_ID): "Write",
+    (AcknowledgeMessagesRequest, _TOPIC): "Read",
 }
 
 

@@ -220,7 +220,8 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     """Append one record batch, validated as bytes by the wire protocol, which keeps the bytes beside the command.
 
     `writer` is None where nobody can tell a repeat of the batch. `transaction` names the handle that the batch is
-    written into; its bytes then say the handle's producer id, and its writer is None or a named one.
+    written into, and its writer is None or a named one then. `handle_producer_id` is what its bytes say: by that
+    readers find out which transaction they belong to.
     """
 
     promises: ClassVar[Promise] = Promise.WRITE
@@ -233,6 +234,7 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     body: Body = Body.KAFKA
     writer: Writer | None = None
     transaction: TransactionId | None = None
+    handle_producer_id: ProducerId = NO_PRODUCER_ID
 
 
 class TakePartition(Command, frozen=True, kw_only=True):

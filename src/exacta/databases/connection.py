@@ -12,7 +12,7 @@ def cluster_of(bootstrap_servers: str, config: Mapping[str, str]) -> Cluster:
     """Return the cluster; raises `TwoPhaseError` for a setting that is wrong, or that says nothing of connections."""
     if not config:
         return Cluster(bootstrap=bootstrap_servers, client_id=CLIENT_ID)
-    # Here: the names and rules are those of the options of `format("exacta")`, and few need them.
+    # Few programs give settings. The names and rules are those of the options of `format("exacta")`.
     from exacta.spark.options.parsing import OptionError
     from exacta.spark.options.properties import cluster_by
 

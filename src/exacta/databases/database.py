@@ -18,12 +18,14 @@ class Database(ABC):
 
     name: str
     """The name for messages. It shows no secret."""
+    is_given: bool
+    """True if the connection is the user's own."""
     placeholder: str
     """The placeholder of a parameter in a statement."""
     at_a_decision = ""
-    """The end of the statement that decides."""
+    """SQL at the end of the statement that decides, where the database needs it for a durable commit."""
     errors: tuple[type[Exception], ...] = ()
-    """The root of the driver's errors, once `open` was called."""
+    """The root of the driver's errors. There may be none before `open` is called."""
 
     @property
     @abstractmethod
@@ -57,11 +59,17 @@ class Database(ABC):
 
     @abstractmethod
     def rollback(self) -> None:
-        """Roll back, if anything is open; if this raises, the connection is of no more use."""
+        """Roll back, if anything of ours is open; if this raises, the connection is of no more use.
 
-    @abstractmethod
+        A transaction that the user has begun on their own connection is left as it is: `begin` refuses it.
+        """
+
     def discard(self) -> None:
         """Give up a connection whose state is unknown. One that the user has given is rolled back, and kept."""
+        if self.is_given:
+            self.rollback()
+        else:
+            self.close()
 
     @abstractmethod
     def close(self) -> None:
@@ -87,15 +95,18 @@ class Database(ABC):
     def create_table(self, statement: str) -> None:
         """Create a table, unless another instance is faster."""
 
-    def begin_to_take_over(self) -> None:
-        """Begin a transaction that waits for those before it, and then sees what they have committed."""
+    def begin_own(self) -> None:
+        """Begin a transaction of `Decisions`. It waits for those before it, and then sees what they have committed."""
         self.begin()
 
     @contextmanager
-    def taking_over(self) -> Iterator[None]:
-        """Return a transaction of ours, which is committed at the end of the `with`."""
+    def own_transaction(self) -> Iterator[None]:
+        """Run statements of `Decisions` in a transaction, which is committed at the end of the `with`.
+
+        If an error leaves the `with`, the transaction is rolled back.
+        """
         try:
-            self.begin_to_take_over()
+            self.begin_own()
             yield
         except BaseException:
             self.rollback()

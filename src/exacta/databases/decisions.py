@@ -72,7 +72,7 @@ class Decisions:
 
         Raises `TakenOver` if a later one has been here.
         """
-        with self._database.taking_over():
+        with self._database.own_transaction():
             self._database.change(self._sql(_TAKE_OVER), (*self._key, *holder))
             (row,) = self._database.ask(self._sql(_READ), self._key)
             present: Pair = (row[0], row[1])

@@ -5,7 +5,7 @@
 
 
 class TwoPhaseError(Exception):
-    """A transaction over log and database did not take place, in neither of the two; the message says why."""
+    """A transaction has taken place neither in the log nor in the database; the message says why."""
 
 
 class TakenOver(TwoPhaseError):

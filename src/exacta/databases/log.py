@@ -47,9 +47,8 @@ class Log:
         self.failure: TwoPhaseError | None = None
         """The first error since the transaction began."""
 
-    @property
     def cluster_id(self) -> str:
-        """Return the id of the cluster, asking it."""
+        """Ask the cluster for its id."""
         with self._errors():
             self._client.nodes()
         return self._client.cluster_id or ""
@@ -62,13 +61,13 @@ class Log:
 
     @property
     def pair(self) -> tuple[int, int]:
-        """Return that pair of producer id and epoch."""
+        """Return the producer id and epoch of `producer`."""
         return (self.producer.producer_id, self.producer.producer_epoch)
 
     def take_over(self) -> tuple[int, int] | None:
-        """Take over the transactional id: from anybody the first time, later only from ourselves.
+        """Take over the transactional id: from anybody the first time, later only from ourselves (KIP-360).
 
-        Return the pair of the transaction that is open, if one is. It can only be ended.
+        Returns the pair of the transaction that is open, if one is. It can only be ended.
         """
         self._forget()
         with self._errors():
@@ -145,12 +144,13 @@ class Log:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Say what the client says."""
+        """Raise an error of the client as one of ours, and keep the first one."""
         try:
             yield
         except ClientError as error:
-            self.failure = self.failure or self._said(error)
-            raise self._said(error) from error
+            said = self._said(error)
+            self.failure = self.failure or said
+            raise said from error
 
     def _said(self, error: ClientError) -> TwoPhaseError:
         if isinstance(error, KafkaError) and error.fenced:

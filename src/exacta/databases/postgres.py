@@ -31,7 +31,7 @@ class Postgres(Database):
     at_a_decision = _DURABLE
 
     def __init__(self, database: "str | psycopg.Connection[Any]") -> None:
-        self._given = not isinstance(database, str)
+        self.is_given = not isinstance(database, str)
         self._conninfo = database if isinstance(database, str) else ""
         self._connection: psycopg.Connection[Any] | None = None if isinstance(database, str) else database
         self._block: AbstractContextManager[psycopg.Transaction] | None = None
@@ -55,7 +55,7 @@ class Postgres(Database):
             ) from error
         self.errors = (psycopg.Error,)
         self._timeout_ms = timeout_ms
-        if self.is_lost and not self._given:
+        if self.is_lost and not self.is_given:
             self.close()
         if self._connection is None:
             try:
@@ -83,8 +83,8 @@ class Postgres(Database):
         if self.connection.info.transaction_status != TransactionStatus.IDLE:
             raise TwoPhaseError(f"the connection to the database '{self.name}' has a transaction open already")
 
-    def begin_to_take_over(self) -> None:
-        """Begin a transaction that waits for those before it, and then sees what they have committed."""
+    def begin_own(self) -> None:
+        """See `Database.begin_own`. It reads what is committed, whatever isolation level the user has set."""
         self.begin()
         self.connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
         self.connection.execute(f"SET LOCAL lock_timeout = {max(1, int(self._timeout_ms))}".encode())
@@ -112,27 +112,21 @@ class Postgres(Database):
         block.__exit__(None, None, None)
 
     def rollback(self) -> None:
-        """Roll back, if anything is open."""
+        """Roll back, if anything of ours is open."""
         from psycopg import OperationalError, Rollback
         from psycopg.pq import TransactionStatus
 
         block, self._block = self._block, None
-        if block is not None:
-            block.__exit__(Rollback, Rollback(), None)
+        if block is None:
+            return
+        block.__exit__(Rollback, Rollback(), None)
         if self._connection is not None and self._connection.info.transaction_status != TransactionStatus.IDLE:
             raise OperationalError("the transaction could not be rolled back")
-
-    def discard(self) -> None:
-        """Give up a connection whose state is unknown."""
-        if self._given:
-            self.rollback()
-        else:
-            self.close()
 
     def close(self) -> None:
         """Close the connection, unless the user has given it."""
         self._block = None
-        if not self._given and self._connection is not None:
+        if not self.is_given and self._connection is not None:
             self._connection.close()
             self._connection = None
 
@@ -155,7 +149,7 @@ class Postgres(Database):
 
     def has_table(self, name: str) -> bool:
         """Return whether there is a table of this name, where the connection looks for tables."""
-        with self.taking_over():
+        with self.own_transaction():
             return self.ask("SELECT to_regclass(%s) IS NOT NULL", (name,)) == [(True,)]
 
     def create_table(self, statement: str) -> None:
@@ -163,7 +157,7 @@ class Postgres(Database):
         from psycopg.errors import DuplicateTable, UniqueViolation
 
         try:
-            with self.taking_over():
+            with self.own_transaction():
                 self.change(statement)
         except (DuplicateTable, UniqueViolation):
             return

@@ -16,6 +16,9 @@ from exacta.databases.database import Database
 from exacta.databases.errors import TwoPhaseError, one_line
 
 _EXTRA = 3
+_MEMORY = ":memory:"
+_MAIN = 0
+"""The number of the database that was opened. Names are what the user's `text_factory` makes of text."""
 
 
 class Sqlite(Database):
@@ -25,13 +28,17 @@ class Sqlite(Database):
     errors = (sqlite3.Error,)
 
     def __init__(self, database: str | Path | sqlite3.Connection) -> None:
+        self.is_given = isinstance(database, sqlite3.Connection)
         self._path: Path | None = None
         self._connection: sqlite3.Connection | None = None
+        self._has_begun = False
+        """It is true if a transaction that is open may be ours, and not one of the user's on a connection of theirs."""
         if isinstance(database, sqlite3.Connection):
             self._connection = database
             self.name = "SQLite"
         else:
-            self._path = Path(database)
+            # The program may go to another folder before the connection is made anew.
+            self._path = Path(database) if str(database) == _MEMORY else Path(database).absolute()
             self.name = str(database)
 
     @property
@@ -50,13 +57,14 @@ class Sqlite(Database):
             except sqlite3.Error as error:
                 raise TwoPhaseError(f"the database '{self.name}' cannot be opened: {one_line(error)}") from error
         self._refuse_an_open_transaction()
-        if not any(name == "main" and file for _, name, file in self.ask("PRAGMA database_list")):
+        if not any(number == _MAIN and file for number, _, file in self.ask("PRAGMA database_list")):
             raise TwoPhaseError(f"the database '{self.name}' is in memory: a decision must outlive the process")
         self.ask(f"PRAGMA synchronous={_EXTRA}")
 
     def begin(self) -> None:
         """Begin a transaction, and take the write lock."""
         self._refuse_an_open_transaction()
+        self._has_begun = True
         self.connection.execute("BEGIN IMMEDIATE")
 
     def _refuse_an_open_transaction(self) -> None:
@@ -71,18 +79,13 @@ class Sqlite(Database):
     def commit(self) -> None:
         """Commit."""
         self.connection.execute("COMMIT")
+        self._has_begun = False
 
     def rollback(self) -> None:
-        """Roll back, if anything is open."""
-        if self._connection is not None and self._connection.in_transaction:
+        """Roll back, if anything of ours is open."""
+        if self._has_begun and self._connection is not None and self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
-
-    def discard(self) -> None:
-        """Give up a connection whose state is unknown."""
-        if self._path is None:
-            self.rollback()
-        else:
-            self.close()
+        self._has_begun = False
 
     def close(self) -> None:
         """Close the connection, unless the user has given it."""
@@ -110,5 +113,5 @@ class Sqlite(Database):
 
     def create_table(self, statement: str) -> None:
         """Create a table, unless another instance is faster."""
-        with self.taking_over():
+        with self.own_transaction():
             self.change(statement)

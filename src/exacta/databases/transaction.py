@@ -39,7 +39,8 @@ class Transaction:
         """Write a message into a topic. Its partition is chosen by the key, as the Java client does.
 
         Messages without a key go to one partition of the topic, which each transaction draws anew. Strings are
-        written as UTF-8. The time is now, unless `timestamp_ms` says another one, in ms since 1970.
+        written as UTF-8. The time is now, unless `timestamp_ms` says another one, in ms since 1970. Raises
+        `TwoPhaseError`, and TypeError for what cannot be a message.
         """
         self._refuse_if_over()
         self._log.produce(topic, value, key, headers, partition, timestamp_ms)
@@ -47,8 +48,8 @@ class Transaction:
     def send_offsets(self, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
         """Commit a consumer group's offsets with the transaction: by topic and partition, the offset to go on at.
 
-        The group's members do not count: it is the transactional id that fences. So one transactional id must belong
-        to the same partitions for ever.
+        The broker does not look at the group's members, because the transactional id fences. So one transactional id
+        must belong to the same partitions for ever. Raises `TwoPhaseError`.
         """
         self._refuse_if_over()
         self._log.send_offsets(group, offsets)

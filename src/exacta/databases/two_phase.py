@@ -26,7 +26,7 @@ A second instance may start at any moment. It fences the first one in the log, t
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Self
+from typing import NamedTuple, Self
 
 from exacta.client.routing import Client
 from exacta.databases.connection import cluster_of
@@ -57,6 +57,8 @@ def two_phase(
     The start ends what a predecessor of the same `transactional_id` has left, and fences it. `config` says how the
     cluster is reached, by Kafka's names (`security.protocol` and so on). Each call to the broker, and each wait for a
     lock of the database at a start, may take `timeout_ms`. The broker needs `transaction.two.phase.commit.enable=true`.
+
+    Raises `TwoPhaseError` for a wrong setting in `config`, and ValueError for an empty `transactional_id`.
     """
     return TwoPhase(bootstrap_servers, transactional_id, database, config, timeout_ms)
 
@@ -84,8 +86,6 @@ class TwoPhase:
         self._decisions: Decisions | None = None
         self._holder: Pair | None = None
         """The pair by which the row in the database knows this instance; None where recovery is due."""
-        self._decided: Pair | None = None
-        """The pair that the last recovery has found in the row."""
         self._taken_over: str | None = None
         """The reason why nothing can be done any more."""
         self._is_open = False
@@ -134,10 +134,9 @@ class TwoPhase:
     def transaction(self) -> Iterator[Transaction]:
         """Return a transaction, which is committed at the end of the `with`, and rolled back if an error leaves it.
 
-        If the `with` ends without an error, the transaction is committed. If an error leaves it, there is nothing of
-        the transaction in either place, unless that is an `OutcomeUnknown`. An error of the database about the rows is
-        raised as its driver has made it, any other one is a `TwoPhaseError`: `TakenOver` where another instance has
-        the transactional id.
+        After an error there is nothing of the transaction in either place, unless the error is an `OutcomeUnknown`.
+        An error of the block, and an error of the database about the rows, is raised as it is. Any other one is a
+        `TwoPhaseError`: `TakenOver` where another instance has the transactional id.
         """
         self._make_ready()
         transaction = Transaction(self._log, self._database)
@@ -223,12 +222,17 @@ class TwoPhase:
         failed = self._failed("the commit failed", error)
         is_refused = self._database.refuses(error)
         try:
-            self._recover()
+            found = self._take_over()
         except TwoPhaseError as unsettled:
             raise OutcomeUnknown(
                 f"{failed}; whether it has taken place is decided at the next start: {unsettled}"
             ) from error
-        if pair is not None and self._decided == pair:
+        is_committed = pair is not None and found.decided == pair
+        try:
+            self._end_left_open(found)
+        except TwoPhaseError as late:
+            _tell_of_late_end(late, commit=is_committed)
+        if is_committed:
             return
         if is_refused:
             raise error
@@ -244,7 +248,7 @@ class TwoPhase:
             logger.warning("%s; it commits the messages of the last transaction, too", fenced)
             return False
         except TwoPhaseError as late:
-            logger.warning("the last transaction is committed, its messages will be shown later: %s", late)
+            _tell_of_late_end(late, commit=True)
             return False
         return True
 
@@ -268,7 +272,7 @@ class TwoPhase:
             self._taken_over = str(fenced)
             return False
         except TwoPhaseError as late:
-            logger.warning("a transaction that is given up could not be aborted in the log yet: %s", late)
+            _tell_of_late_end(late, commit=False)
             return False
         return True
 
@@ -285,31 +289,40 @@ class TwoPhase:
 
         Raises `TwoPhaseError`; then recovery is still due.
         """
+        return self._end_left_open(self._take_over())
+
+    def _take_over(self) -> "_Found":
+        """Take over in the log, then in the database, and read the row. Raises `TwoPhaseError`."""
         self._holder = None
         with self._errors_of_recovery():
             self._discard()
             self._database.open(self._timeout_ms)
             if self._decisions is None:
-                decisions = Decisions(self._database, self._log.cluster_id, self.transactional_id)
+                decisions = Decisions(self._database, self._log.cluster_id(), self.transactional_id)
                 decisions.make_table()
                 self._decisions = decisions
             left_open = self._log.take_over()
             holder = self._log.pair
-            self._decided = self._decisions.take_over(holder)
-            if left_open is not None:
-                self._log.end(commit=left_open == self._decided)
-            else:
-                self._look_for_a_loss()
-        self._holder = holder
-        if left_open is None:
+            return _Found(holder, left_open, self._decisions.take_over(holder))
+
+    def _end_left_open(self, found: "_Found") -> str | None:
+        """End in the log what is open, as the row says; return the end that it got. Raises `TwoPhaseError`."""
+        is_decided = found.left_open == found.decided
+        with self._errors_of_recovery():
+            if found.left_open is not None:
+                self._log.end(commit=is_decided)
+            elif found.decided is not None:
+                self._look_for_a_loss(found.decided)
+        self._holder = found.holder
+        if found.left_open is None:
             return None
-        end = "committed" if left_open == self._decided else "aborted"
-        logger.info("transactional id '%s': %s what was open as %s", self.transactional_id, end, left_open)
+        end = "committed" if is_decided else "aborted"
+        logger.info("transactional id '%s': %s what was open as %s", self.transactional_id, end, found.left_open)
         return end
 
-    def _look_for_a_loss(self) -> None:
+    def _look_for_a_loss(self, decided: Pair) -> None:
         """Say if somebody has aborted in the log what the database has committed: an operator can do so."""
-        reason = None if self._decided is None else self._log.why_aborted(self._decided)
+        reason = self._log.why_aborted(decided)
         if reason is not None:
             logger.error(
                 "the database has committed the last transaction of '%s', and its messages are lost: it was aborted in "
@@ -330,3 +343,21 @@ class TwoPhase:
 
     def _failed(self, what: str, error: BaseException) -> TwoPhaseError:
         return TwoPhaseError(f"the database '{self._database.name}': {what}: {one_line(error)}")
+
+
+class _Found(NamedTuple):
+    """The things that a recovery knows when it has taken over in both places."""
+
+    holder: Pair
+    """The pair of this instance in the row."""
+    left_open: Pair | None
+    """The pair of the transaction that is open in the log."""
+    decided: Pair | None
+    """The pair in the row: that of the last transaction that was committed."""
+
+
+def _tell_of_late_end(late: TwoPhaseError, *, commit: bool) -> None:
+    if commit:
+        logger.warning("the last transaction is committed, its messages will be shown later: %s", late)
+    else:
+        logger.warning("a transaction that is given up could not be aborted in the log yet: %s", late)

@@ -8,11 +8,13 @@ be delivered: readers may see more, a consumer has come, has gone or takes more,
 given back, or a delay has ended. One read is under way for a subscription at a time, so that its entries go out in the
 order in which they were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as
 readers of committed records may see them, and then chosen: the core takes no look at what was read elsewhere than where
-delivery goes on by now. An entry that was chosen, and of which compaction has removed something since it was looked at,
-is acknowledged so far for the subscription: that is for nobody. Nothing is read while no consumer takes a message. A
-front that cannot send just grants no permits.
+delivery goes on by now. What was read passes the front's conversion before anybody looks at it. So the core, too, knows
+entries only as the front's clients read them. Compaction may remove messages of an entry between the choice and the
+read. They are acknowledged for the subscription then, since no client would ever do it. Nothing is read while no
+consumer takes a message. A front that cannot send just grants no permits.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -42,11 +44,16 @@ from exacta.core.subscriptions.delivering import looks_further, permits
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, JournalReader
-from exacta.ports.record_format import Buffer, Converted, LogEntry, RecordFormat
+from exacta.ports.record_format import Buffer, Convert, Converted, LogEntry, RecordFormat, Wanted
 from exacta.ports.scheduler import Scheduler
+
+logger = logging.getLogger(__name__)
 
 MOST_BYTES = 256 << 10
 """The size of what is read for a subscription at once; one entry may be larger."""
+
+MOST_CONVERTED_BYTES = 1 << 20
+"""The size of what that may become for a front's clients; one entry may be larger, and what is left is read again."""
 
 NOWHERE = Offset(0)
 
@@ -63,7 +70,7 @@ _OF_ONE = (
 
 
 class Sent(NamedTuple):
-    """An entry for a consumer, and its batch as it lies in the log."""
+    """An entry for a consumer, and its batch as the front's clients read it."""
 
     entry: Delivering
     batch: Buffer
@@ -100,9 +107,8 @@ class Dispatcher:
         self.facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
         """Returns the hash of a batch's key (-1: it has none), and the time before which Shared and Key_Shared
         subscriptions do not deliver it, in milliseconds since 1970 (0: it has none). A front sets it."""
-        self.convert: Callable[[list[LogEntry], bool, Converted], None] = lambda entries, singly, done: done(entries)
-        """Calls back, now or later, with the entries as the front's clients read them: as they lie in the log, or with
-        an entry for each message of another protocol's (`singly`), whose keys may differ. A front sets it."""
+        self.convert: Convert = lambda entries, wanted, done: done(Converted(entries))
+        """Makes of entries what the front's clients read. A front sets it."""
 
     @property
     def has_stopped(self) -> bool:
@@ -199,21 +205,25 @@ class Dispatcher:
 
     def _read_chosen(self, key: SubscriptionKey, chosen: Sequence[Delivering]) -> None:
         """Read entries that were delivered, or looked at, before, and push them."""
-        all_extents = [
-            extent
-            for each in chosen
-            for extent in self._journal.find(key[0], each.base, Offset(each.base + each.count), 1)
-        ]
-        extents = list({extent.first_offsets[0]: extent for extent in all_extents}.values())
+        visible = self._visible.get(key[0])
+        end = NOWHERE if visible is None else visible.last_stable_offset
+        by_first: dict[int, Extent] = {}
+        for each in chosen:
+            # Not up to the end of the entry: its batch may go on behind it, and only whole batches are found.
+            for extent in self._journal.find(key[0], each.base, end, 1):
+                if extent.first_offsets[0] < each.base + each.count:
+                    by_first[extent.first_offsets[0]] = extent
+        extents = list(by_first.values())
 
-        def push(reads: list[Read], entries: list[LogEntry]) -> None:
-            found = {entry.base_offset: entry for entry in entries}
+        def push(reads: list[Read], converted: Converted) -> None:
+            found = {entry.base_offset: entry for entry in converted.entries}
             is_all = not self._tell_of_faults(key, extents, reads)
             left = self._without_removed(key, chosen, found) if is_all else chosen
             self._push([Sent(each, found[each.base].batch) for each in left if each.base in found])
             self._look_soon(key)
 
-        self._read(key, extents, (), push)
+        wanted = Wanted(self._is_by_key(key), messages=frozenset(each.base for each in chosen))
+        self._read(key, extents, (), wanted, push)
 
     def _read_new(self, key: SubscriptionKey, begin: Offset, permits: int) -> None:
         """Read on from where delivery has come to, and deliver what committed readers may see of it.
@@ -227,20 +237,22 @@ class Dispatcher:
         # An entry has at least one offset, so that consumers can take nothing behind so many; but they take one whole.
         limit = Offset(min(begin + permits, visible.last_stable_offset))
         extents = self._journal.find(key[0], begin, limit, MOST_BYTES)
-        extents = extents or self._journal.find(key[0], begin, visible.last_stable_offset, 1)
+        if not extents:
+            extents = self._journal.find(key[0], begin, visible.last_stable_offset, 1)
+            limit = Offset(max(begin, extents[0].first_offsets[0]) + permits) if extents else limit
         end = Offset(extents[-1].last_offset + 1) if extents else visible.last_stable_offset
         aborted = [
             (each.producer_id, each.first_offset, each.last_offset) for each in aborted_between(partition, begin, end)
         ]
 
-        def deliver(reads: list[Read], entries: list[LogEntry]) -> None:
+        def deliver(reads: list[Read], converted: Converted) -> None:
             if self._tell_of_faults(key, extents, reads):
                 return
             # A batch that is read as several entries may have been looked at in part.
-            entries = [each for each in entries if each.base_offset + each.offset_count > begin]
+            entries = [each for each in converted.entries if each.base_offset + each.offset_count > begin]
             seen = self._seen(key, entries)
             batches = {each.base_offset: each.batch for each in entries}
-            chosen = self._deliver(key, seen, begin, end)
+            chosen = self._deliver(key, seen, begin, end if converted.end is None else Offset(converted.end))
             if any(each.base not in batches for each in chosen):
                 self._read_chosen(key, chosen)  # some have waited since before the read
                 return
@@ -249,18 +261,23 @@ class Dispatcher:
             if delivery is not None and delivery.read_to != begin:
                 self._look_soon(key)
 
-        self._read(key, extents, aborted, deliver)
+        wanted = Wanted(self._is_by_key(key), range(begin, limit), end=limit, most_bytes=MOST_CONVERTED_BYTES)
+        self._read(key, extents, aborted, wanted, deliver)
+
+    def _is_by_key(self, key: SubscriptionKey) -> bool:
+        delivery = self._state.volatile.deliveries.get(key)
+        return delivery is not None and delivery.subscription_type is SubscriptionType.KEY_SHARED
 
     def _without_removed(
         self, key: SubscriptionKey, chosen: Sequence[Delivering], entries: Mapping[int, LogEntry]
     ) -> list[Delivering]:
-        """Return what is left to push, and let the core know what is not: no client would ever acknowledge it."""
+        """Return what is left to push of entries; let the core acknowledge what compaction has removed of them."""
         left: list[Delivering] = []
         removed: list[Run] = []
         unused: dict[ConsumerId, int] = {}
         for each in chosen:
             entry = entries.get(each.base)
-            gaps = ((each.base, Offset(each.base + each.count - 1)),) if entry is None else entry.gaps
+            gaps = ((each.base, Offset(each.base + each.count - 1)),) if entry is None else entry.gaps or ()
             free = list(each.free)
             for first, last in gaps:
                 subtract(free, Offset(first), Offset(last))
@@ -290,25 +307,33 @@ class Dispatcher:
         key: SubscriptionKey,
         extents: list[Extent],
         aborted: Sequence[tuple[int, int, int]],
-        done: Callable[[list[Read], list[LogEntry]], None],
+        wanted: Wanted,
+        done: Callable[[list[Read], Converted], None],
     ) -> None:
-        """Read what committed readers see of extents, as the front's clients read it; `done` is not called any more
-        when the engine has stopped."""
+        """Read what committed readers see of extents, as the front's clients read it.
+
+        `done` is not called when the engine has stopped, or when all consumers have gone meanwhile. Others may have
+        come that want something else, and what was chosen is not theirs.
+        """
         self._reading.add(key)
+        delivery = self._state.volatile.deliveries.get(key)
 
         def read(reads: list[Read]) -> None:
             if self._has_stopped:
                 return
             entries = [entry for each in reads for entry in self._records.entries(each.batches, aborted)]
-            delivery = self._state.volatile.deliveries.get(key)
-            singly = delivery is not None and delivery.subscription_type is SubscriptionType.KEY_SHARED
-            self.convert(entries, singly, lambda converted: hand_out(reads, converted))
+            self.convert(entries, wanted, lambda converted: hand_out(reads, converted))
 
-        def hand_out(reads: list[Read], entries: list[LogEntry]) -> None:
+        def hand_out(reads: list[Read], converted: Converted | Exception) -> None:
             self._reading.discard(key)
             if self._has_stopped:
                 return
-            done(reads, entries)
+            if self._state.volatile.deliveries.get(key) is not delivery:
+                self._look_soon(key)
+            elif isinstance(converted, Exception):  # delivery stays where it is, and tries again as after a fault
+                logger.error("messages for subscription '%s' cannot be converted", key[1], exc_info=converted)
+            else:
+                done(reads, converted)
             if key in self._due and not self._is_scheduled:
                 self._look_soon(key)
 
@@ -337,5 +362,5 @@ class Dispatcher:
 
 
 def _seen_entry(entry: LogEntry, facts: tuple[int, int]) -> SeenEntry:
-    gaps = tuple((Offset(first), Offset(last)) for first, last in entry.gaps)
+    gaps = tuple((Offset(first), Offset(last)) for first, last in entry.gaps or ())
     return SeenEntry(Offset(entry.base_offset), entry.offset_count, *facts, gaps)

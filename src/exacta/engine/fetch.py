@@ -43,23 +43,25 @@ class FetchPartition(Struct, gc=False):
 ALL_BODIES = frozenset(Body)
 
 CONVERTED_GROWTH = 3
-"""The records of another protocol may be so many times as long in an answer as in the log. What does not fit then is
-left to the next answer, unless it is the first batch of its partition."""
+"""The most times that records of another protocol are expected to be as long in an answer as in the log. Batches that
+turn out longer, and do not fit, are left to the next answer, except for the first one of all that are converted
+(KIP-74)."""
 
 Admitted = Callable[[int], None]
-"""Gets the most bytes that may be read now. One batch may always be read."""
+"""Is called with the most bytes that may be read now. One batch may always be read."""
 
 
 class Share(NamedTuple):
-    """One partition's records that are to be converted, and the room for them in the answer, in bytes."""
+    """The records of one partition that are to be converted; `room` is the space for them in the answer, in bytes."""
 
     batches: list[Buffer]
     offset_count: int
     room: int
 
 
-Convert = Callable[[list[Share], Callable[[list[list[Buffer]]], None]], None]
-"""Calls back, now or later, with the batches of each share as the front's clients read them."""
+Convert = Callable[[list[Share], Callable[[], bool], Callable[[list[list[Buffer]]], None]], None]
+"""Calls back, now or later, with the batches of each share as the front's clients read them; none where there was no
+room left. It need not call back once the function beside the shares says that nobody wants them any more."""
 
 
 def _at_once(size: int, admitted: Admitted) -> None:
@@ -81,7 +83,7 @@ class FetchRequest(Struct):
     bodies: frozenset[Body] = ALL_BODIES
     """The encodings that the reader understands."""
     convert: Convert | None = None
-    """Converts the batches of a partition that has others. None: such a partition is refused."""
+    """Converts the batches of a partition that has batches of other encodings. None: such a partition is refused."""
     admit: Callable[[int, Admitted], None] = _at_once
     key: int = 0
     """The fetcher's number of a request that waits; negative: nobody wants the answer any more."""
@@ -244,7 +246,7 @@ class Fetcher:
         visible: Visible,
     ) -> None:
         if read_committed and wanted.fetch_offset < partition.log_start_offset:
-            return  # what is aborted there is forgotten already, while its deletion is being made durable
+            return  # while a deletion is being made durable, the aborted transactions there are forgotten already
         end_offset = visible.last_stable_offset if read_committed else visible.high_watermark
         room = min(wanted.max_bytes, max_bytes - plan.size)
         if wanted.fetch_offset >= end_offset or (room <= 0 and plan.size > 0):
@@ -297,7 +299,7 @@ class Fetcher:
                 result.records.append(read.batches)
             if read.fault:
                 cut.add(owner)
-                if not result.records:  # else it is refused, and told, where the next fetch begins with it
+                if not result.records:  # otherwise the next fetch begins with the fault, and is refused
                     wanted = plan.wanted[owner]
                     self._reader.tell(wanted.topic, wanted.partition, extent.first_offsets[0], read)
                     result.rejection = Rejection.STORAGE_ERROR
@@ -307,9 +309,15 @@ class Fetcher:
             done(plan.results)
             return
 
+        def is_wanted() -> bool:
+            return request.key >= 0
+
         def converted(batches: list[list[Buffer]]) -> None:
             for result, records in zip(foreign, batches, strict=True):
                 result.records = records
+                if not records:
+                    result.aborted = ()
             done(plan.results)
 
-        request.convert([Share(result.records, result.offset_count, result.room) for result in foreign], converted)
+        shares = [Share(result.records, result.offset_count, result.room) for result in foreign]
+        request.convert(shares, is_wanted, converted)

@@ -233,6 +233,11 @@ class Lookups:
         entry = self._state.partition(topic, partition)
         return None if entry is None else entry.partition_id
 
+    def place(self, partition_id: PartitionId) -> tuple[str, int] | None:
+        """Return the topic and the index of a partition; None if there is none."""
+        entry = self._state.partitions.get(partition_id)
+        return None if entry is None else (entry.topic, entry.index)
+
     def has_subscription(self, topic: str, partition: int, name: str) -> bool:
         """Return whether a partition has a subscription of this name in this step."""
         entry = self._state.partition(topic, partition)

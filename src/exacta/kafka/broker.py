@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from exacta.config.configuration import Configuration
 from exacta.engine.engine import Engine
@@ -16,8 +17,19 @@ from exacta.ports.record_format import Buffer
 LEADER_EPOCH = 0
 """One broker leads every partition for ever."""
 
-ToKafka = Callable[[Sequence[Buffer], int, bool], list[Buffer]]
-"""Returns batches for Kafka's clients, of about so many bytes; True: the client understands the codec zstd."""
+
+class ToKafka(Protocol):
+    """The conversion of batches for Kafka's clients."""
+
+    def convert(self, shares: Sequence[tuple[Sequence[Buffer], int]], *, zstd: bool) -> list[list[Buffer]]:
+        """Return batches for Kafka's clients; each share has room for so many bytes.
+
+        With `zstd` the client understands that codec.
+        """
+
+    def plain_bytes(self, batches: Sequence[Buffer]) -> int:
+        """Return how many bytes are to be read for that, decompressed."""
+
 
 _SESSION_IDS = 2**31 - 1
 

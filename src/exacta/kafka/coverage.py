@@ -84,7 +84,8 @@ def page() -> str:
         "Requests of our own, which Kafka does not have: [EndTransactions](end-transactions.md), "
         "[DescribeLag](describe-lag.md), [ExplainTransactions](explain-transactions.md), "
         "[DescribeSubscriptions](describe-subscriptions.md), [ResetSubscription](reset-subscription.md), "
-        "[AbortHandles](abort-handles.md), [JoinTransaction](join-transaction.md).",
+        "[AbortHandles](abort-handles.md), [JoinTransaction](join-transaction.md), "
+        "[AcknowledgeMessages](acknowledge-messages.md).",
     ]
     return "\n\n".join(parts) + "\n"
 

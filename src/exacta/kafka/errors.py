@@ -30,7 +30,7 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.INVALID_TRANSACTION_STATE: ErrorCode.INVALID_TXN_STATE,
     Rejection.INVALID_TRANSACTION_TIMEOUT: ErrorCode.INVALID_TRANSACTION_TIMEOUT,
     Rejection.TRANSACTION_NOT_BEGUN: ErrorCode.INVALID_TXN_STATE,
-    # Only Exacta's own JoinTransaction and AbortHandles name a transaction by its own id.
+    # Only Exacta's own JoinTransaction, AbortHandles and AcknowledgeMessages name a transaction by its own id.
     Rejection.TRANSACTION_NOT_FOUND: ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
     Rejection.TRANSACTION_ABORTABLE: ErrorCode.TRANSACTION_ABORTABLE,
     # Only Exacta's own JoinTransaction is told so.
@@ -62,17 +62,18 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.OFFSET_METADATA_TOO_LARGE: ErrorCode.OFFSET_METADATA_TOO_LARGE,
     Rejection.OFFSET_OUT_OF_RANGE: ErrorCode.OFFSET_OUT_OF_RANGE,
     Rejection.STORAGE_ERROR: ErrorCode.KAFKA_STORAGE_ERROR,
-    # Only Exacta's own ResetSubscription is told so.
+    # Only Exacta's own ResetSubscription and AcknowledgeMessages are told so.
     Rejection.SUBSCRIPTION_NOT_FOUND: ErrorCode.RESOURCE_NOT_FOUND,
+    # Only Exacta's own AcknowledgeMessages is told these. The first is KIP-932's word for "it cannot be acknowledged".
+    Rejection.TRANSACTION_CONFLICT: ErrorCode.INVALID_RECORD_STATE,
+    Rejection.INVALID_SUBSCRIPTION: ErrorCode.INVALID_REQUEST,
 }
 
 CANNOT_HAPPEN_HERE = frozenset(
     {
         Rejection.CONSUMER_NOT_FOUND,
-        Rejection.INVALID_SUBSCRIPTION,
         Rejection.KEY_RANGES_REFUSED,
         Rejection.SUBSCRIPTION_BUSY,
-        Rejection.TRANSACTION_CONFLICT,
     }
 )
 """Rejections of commands that no request of Kafka leads to."""

@@ -105,8 +105,8 @@ CONCLUDED: dict[str, Row] = {
     "AddPartitionsToTxn 1": (STATE, UNKNOWN, UNKNOWN, UNKNOWN),
     "AddPartitionsToTxn 3": (STATE, UNKNOWN, UNKNOWN, UNKNOWN),
     "AddPartitionsToTxn 5": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
-    "AddOffsetsToTxn 1": (STATE, UNKNOWN, UNKNOWN, UNKNOWN),
-    "AddOffsetsToTxn 4": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
+    "AddOffsetsToTxn 1": (STATE, DONE, UNKNOWN, DONE),
+    "AddOffsetsToTxn 4": (STATE, DONE, ABORTABLE, DONE),
     "Produce 11": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
     "Produce 12": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
     "TxnOffsetCommit 3": (STATE, GENERATION, GENERATION, GENERATION),
@@ -176,8 +176,9 @@ _CONCLUDED = """## By the holder, after its joint transaction was ended by its T
 
 A [joint transaction](../explanation/one-log.md#one-transaction-over-both) may be ended by Pulsar's clients. The holder
 of the transactional id hears of that by its next request. An end that is answered with success, or InitProducerId, lets
-it go on; whatever is refused changes nothing. Each cell is held against the broker, too
-(`tests/kafka/test_joint_transactions.py`). Only a commit is refused as abortable, and never an abort."""
+it go on. Whatever is refused changes nothing, and neither does AddOffsetsToTxn. Where that succeeds, TxnOffsetCommit is
+refused after it; a client that was refused AddOffsetsToTxn itself would send no end. Each cell is held against the
+broker, too (`tests/kafka/test_joint_transactions.py`). Only a commit is refused as abortable, and never an abort."""
 
 
 def page() -> str:

@@ -4,7 +4,7 @@
 batches that end transactions.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 Buffer = bytes | bytearray | memoryview
@@ -16,12 +16,37 @@ class LogEntry(NamedTuple):
     base_offset: int
     offset_count: int
     batch: Buffer
-    gaps: tuple[tuple[int, int], ...] = ()
-    """The first and last offsets of the runs in it that have no message any more, because compaction has removed it."""
+    gaps: tuple[tuple[int, int], ...] | None = ()
+    """The first and last offsets of the runs in it that have no message any more, because compaction has removed it.
+    None: there may be some, and it was not opened yet."""
 
 
-Converted = Callable[[list[LogEntry]], None]
-"""Gets entries as the readers of one protocol take them."""
+UNBOUNDED = (1 << 63) - 1
+
+
+class Wanted(NamedTuple):
+    """The form in which a reader wants entries: by default all of them, and another protocol's batch as one."""
+
+    singly: bool = False
+    """True: each message of another protocol's batch is an entry, because their keys may differ."""
+    messages: Container[int] | None = None
+    """The offsets of the messages of such batches that are wanted; None: all."""
+    end: int = UNBOUNDED
+    """The offset from which on messages of such batches are not wanted yet."""
+    most_bytes: int = UNBOUNDED
+    """So many bytes are wanted at once, with what each entry costs besides; the first entry is wanted in any case."""
+
+
+class Converted(NamedTuple):
+    """Entries as the readers of one protocol take them, whose gaps are known."""
+
+    entries: list[LogEntry]
+    end: int | None = None
+    """The offset from which on nothing was converted; None: everything was."""
+
+
+Convert = Callable[[list[LogEntry], Wanted, Callable[[Converted | Exception], None]], None]
+"""Calls back, now or later, with what comes of entries as they lie in the log; or with why nothing did, a defect."""
 
 
 class RecordFormat(Protocol):
@@ -40,7 +65,8 @@ class RecordFormat(Protocol):
     def entries(self, batches: Buffer, aborted: Iterable[tuple[int, int, int]]) -> list[LogEntry]:
         """Return the batches that readers of committed records get, of sound ones that follow one another.
 
-        `aborted` are the producer id, the first offset and the marker's offset of each aborted transaction.
+        `aborted` are the producer id, the first offset and the marker's offset of each aborted transaction. No batch is
+        opened for its gaps.
         """
 
     def magic(self, batch: Buffer) -> int:

@@ -1,6 +1,6 @@
 """The broker as Pulsar's handlers see it: the one behind all fronts, with what only Pulsar's protocol has."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from exacta.config.configuration import Configuration
 from exacta.config.topic import MAX_MESSAGE_BYTES
@@ -8,16 +8,16 @@ from exacta.core.ids import ConsumerId, PartitionId, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Engine
 from exacta.front.broker import Broker, Identity
-from exacta.front.conversions import work_bytes
+from exacta.front.conversions import SHORT_BYTES, work_bytes
 from exacta.front.memory import Memory
 from exacta.front.request import Request
 from exacta.ports.authorizer import Authorizer
 from exacta.ports.entropy import Entropy
-from exacta.ports.record_format import Converted, LogEntry
+from exacta.ports.record_format import Converted, LogEntry, Wanted
 from exacta.pulsar.addresses import Address, Addresses, Urls
 from exacta.pulsar.announced import Announced
 from exacta.pulsar.producers import Place, Producers
-from exacta.records.conversion.for_pulsar import converted, is_foreign
+from exacta.records.conversion.for_pulsar import converted, is_to_be_opened, plain_bytes
 from exacta.records.pulsar_entries import delivery_facts
 
 
@@ -41,24 +41,27 @@ class PulsarBroker(Broker):
         self.producers = Producers()
         self.announced = Announced()
         self.addresses = addresses or Addresses(broker=Address(identity.advertised_host, identity.advertised_port))
+        self.last_messages: dict[Hashable, list[Callable[[Converted | Exception | None], None]]] = {}
+        """The callbacks that wait for the last batch of a partition to be read (GET_LAST_MESSAGE_ID)."""
         self._last_consumer_id = 0
         engine.dispatcher.facts_of = delivery_facts
         engine.dispatcher.convert = self.convert
 
-    def convert(self, entries: list[LogEntry], singly: bool, done: Converted) -> None:
-        """Call back with entries as clients read them: those of Kafka's batches are converted."""
-        size = sum(work_bytes(len(each.batch), each.offset_count) for each in entries if is_foreign(each))
-        if not size:
-            done(entries)
+    def convert(self, entries: list[LogEntry], wanted: Wanted, done: Callable[[Converted | Exception], None]) -> None:
+        """Call back with entries as clients read them: those of Kafka's batches are converted, and gaps are looked for.
+
+        See `Dispatcher.convert`.
+        """
+        opened = [each for each in entries if is_to_be_opened(each)]
+        if not opened:
+            done(Converted(entries))
             return
-
-        def take(found: list[LogEntry] | Exception) -> None:
-            if isinstance(found, Exception):
-                raise found
-            done(found)
-
+        size = 0
+        for each in opened:
+            if size <= SHORT_BYTES:
+                size += work_bytes(plain_bytes(each, SHORT_BYTES), each.offset_count)
         largest = self.configuration.pulsar_max_message_size
-        self.memory.conversions.convert(size, lambda: converted(entries, singly=singly, largest_entry=largest), take)
+        self.memory.conversions.convert(size, lambda: converted(entries, wanted, largest_entry=largest), done)
 
     def new_consumer_id(self) -> ConsumerId:
         """Return an id that no consumer has had since the start."""

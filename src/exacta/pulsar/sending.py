@@ -205,6 +205,7 @@ class Sends:
             body=Body.PULSAR,
             writer=writer,
             transaction=transaction,
+            handle_producer_id=producer_id,
         )
         return append, kept
 
@@ -215,7 +216,7 @@ class Sends:
         transaction_id = transaction_of(command)
         if transaction_id is None:
             raise BrokenEntry(text_of(Rejection.TRANSACTION_NOT_FOUND))
-        # The core refuses what is sent to one that is not open, so that the bytes do not matter then.
+        # The core refuses what is sent to one that is not open, and bytes without the producer id of an open one.
         producer_id = self._broker.open_handle(transaction_id)
         return transaction_id, NO_PRODUCER_ID if producer_id is None else producer_id
 

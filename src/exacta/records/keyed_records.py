@@ -1,8 +1,8 @@
-"""The records of one batch by their keys, whatever encodes them: what compaction asks of each body of the log.
+"""The records of one batch by their keys, whatever encodes them: compaction reads each body of the log by this.
 
 Owns the interface, its implementation for Kafka's record batches, and the choice among the bodies. Pulsar's entries are
-read in `pulsar_records.py`, which is imported only where such a batch is met, because it loads `protobuf`. Without that
-no batch of Pulsar's can be read.
+read in `pulsar_records.py`, which is imported only where such a batch is met, because it loads `protobuf`. Where that
+is not installed, no batch of Pulsar's can be read.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,13 +11,13 @@ from itertools import pairwise
 from typing import Final, Protocol
 
 from exacta.core.ids import Body
-from exacta.ports.record_format import Buffer
+from exacta.ports.record_format import Buffer, LogEntry
 from exacta.protocol.kafka.record_edits import with_records
 from exacta.protocol.kafka.record_keys import RecordKeys, record_keys
 from exacta.protocol.kafka.records import MAGIC, BatchHeader, CorruptBatch, opened, parse_batch_header
 
 MOST_OPENED_BYTES: Final = 256 << 20
-"""No entry is opened for a reader that is larger than this when decompressed; compaction leaves such an entry whole."""
+"""An entry that is larger than this once it is decompressed is not opened for a reader. Compaction leaves it whole."""
 
 
 class KeyedRecords(Protocol):
@@ -60,10 +60,18 @@ def keyed_records(batch: Buffer, header: BatchHeader, most_bytes: int) -> KeyedR
     return None if read is None else read(batch, header, most_bytes)
 
 
+def unopened(batch: Buffer, header: BatchHeader) -> LogEntry:
+    """Return a batch as an entry; its gaps are not known yet if it has some (`gaps_of`)."""
+    count = header.last_offset_delta + 1
+    has_gaps = header.record_count < count and header.magic != MAGIC
+    return LogEntry(header.base_offset, count, batch, None if has_gaps else ())
+
+
 def gaps_of(batch: Buffer) -> tuple[tuple[int, int], ...]:
     """Return the runs of offsets of an entry of Pulsar's from which compaction has removed the messages.
 
-    The entry is opened for that only if something was removed. A batch of Kafka's shows no gaps here.
+    The entry is opened for that only if something was removed. A batch of Kafka's has none here: its conversion finds
+    them (`records/conversion/into_pulsar.py`).
     """
     header = parse_batch_header(batch)
     count = header.last_offset_delta + 1
@@ -108,4 +116,4 @@ def _pulsars_reader() -> _Reader | None:
     return pulsar_records
 
 
-_READERS: dict[int, _Reader] = {MAGIC: _of_kafka, Body.PULSAR: _of_pulsar}
+_READERS: Final[dict[int, _Reader]] = {MAGIC: _of_kafka, Body.PULSAR: _of_pulsar}

@@ -56,8 +56,7 @@ def delivery_facts(batch: Buffer) -> tuple[int, int]:
     """Return the hash by which a Key_Shared subscription chooses a consumer, and the time before which to hold back.
 
     The hash is the one that Apache Pulsar computes. A message without a key counts as one of its own, and the time is 0
-    where there is none. Any bytes have both: those of Kafka's batches, which no consumer of Pulsar's gets, are told
-    apart by nothing.
+    where there is none. Any other bytes have the hash 0. A batch of Kafka's is converted before anybody asks for it.
     """
     if not is_entry(batch):
         return 0, 0

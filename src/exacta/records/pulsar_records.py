@@ -9,27 +9,21 @@ deletes the key of either, and its tables (TableView) take them so. Older client
 of Kafka's with an empty value is none, since Kafka's clients tell null from empty: each message means what it means in
 the protocol that wrote it.
 
-What cannot be read stays whole: an encrypted batch, because its keys are inside, and a chunk of a large message,
-because the others would be worth nothing without it. The key of an encrypted message that is no batch can be seen.
+Two kinds of entries stay whole: an encrypted batch, because its keys are inside, and a chunk of a large message,
+because the other chunks would be worth nothing without it. The key of an encrypted message that is no batch is legible.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.batch_building import compacted
 from exacta.protocol.kafka.records import BatchHeader
 from exacta.protocol.pulsar.compression import NotDecompressed, compress, decompress
-from exacta.protocol.pulsar.entries import Entry, build_batch, build_body, partition_key, walked
+from exacta.protocol.pulsar.entries import HOLE, Entry, build_body, partition_key, walked
 from exacta.protocol.pulsar.errors import BrokenEntry
-from exacta.protocol.pulsar.messages_pb2 import MessageMetadata, SingleMessageMetadata
+from exacta.protocol.pulsar.messages_pb2 import MessageMetadata
 from exacta.records.pulsar_entries import entry_of
-
-_HOLE: Final = build_batch([(SingleMessageMetadata(compacted_out=True), b"")])
-"""A message that was removed, in a batch."""
-
-_SIZE_BYTES: Final = 4
-"""The size of a message's metadata stands before them."""
 
 
 class Messages(NamedTuple):
@@ -41,7 +35,7 @@ class Messages(NamedTuple):
     places: list[tuple[int, int]]
     """The places in `plain` at which each one begins and ends, with its metadata."""
     plain: bytes | memoryview
-    """The payload of a batch, decompressed; for an entry that is none it is of no use."""
+    """The payload of a batch, decompressed. It is empty for an entry that is no batch."""
 
 
 def read_messages(entry: Entry, most_bytes: int) -> Messages:
@@ -117,10 +111,10 @@ class PulsarRecords:
         view = memoryview(found.plain)
         for place in kept:
             index, (begin, end) = found.indexes[place], found.places[place]
-            yield _HOLE * (index - at)
+            yield HOLE * (index - at)
             yield view[begin:end]
             at = index + 1
-        yield _HOLE * (self._entry.message_count - at)
+        yield HOLE * (self._entry.message_count - at)
 
 
 def pulsar_records(batch: Buffer, header: BatchHeader, most_bytes: int) -> PulsarRecords | None:

@@ -6,7 +6,7 @@ from exacta.ports.record_format import Buffer, LogEntry
 from exacta.protocol.kafka.batch_building import control_batch
 from exacta.protocol.kafka.committed import AbortedTransactions
 from exacta.protocol.kafka.records import MAGIC_OFFSET, assign_offset, parse_batch_header, sound_batches
-from exacta.records.keyed_records import gaps_of
+from exacta.records.keyed_records import unopened
 
 
 class KafkaRecordFormat:
@@ -28,9 +28,7 @@ class KafkaRecordFormat:
         while start < len(view):
             header = parse_batch_header(view, start)
             if not header.control and header.record_count and not transactions.has(header):
-                count, batch = header.last_offset_delta + 1, view[start : start + header.size]
-                gaps = gaps_of(batch) if header.record_count < count else ()
-                found.append(LogEntry(header.base_offset, count, batch, gaps))
+                found.append(unopened(view[start : start + header.size], header))
             start += header.size
         return found
 

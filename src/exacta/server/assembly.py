@@ -99,7 +99,7 @@ def assemble_broker(
         Memory(configuration, engine.scheduler),
         AllowAll() if authorizer is None else authorizer,
         wall_clock=wall_clock,
-        to_kafka=_to_kafka if _has_protobuf() else None,
+        to_kafka=_ToKafka() if _has_protobuf() else None,
     )
 
 
@@ -111,8 +111,17 @@ def _has_protobuf() -> bool:
         return False
 
 
-def _to_kafka(batches: Sequence[Buffer], room: int, zstd: bool) -> list[Buffer]:
-    """Convert batches of Pulsar's for Kafka's clients; the first call loads what that needs."""
-    from exacta.records.conversion.for_kafka import converted
+class _ToKafka:
+    """Implement `exacta.kafka.broker.ToKafka`; the first call loads what that needs."""
 
-    return converted(batches, room, zstd=zstd)
+    def convert(self, shares: Sequence[tuple[Sequence[Buffer], int]], *, zstd: bool) -> list[list[Buffer]]:
+        """See `ToKafka.convert`."""
+        from exacta.records.conversion.for_kafka import all_converted
+
+        return all_converted(shares, zstd=zstd)
+
+    def plain_bytes(self, batches: Sequence[Buffer]) -> int:
+        """See `ToKafka.plain_bytes`."""
+        from exacta.records.conversion.for_kafka import plain_bytes
+
+        return plain_bytes(batches)

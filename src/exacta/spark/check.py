@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import fields
 
+from exacta.client.acknowledging import Acknowledgement, can_acknowledge
 from exacta.client.configs import broker_configs
 from exacta.client.errors import ClientError, KafkaError
 from exacta.client.group_offsets import fetch_offsets
@@ -35,7 +36,7 @@ from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.foreach_batch import parse_foreach_batch
 from exacta.spark.options.parsing import Parsed, as_text
 from exacta.spark.sink.checkpoint import Checkpoint, CheckpointUnreadable
-from exacta.spark.sink.errors import SinkError
+from exacta.spark.sink.errors import NoWorkQueue, SinkError
 from exacta.spark.sink.incarnations import take_over, too_long
 from exacta.spark.sink.note import SinkNotes
 from exacta.spark.sink.written_topics import missing_topic
@@ -92,14 +93,22 @@ class CheckReport(Struct, frozen=True, kw_only=True):
         )
 
 
-def check(df: DataFrame, options: Mapping[str, object] | None = None, **named: object) -> CheckReport:
+def check(
+    df: DataFrame,
+    options: Mapping[str, object] | None = None,
+    *,
+    acknowledge: Acknowledgement | None = None,
+    **named: object,
+) -> CheckReport:
     """Return whether a job that writes `df` can run: options, columns, cluster, topics, permissions, time-outs.
 
-    `options` and `named` are the options of the writer, or of `exacta.spark.write`. `df` is a stream or a batch, in
-    classic Spark or in Spark Connect; only its schema is asked. Findings raise no error.
+    `options` and `named` are the options of the writer, or of `exacta.spark.write`, and `acknowledge` is the latter's
+    argument. `df` is a stream or a batch, in classic Spark or in Spark Connect; only its schema is asked. Findings
+    raise no error.
     """
     found = _Found()
-    parsed = parse_foreach_batch(as_text({**(options or {}), **named}))
+    acknowledges = acknowledge is not None
+    parsed = parse_foreach_batch(as_text({**(options or {}), **named}), acknowledges=acknowledges)
     found.problems += parsed.problems
     if (line := parsed.notice()) is not None:
         found.notes.append(line)
@@ -109,7 +118,7 @@ def check(df: DataFrame, options: Mapping[str, object] | None = None, **named: o
         name = _check_checkpoint(found, df, parsed, sink)
         call_timeout_ms = min(sink.delivery_timeout_ms, _CALL_TIMEOUT_MS)
         with Client(sink.cluster, call_timeout_ms=call_timeout_ms) as client:
-            _check_cluster(found, client, sink, name)
+            _check_cluster(found, client, sink, name, acknowledges=acknowledges)
     found.notes.append(_UNSEEN)
     return CheckReport(problems=tuple(found.problems), notes=tuple(found.notes))
 
@@ -168,7 +177,7 @@ def _check_checkpoint(found: _Found, df: DataFrame, parsed: Parsed, sink: SinkOp
     return sink.name or query_id
 
 
-def _check_cluster(found: _Found, client: Client, sink: SinkOptions, name: str) -> None:
+def _check_cluster(found: _Found, client: Client, sink: SinkOptions, name: str, *, acknowledges: bool) -> None:
     bootstrap = client.bootstrap
     reached = len(found.problems)
     nodes: list[int] = []
@@ -176,6 +185,9 @@ def _check_cluster(found: _Found, client: Client, sink: SinkOptions, name: str) 
         nodes = client.nodes()
     if len(found.problems) > reached:
         return  # and so would everything else be
+    with found.noting(bootstrap):
+        if acknowledges and not can_acknowledge(client):
+            raise NoWorkQueue(bootstrap)
     settings = _settings(found, client, nodes[0])
     if sink.exactly_once:
         _check_transactions(found, client, sink, name, settings)

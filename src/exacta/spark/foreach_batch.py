@@ -19,6 +19,9 @@ that stops in the middle of its input leaves its state store uncommitted. Each p
 `driver.bytes`, by the size of a row as far as it is known: so the driver's memory has a bound even if there are many
 partitions. The numbers come along and show whether a partition was cut; then tasks write. (If the last batch was small
 beside what one partition may send, the numbers stay away, and the count of rows shows it.)
+
+Messages of a work queue are acknowledged where the batch is decided: here, or where the job of the tasks is committed.
+That is a process of Spark's, so they are named by numbers, which travel there (decision 0040).
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from exacta.client.acknowledging import Acknowledgement, can_acknowledge
+from exacta.client.acknowledging import named as messages_to_acknowledge
 from exacta.client.routing import Client
 from exacta.spark.arrow.rows import check_write_columns
 from exacta.spark.clients import client_of
@@ -39,7 +44,7 @@ from exacta.spark.options import OptionError, SinkOptions
 from exacta.spark.options.foreach_batch import ForeachBatchOptions, foreach_batch_options
 from exacta.spark.options.parsing import as_text
 from exacta.spark.sink.checkpoint import Checkpoint
-from exacta.spark.sink.errors import SinkError
+from exacta.spark.sink.errors import NoWorkQueue, SinkError
 from exacta.spark.sink.messages import Prepared
 from exacta.spark.sink.note import SinkNotes
 from exacta.spark.sink.process_memory import SinkMemory, memory_of, used_sinks
@@ -84,14 +89,22 @@ class WrittenBatch(Struct, frozen=True, kw_only=True):
 
 
 def write(
-    batch_df: DataFrame, batch_id: int, options: Mapping[str, object] | None = None, **named: object
+    batch_df: DataFrame,
+    batch_id: int,
+    options: Mapping[str, object] | None = None,
+    *,
+    acknowledge: Acknowledgement | None = None,
+    **named: object,
 ) -> WrittenBatch:
     """Write a micro-batch of a streaming query exactly once; to be called from a function of `foreachBatch`.
 
-    `options` and `named` are the options of the streaming writer, with those of `ForeachBatchOptions`. Raises
-    `OptionError`, and `SinkError`; then the function must let the query fail: its next start repeats the batch.
+    `options` and `named` are the options of the streaming writer, with those of `ForeachBatchOptions`. `acknowledge`
+    are messages of Apache Pulsar's, by the names of their subscriptions: they are acknowledged together with the batch,
+    both or neither, on an Exacta. They are not if the batch was committed already (`replayed`).
+
+    Raises `OptionError`, and `SinkError`; then the function must let the query fail: its next start repeats the batch.
     """
-    wanted, given = foreach_batch_options(as_text({**(options or {}), **named}))
+    wanted, given = foreach_batch_options(as_text({**(options or {}), **named}), acknowledges=acknowledge is not None)
     check_write_columns(batch_df.schema, wanted.sink.topic)
     query = running_query(batch_df)
     checkpoint = _checkpoint(batch_df, wanted.sink, query, batch_id)
@@ -110,7 +123,7 @@ def write(
         if query is not None and query.name and not wanted.sink.query_name:
             wanted = replace(wanted, sink=replace(wanted.sink, query_name=query.name))
             given = {**given, "queryName": query.name}
-        call = _Call(batch_df, batch_id, wanted, checkpoint, notes, given)
+        call = _Call(batch_df, batch_id, wanted, checkpoint, notes, given, acknowledge)
         memory = memory_of(notes.identity.name, run)
         with memory.writing(batch_id):
             written = call.run(memory)
@@ -129,6 +142,7 @@ class _Call:
         checkpoint: Checkpoint,
         notes: SinkNotes,
         given: dict[str, str],
+        acknowledge: Acknowledgement | None,
     ) -> None:
         from exacta.spark.sink.sink import driver_of
 
@@ -145,6 +159,9 @@ class _Call:
         self._sink = wanted.sink
         self._given = given
         self._client: Client = client_of(self._sink.cluster, call_timeout_ms=self._sink.delivery_timeout_ms)
+        if acknowledge is not None and not can_acknowledge(self._client):
+            raise NoWorkQueue(self._client.bootstrap)
+        self._acknowledged = messages_to_acknowledge(acknowledge or {})
         self._reads = checkpoint.digest_of_batch(batch_id)
         self._notes = notes
         self._driver: SinkDriver = driver_of(self._client, self._sink, notes, application=application_of(batch_df))
@@ -177,6 +194,7 @@ class _Call:
             collected.table.to_batches(),
             batch_id=batch_id,
             reads=self._reads,
+            acknowledged=self._acknowledged,
         )
         memory.wrote_alone(rows)
         return WrittenBatch(rows=rows, tasks=0)
@@ -209,7 +227,13 @@ class _Call:
 
         self._notes.deciding(self._batch_id)  # the job decides, where Spark's own file system is not at hand
         location = self._notes.identity.location
-        job = Job(prepared=prepared, batch_id=self._batch_id, location=location, reads=self._reads)
+        job = Job(
+            prepared=prepared,
+            batch_id=self._batch_id,
+            location=location,
+            reads=self._reads,
+            acknowledged=self._acknowledged,
+        )
         _save(self._batch_df, {**self._given, JOB_OPTION: job.to_option()})
         decision = self._driver.cluster.decision()
         if decision is None or decision.batch_id != self._batch_id:

@@ -50,10 +50,14 @@ class Consumer:
     def exists(self) -> bool:
         return self.key[0] in self.world.state.partitions and self.world.state.subscription(self.key) is not None
 
-    def acknowledge(self, *pairs: tuple[int, int], inside: Handle | None = None, soon: bool = False) -> object:
+    def acknowledge(
+        self, *pairs: tuple[int, int], inside: Handle | None = None, soon: bool = False, may_repeat: bool = False
+    ) -> object:
         command = AcknowledgeSoon if soon else Acknowledge
         transaction = None if inside is None else inside.transaction_id
-        return self.world.send(command(**self._where, runs=runs(*pairs), transaction=transaction))
+        return self.world.send(
+            command(**self._where, runs=runs(*pairs), transaction=transaction, may_repeat=may_repeat)
+        )
 
     def acknowledge_before(
         self, offset: int, inside: Handle | None = None, consumer_id: ConsumerId | None = None

@@ -68,6 +68,34 @@ def test_one_message_in_every_state(world: World, consumer: Consumer, before: st
     world.check()
 
 
+REPEATS = {
+    # what the transaction has acknowledged before: the answer to 4 to 6, by a command that may be a repeat
+    ((4, 6),): DONE,
+    ((3, 7),): DONE,
+    ((4, 4), (5, 6)): DONE,
+    ((4, 5),): CONFLICT,
+    ((4, 4), (6, 6)): CONFLICT,
+    (): DONE,
+}
+
+
+@pytest.mark.parametrize("before", REPEATS)
+def test_a_command_that_may_be_a_repeat(world: World, consumer: Consumer, before: tuple[tuple[int, int], ...]) -> None:
+    own, other = world.handle(), world.handle()
+    if before:
+        assert consumer.acknowledge(*before, inside=own) == DONE
+    state = snapshot(world.state)
+    assert consumer.acknowledge((4, 6), inside=own, may_repeat=True) == REPEATS[before]
+    assert before == () or snapshot(world.state) == state, "nothing is done twice"
+    held = {message for message in range(10) if consumer.state_of(message) == f"pending in {own.transaction_id}"}
+    assert held == {message for first, last in before or ((4, 6),) for message in range(first, last + 1)}
+    assert consumer.acknowledge((4, 6), inside=other, may_repeat=True) == CONFLICT
+    own.end(commit=True)
+    assert consumer.acknowledge((4, 6), inside=other, may_repeat=True) == CONFLICT
+    assert consumer.acknowledge((4, 6), inside=own, may_repeat=True) == Rejection.INVALID_TRANSACTION_STATE
+    world.check()
+
+
 @pytest.mark.parametrize(("where", "inside"), CUMULATIVE)
 def test_all_messages_before_an_offset(world: World, consumer: Consumer, where: str, inside: bool) -> None:
     own, other = world.handle(), world.handle()

@@ -51,10 +51,10 @@ class SubscriptionMachine(RuleBasedStateMachine):
         if self.consumers[which].acknowledge_before(before) == DONE:
             self.promised[which] |= set(range(before))
 
-    @rule(which=st.integers(0, 1), handle=handles, entries=RUNS)
-    def acknowledge_inside(self, which: int, handle: Handle, entries: list[tuple[int, int]]) -> None:
+    @rule(which=st.integers(0, 1), handle=handles, entries=RUNS, may_repeat=st.booleans())
+    def acknowledge_inside(self, which: int, handle: Handle, entries: list[tuple[int, int]], may_repeat: bool) -> None:
         pairs = [(first, first + more) for first, more in entries]
-        if self.consumers[which].acknowledge(*pairs, inside=handle) == DONE:
+        if self.consumers[which].acknowledge(*pairs, inside=handle, may_repeat=may_repeat) == DONE:
             held = self.inside.setdefault((handle.transaction_id, which), set())
             held |= {message for first, last in pairs for message in range(first, last + 1)}
 

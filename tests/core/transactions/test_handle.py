@@ -12,7 +12,7 @@ from exacta.core.commands import (
     OffsetToCommit,
 )
 from exacta.core.events import TransactionEnded
-from exacta.core.ids import Cause, Offset, ProducerEpoch, ProducerId, TransactionId
+from exacta.core.ids import NO_PRODUCER_ID, Cause, Offset, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended
 from exacta.core.snapshot import after_recovery, restore, snapshot
@@ -156,8 +156,28 @@ def test_who_presents_a_handles_producer_id_is_not_in_it(world: World, transacti
         ),
     )
     assert world.send(forged) is Rejection.INVALID_PRODUCER_ID_MAPPING
-    in_it = replace(forged, transaction=handle.transaction_id)
+    in_it = replace(forged, transaction=handle.transaction_id, handle_producer_id=handle.producer_id)
     assert world.send(in_it) is Rejection.INVALID_PRODUCER_ID_MAPPING, "its sequences would be the handle's"
+    world.check()
+
+
+@pytest.mark.parametrize("whose", ["nobody's", "another's", "its owner's"])
+def test_bytes_that_do_not_say_its_producer_id_are_not_in_it(world: World, whose: str) -> None:
+    """Readers would take them for plain messages, or for another's, and see them after an abort."""
+    handle, other, owner = world.handle(), world.handle(), world.producer("x")
+    owner.join(handle)
+    said = {"nobody's": NO_PRODUCER_ID, "another's": other.producer_id, "its owner's": owner.producer_id}[whose]
+    batch = AppendBatch(
+        topic="t",
+        partition=0,
+        record_count=1,
+        size=62,
+        max_timestamp_ms=0,
+        transaction=handle.transaction_id,
+        handle_producer_id=said,
+    )
+    assert world.send(batch) is Rejection.INVALID_PRODUCER_ID_MAPPING
+    assert isinstance(world.send(replace(batch, handle_producer_id=handle.producer_id)), Appended)
     world.check()
 
 
@@ -176,6 +196,7 @@ def test_named_writers_write_into_a_handle_and_their_repeats_are_known(world: Wo
                 max_timestamp_ms=0,
                 writer=NamedWriter(name=name, sequence=sequence),
                 transaction=handle.transaction_id,
+                handle_producer_id=handle.producer_id,
             )
         )
 

@@ -114,8 +114,7 @@ def test_an_own_transaction_that_was_not_joined_is_not_known_by_its_id(world: Wo
     assert transaction is not None
     handle = Handle(world, transaction.transaction_id, producer.producer_id)
     assert [handle.append(), handle.commit_offsets(1), handle.end(commit=True)] == [NOT_FOUND] * 3
-    producer.join()
-    assert isinstance(handle.append(), Appended)
+    assert isinstance(producer.join().append(), Appended)
     world.check()
 
 

@@ -130,6 +130,20 @@ def test_a_transaction_that_lacks_a_named_partition_stops_all(world: World) -> N
     world.check()
 
 
+def test_a_repeat_does_not_end_a_handle_that_was_joined_since(world: World) -> None:
+    """The handle has written to the named partition, too, but its owner has not."""
+    producer = in_phase(world, ONGOING, "x")
+    assert world.end_all(producer, commit=True, partitions=(("t", 0),)) == DONE
+    handle = world.handle()
+    handle.append(0)
+    producer.join(handle)
+    refused = TransactionsRefused(rejections=(INVALID,))
+    assert world.end_all(producer, commit=True, partitions=(("t", 0),)) == refused
+    producer.add(0)
+    producer.append(0)
+    assert world.end_all(producer, commit=True, partitions=(("t", 0),)) == DONE
+
+
 def test_an_id_that_is_named_twice_is_refused(world: World) -> None:
     one, other = in_phase(world, ONGOING, "x"), in_phase(world, ONGOING, "y")
     twice = Rejection.INVALID_TRANSACTIONAL_ID

@@ -44,7 +44,7 @@ from exacta.core.commands import (
     TakePartition,
     Unsubscribe,
 )
-from exacta.core.ids import Offset, Ticket, TransactionVersion
+from exacta.core.ids import NO_PRODUCER_ID, Offset, Ticket, TransactionVersion
 from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
@@ -147,6 +147,7 @@ class _Play(DiskRig):
             max_timestamp_ms=self.loop.now_ms,
             writer=writer,
             transaction=None if handle is None else handle.transaction_id,
+            handle_producer_id=NO_PRODUCER_ID if handle is None else handle.producer_id,
         )
         return self.ask(command, payloads=[data])
 

@@ -10,6 +10,8 @@ from exacta.protocol.kafka.record_reading import Record, read_records
 from exacta.protocol.kafka.record_writing import VARINTS, Header, encoded_headers, record, wrapped
 from exacta.protocol.kafka.records import HEADER_SIZE
 
+PLENTY = 100
+
 Drawn = tuple[int, bytes | None, bytes | None, tuple[Header, ...]]
 """Timestamp, key, value, headers."""
 
@@ -44,7 +46,7 @@ def test_they_are_those_of_aiokafka(
         assert theirs.append(place, time_ms, key, value, named) is not None
     plain = bytes(theirs.build())[HEADER_SIZE:]
     assert written(found) == plain
-    assert read_records(plain, len(found), len(found) - 1) == [
+    assert read_records(plain, len(found), len(found) - 1, PLENTY) == [
         (place, time_ms - found[0][0], key, value, headers)
         for place, (time_ms, key, value, headers) in enumerate(found)
     ]
@@ -61,7 +63,7 @@ def test_any_bytes_are_read_or_refused(
         plain[int(place * len(plain))] = byte
     end = data.draw(st.just(len(plain)) | st.integers(0, len(plain)))
     try:
-        got = read_records(bytes(plain[:end]), len(found), len(found) - 1)
+        got = read_records(bytes(plain[:end]), len(found), len(found) - 1, PLENTY)
     except UnreadableRecords:
         return
     assert [each[0] for each in got] == sorted({each[0] for each in got})
@@ -72,9 +74,9 @@ def test_any_bytes_are_read_or_refused(
 def test_numbers_may_be_longer_than_need_be() -> None:
     body = b"\x00\x00\x00" + b"\x82\x80\x00k" + b"\x82\x80\x00v" + b"\x82\x80\x00" + b"\x82\x80\x00a" + b"\x81\x80\x00"
     expected: Record = (0, 0, b"k", b"v", ((b"a", None),))
-    assert read_records(VARINTS[len(body)] + body, 1, 0) == [expected]
+    assert read_records(VARINTS[len(body)] + body, 1, 0, PLENTY) == [expected]
     body = b"\x00" + b"\xff" * 9 + b"\x01" + b"\x80\x00" + b"\x81\x80\x00" + b"\x81\x80\x00" + b"\x00"
-    assert read_records(VARINTS[len(body)] + body, 1, 0) == [(0, -(1 << 63), None, None, ())]
+    assert read_records(VARINTS[len(body)] + body, 1, 0, PLENTY) == [(0, -(1 << 63), None, None, ())]
 
 
 FAULTS = {
@@ -103,7 +105,7 @@ FAULTS = {
 def test_faults(fault: str) -> None:
     plain, count = FAULTS[fault]
     with pytest.raises(UnreadableRecords):
-        read_records(plain, count, 1 if count == 2 else 0)
+        read_records(plain, count, 1 if count == 2 else 0, PLENTY)
 
 
 @given(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(-(1 << 63), (1 << 63) - 1))

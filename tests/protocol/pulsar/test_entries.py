@@ -26,7 +26,7 @@ from exacta.protocol.pulsar.entries import (
     walk_batch,
 )
 from exacta.protocol.pulsar.errors import BrokenEntry
-from exacta.protocol.pulsar.frames import LARGEST_COMMAND, parse_frame
+from exacta.protocol.pulsar.frames import LARGEST_COMMAND, LARGEST_MESSAGE, parse_frame
 from tests.protocol.pulsar import recorded
 
 Change = Callable[[pb.MessageMetadata], object]
@@ -178,6 +178,7 @@ def test_a_batch_is_walked_as_it_was_built(payloads: list[bytes]) -> None:
         (batch(b"a", b"b", b"c"), "7 bytes behind the 2 messages"),
         (batch(b"a", b"b")[:-1], "message 1 of a batch has 1 bytes, it says"),
         (batch(b"aaaa", b"bbb")[:-4], "ends in the metadata of message 1"),
+        (struct.pack(">I", LARGEST_MESSAGE + 1) + bytes(LARGEST_MESSAGE + 1), "message 0 of a batch has more than"),
         (batch(b"aaaaaa") + b"\0\0\0\x00", "payload_size of SingleMessageMetadata is missing"),
         (batch(b"aaaaaa") + b"\0\0\0\x01\xff", "message 1 of a batch: "),
         (batch(b"aaaaaa") + b"\0\0\0\x0b\x18" + b"\xff" * 9 + b"\x01", "message 1 of a batch has -1 bytes"),

@@ -114,7 +114,7 @@ def read_kafka(batch: bytes) -> KafkaBatch:
             headers,
         )
         for offset_delta, time_delta, key, value, headers in read_records(
-            plain, header.record_count, header.last_offset_delta
+            plain, header.record_count, header.last_offset_delta, most_headers=MOST_BYTES
         )
     ]
     return KafkaBatch(

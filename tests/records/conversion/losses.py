@@ -11,6 +11,7 @@ from exacta.ports.record_format import LogEntry
 from exacta.protocol.kafka.record_writing import encoded_headers
 from exacta.protocol.pulsar.messages_pb2 import MessageMetadata, Property, SingleMessageMetadata
 from exacta.records.conversion import names
+from exacta.records.conversion.user_headers import is_text
 from tests.records.conversion.batches import (
     KafkaBatch,
     KafkaRecord,
@@ -71,6 +72,15 @@ def _without_producer(batch: KafkaBatch) -> KafkaBatch:
     return batch._replace(producer=(producer_id, epoch, -1) if batch.transactional else (-1, -1, -1))
 
 
+def _without_mark(_: KafkaBatch, record: KafkaRecord) -> KafkaRecord:
+    says_something = record.key is not None and is_text(record.key)
+    mark = (names.KEY_IS_BYTES, names.TRUE)
+    is_one = record.headers.count(mark) == 1
+    return record._replace(
+        headers=tuple(each for each in record.headers if says_something or not is_one or each != mark)
+    )
+
+
 PLAIN = [(1_000, b"k", b"v", ()), (900, None, None, [(b"a", b"b")])]
 
 OF_KAFKAS: tuple[Loss[KafkaBatch], ...] = (
@@ -78,6 +88,11 @@ OF_KAFKAS: tuple[Loss[KafkaBatch], ...] = (
         "the place of the conversion's own headers",
         _each_record(_own_headers_last),
         kafka_batch([(1_000, b"k", b"v", [(names.ORDERING_KEY, b"o"), (b"a", b"b")])]),
+    ),
+    Loss(
+        "a mark of bytes where the key says it itself",
+        _each_record(_without_mark),
+        kafka_batch([(1_000, b"\xff", b"v", [(names.KEY_IS_BYTES, names.TRUE)])]),
     ),
     Loss("headers are added", _each_record(_with_own_headers), kafka_batch(PLAIN)),
     Loss("the time of each record", _each_record(_at_one_time), kafka_batch(PLAIN)),

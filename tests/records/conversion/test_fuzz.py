@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from exacta.core.ids import Body
 from exacta.ports.record_format import LogEntry
 from exacta.protocol.kafka.records import HEADER_SIZE, MAGIC_OFFSET, parse_batch_header, sound_batches
-from exacta.records.conversion import kafka_bound, to_kafka, to_pulsar
+from exacta.records.conversion import to_kafka, to_pulsar
 from exacta.records.pulsar_entries import entry_of
 from tests.records.conversion.batches import kafka_batches, pulsar_entries, read_kafka, with_header
+from tests.records.conversion.bounds import kafka_bound
 
 ALLOWED_BYTES = 1 << 16
 LARGEST_ENTRY = 1 << 12

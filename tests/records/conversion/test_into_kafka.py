@@ -10,7 +10,7 @@ from exacta.protocol.kafka.batch_building import emptied
 from exacta.protocol.kafka.record_writing import encoded_headers
 from exacta.protocol.kafka.records import parse_batch_header
 from exacta.protocol.pulsar.messages_pb2 import CompressionType, MessageMetadata, Property, SingleMessageMetadata
-from exacta.records.conversion import kafka_bound, names, to_kafka
+from exacta.records.conversion import names, to_kafka
 from exacta.records.conversion.into_kafka import header_of
 from tests.records.conversion.batches import (
     MOST_BYTES,
@@ -21,6 +21,7 @@ from tests.records.conversion.batches import (
     read_kafka,
     with_header,
 )
+from tests.records.conversion.bounds import kafka_bound
 
 
 def message(**fields: object) -> SingleMessageMetadata:

@@ -10,6 +10,7 @@ from exacta.ports.record_format import LogEntry
 from exacta.protocol.kafka.records import HEADER_SIZE, parse_batch_header
 from exacta.protocol.pulsar.compression import compress
 from exacta.protocol.pulsar.entries import build_batch, build_body, parse_body
+from exacta.protocol.pulsar.frames import LARGEST_MESSAGE
 from exacta.protocol.pulsar.messages_pb2 import (
     CompressionType,
     EncryptionKeys,
@@ -17,8 +18,8 @@ from exacta.protocol.pulsar.messages_pb2 import (
     Property,
     SingleMessageMetadata,
 )
-from exacta.records.conversion import kafka_bound, names, to_kafka, to_pulsar
-from exacta.records.conversion.opening import Opaque
+from exacta.records.conversion import names, to_kafka, to_pulsar
+from exacta.records.conversion.opening import OpaqueReason
 from exacta.records.pulsar_entries import entry_of
 from tests.records.conversion.batches import (
     LARGEST_ENTRY,
@@ -30,9 +31,11 @@ from tests.records.conversion.batches import (
     read_pulsar,
     with_header,
 )
+from tests.records.conversion.bounds import kafka_bound
 
 ZEROS = bytes(2_000_000)
 RECORDS = [(1_000, b"k", b"v" * 50, ()), (1_001, None, b"w" * 50, ())]
+LARGE = Property(key=b"a", value=bytes(LARGEST_MESSAGE))
 COUNT_AT, DELTA_AT, ATTRIBUTES_AT = 57, 23, 21
 """The places in a batch's header."""
 
@@ -55,35 +58,42 @@ DAMAGED_LZ4 = metadata(compression=CompressionType.LZ4, uncompressed_size=20)
 KEYS = [EncryptionKeys(key="k", value=b"v")]
 CHUNK = {"uuid": "tills-4", "num_chunks_from_msg": 3, "chunk_id": 1, "total_chunk_msg_size": 20}
 
-PULSARS: Mapping[str, tuple[Opaque, LogEntry]] = {
-    "encrypted": (Opaque.ENCRYPTED, with_body(metadata(encryption_keys=KEYS, num_messages_in_batch=3), b"secret")),
-    "an encrypted chunk": (Opaque.ENCRYPTED, with_body(metadata(encryption_keys=KEYS, **CHUNK), b"secret")),
-    "a chunk": (Opaque.CHUNK, with_body(metadata(**CHUNK), b"part")),
+PULSARS: Mapping[str, tuple[OpaqueReason, LogEntry]] = {
+    "encrypted": (
+        OpaqueReason.ENCRYPTED,
+        with_body(metadata(encryption_keys=KEYS, num_messages_in_batch=3), b"secret"),
+    ),
+    "an encrypted chunk": (OpaqueReason.ENCRYPTED, with_body(metadata(encryption_keys=KEYS, **CHUNK), b"secret")),
+    "a chunk": (OpaqueReason.CHUNK, with_body(metadata(**CHUNK), b"part")),
     "an unknown codec": (
-        Opaque.CODEC,
+        OpaqueReason.CODEC,
         in_the_log(struct.pack(">I", len(UNKNOWN_CODEC)) + UNKNOWN_CODEC + b"payload"),
     ),
-    "too few offsets": (Opaque.COUNT, three()._replace(batch=with_header(three().batch, DELTA_AT, bytes(4)))),
+    "too few offsets": (OpaqueReason.COUNT, three()._replace(batch=with_header(three().batch, DELTA_AT, bytes(4)))),
     "too many messages": (
-        Opaque.COUNT,
+        OpaqueReason.COUNT,
         with_body(metadata(num_messages_in_batch=1_000_001, compression=1, uncompressed_size=9), b"x"),
     ),
-    "too large decompressed": (Opaque.SIZE, pulsar_entry(metadata(compression=CompressionType.ZSTD), ZEROS)),
+    "too large decompressed": (OpaqueReason.SIZE, pulsar_entry(metadata(compression=CompressionType.ZSTD), ZEROS)),
     "too large converted": (
-        Opaque.SIZE,
+        OpaqueReason.SIZE,
         pulsar_entry(metadata(), [(SingleMessageMetadata(payload_size=0), b"")] * 10_000),
     ),
-    "no metadata": (Opaque.DAMAGED, three()._replace(batch=three().batch[:HEADER_SIZE] + b"\xff" * 20)),
-    "no entry": (Opaque.DAMAGED, three()._replace(batch=three().batch[:HEADER_SIZE])),
-    "cut off": (Opaque.DAMAGED, three()._replace(batch=three().batch[:-3])),
-    "more behind": (Opaque.DAMAGED, three()._replace(batch=three().batch + b"x")),
-    "damaged compression": (Opaque.DAMAGED, with_body(DAMAGED_LZ4, b"\xff" * 9)),
+    "too large metadata of a message": (
+        OpaqueReason.SIZE,
+        pulsar_entry(metadata(), [(SingleMessageMetadata(payload_size=0, properties=[LARGE]), b"apples")]),
+    ),
+    "no metadata": (OpaqueReason.DAMAGED, three()._replace(batch=three().batch[:HEADER_SIZE] + b"\xff" * 20)),
+    "no entry": (OpaqueReason.DAMAGED, three()._replace(batch=three().batch[:HEADER_SIZE])),
+    "cut off": (OpaqueReason.DAMAGED, three()._replace(batch=three().batch[:-3])),
+    "more behind": (OpaqueReason.DAMAGED, three()._replace(batch=three().batch + b"x")),
+    "damaged compression": (OpaqueReason.DAMAGED, with_body(DAMAGED_LZ4, b"\xff" * 9)),
     "less than it says": (
-        Opaque.DAMAGED,
+        OpaqueReason.DAMAGED,
         with_body(DAMAGED_LZ4, compress(CompressionType.LZ4, b"apples")),
     ),
     "more than it says": (
-        Opaque.DAMAGED,
+        OpaqueReason.DAMAGED,
         with_body(DAMAGED_LZ4, compress(CompressionType.LZ4, b"apples" * 9)),
     ),
 }
@@ -108,8 +118,11 @@ def test_an_entry_that_cannot_be_opened_is_one_record_that_says_why(case: str) -
 
 
 def test_every_reason_is_met() -> None:
-    assert {reason for reason, _ in PULSARS.values()} == set(Opaque)
-    assert {reason for reason, _, _ in KAFKAS.values()} == set(Opaque) - {Opaque.ENCRYPTED, Opaque.CHUNK}
+    assert {reason for reason, _ in PULSARS.values()} == set(OpaqueReason)
+    assert {reason for reason, _, _ in KAFKAS.values()} == set(OpaqueReason) - {
+        OpaqueReason.ENCRYPTED,
+        OpaqueReason.CHUNK,
+    }
 
 
 def test_one_encrypted_message_has_its_key_and_its_properties() -> None:
@@ -147,20 +160,21 @@ def changed(batch: LogEntry, at: int, data: bytes) -> LogEntry:
 
 PLAIN = kafka_batch(RECORDS)
 
-KAFKAS: Mapping[str, tuple[Opaque, LogEntry, bool]] = {
-    "an unknown codec": (Opaque.CODEC, changed(PLAIN, ATTRIBUTES_AT, b"\x00\x05"), False),
-    "more records than offsets": (Opaque.COUNT, changed(PLAIN, COUNT_AT, struct.pack(">i", 3)), False),
-    "too many offsets": (Opaque.COUNT, changed(PLAIN, DELTA_AT, struct.pack(">i", 1_000_000)), False),
-    "fewer offsets than none": (Opaque.COUNT, changed(PLAIN, DELTA_AT, struct.pack(">i", -1)), False),
-    "many offsets": (Opaque.SIZE, changed(PLAIN, DELTA_AT, struct.pack(">i", 500_000)), False),
-    "many entries": (Opaque.SIZE, changed(PLAIN, DELTA_AT, struct.pack(">i", 5_000)), True),
-    "too large decompressed, gzip": (Opaque.SIZE, kafka_batch([(1, b"k", ZEROS, ())], codec=1), False),
-    "too large decompressed, snappy": (Opaque.SIZE, kafka_batch([(1, b"k", ZEROS, ())], codec=2), False),
-    "too large decompressed, lz4": (Opaque.SIZE, kafka_batch([(1, b"k", ZEROS, ())], codec=3), False),
-    "too large decompressed, zstd": (Opaque.SIZE, kafka_batch([(1, b"k", ZEROS, ())], codec=4), False),
-    "damaged compression": (Opaque.DAMAGED, changed(PLAIN, ATTRIBUTES_AT, b"\x00\x04"), False),
-    "fewer records than are there": (Opaque.DAMAGED, changed(PLAIN, COUNT_AT, struct.pack(">i", 1)), False),
-    "cut off": (Opaque.DAMAGED, PLAIN._replace(batch=PLAIN.batch[:-3]), False),
+KAFKAS: Mapping[str, tuple[OpaqueReason, LogEntry, bool]] = {
+    "an unknown codec": (OpaqueReason.CODEC, changed(PLAIN, ATTRIBUTES_AT, b"\x00\x05"), False),
+    "more records than offsets": (OpaqueReason.COUNT, changed(PLAIN, COUNT_AT, struct.pack(">i", 3)), False),
+    "too many offsets": (OpaqueReason.COUNT, changed(PLAIN, DELTA_AT, struct.pack(">i", 1_000_000)), False),
+    "fewer offsets than none": (OpaqueReason.COUNT, changed(PLAIN, DELTA_AT, struct.pack(">i", -1)), False),
+    "many offsets": (OpaqueReason.SIZE, changed(PLAIN, DELTA_AT, struct.pack(">i", 500_000)), False),
+    "many entries": (OpaqueReason.SIZE, changed(PLAIN, DELTA_AT, struct.pack(">i", 5_000)), True),
+    "too large decompressed, gzip": (OpaqueReason.SIZE, kafka_batch([(1, b"k", ZEROS, ())], codec=1), False),
+    "too large decompressed, snappy": (OpaqueReason.SIZE, kafka_batch([(1, b"k", ZEROS, ())], codec=2), False),
+    "too large decompressed, lz4": (OpaqueReason.SIZE, kafka_batch([(1, b"k", ZEROS, ())], codec=3), False),
+    "too large decompressed, zstd": (OpaqueReason.SIZE, kafka_batch([(1, b"k", ZEROS, ())], codec=4), False),
+    "too many headers": (OpaqueReason.SIZE, kafka_batch([(1, b"k", b"v", ((b"", None),) * 9_000)] * 2, codec=4), False),
+    "damaged compression": (OpaqueReason.DAMAGED, changed(PLAIN, ATTRIBUTES_AT, b"\x00\x04"), False),
+    "fewer records than are there": (OpaqueReason.DAMAGED, changed(PLAIN, COUNT_AT, struct.pack(">i", 1)), False),
+    "cut off": (OpaqueReason.DAMAGED, PLAIN._replace(batch=PLAIN.batch[:-3]), False),
 }
 
 

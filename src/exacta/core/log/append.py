@@ -128,6 +128,8 @@ def _append_in_handle(
     writer_id, sequence = NO_WRITER_ID, -1
     if isinstance(command.writer, IdempotentWriter):  # its sequences would be taken for the handle's
         return Outcome(reply=Rejection.INVALID_PRODUCER_ID_MAPPING)
+    if command.handle_producer_id != transaction.producer_ids[-1]:  # readers would see it whatever its end is
+        return Outcome(reply=Rejection.INVALID_PRODUCER_ID_MAPPING)
     if command.writer is not None:
         known = named_sequence.check(state, partition, command.writer, now_ms)
         if not isinstance(known, named_sequence.Known):

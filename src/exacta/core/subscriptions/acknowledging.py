@@ -21,7 +21,8 @@
     beyond what it has got
     beyond all of these        acknowledged           pending
 
-* Apache Pulsar refuses it too. An entry of several messages conflicts only where the messages overlap.
+* Apache Pulsar refuses it too. An entry of several messages conflicts only where the messages overlap. There is nothing
+to do if all that a command names is pending in its transaction, and the command may be a repeat (`may_repeat`).
 
 ** PIP-31 says that such an acknowledgement is dropped. Apache Pulsar 4.2 acknowledges at once, and so does this.
 
@@ -142,6 +143,8 @@ def _acknowledge_in_handle(
     transaction = open_handle(state, transaction_id, now_ms)
     if isinstance(transaction, Rejection):
         return Outcome(reply=transaction)
+    if command.may_repeat and _is_repeat(subscription, command, transaction_id):
+        return Outcome(reply=DONE)
     if _is_overtaken(delivery, command) or _has_conflict(subscription, command, transaction_id):
         return Outcome(reply=Rejection.TRANSACTION_CONFLICT)
     if not _has_room_in_transaction(state, subscription, transaction, len(command.runs)):
@@ -162,6 +165,12 @@ def _acknowledge_in_handle(
         before=_beyond_passed_in(subscription, delivery, command.before or Offset(0), transaction_id),
     )
     return Outcome(events=(*before.events, pending), reply=DONE, inside_transaction=before.inside_transaction)
+
+
+def _is_repeat(subscription: Subscription, command: Acknowledge, transaction_id: TransactionId) -> bool:
+    """Return whether a transaction has acknowledged all of these messages one by one."""
+    held = subscription.pending.get(transaction_id, [])
+    return not command.before and not any(missing(held, *run) for run in command.runs)
 
 
 def _is_overtaken(delivery: Delivery | None, command: Acknowledge) -> bool:

@@ -89,6 +89,9 @@ class Acknowledge(Command, frozen=True, kw_only=True):
     transaction: TransactionId | None = None
     consumer_id: ConsumerId | None = None
     """The consumer that acknowledges, where its client says which one it is."""
+    may_repeat: bool = False
+    """True: the client repeats a command whose answer it has lost. Messages that the same transaction has acknowledged
+    one by one are no conflict then, if they are all that the command names."""
 
 
 class AcknowledgeSoon(Acknowledge, frozen=True, kw_only=True):

@@ -10,7 +10,8 @@ JoinTransaction makes one, in either direction; its answer is the id by which th
     concluded (`conclusion.py`)    see there            see there                INVALID_STATE
 
 A handle that is not open is answered as by a write into it (`handle.py`). One that another transactional id has joined
-is INVALID_STATE. There are no more joint transactions and handles than handles alone (`Limits.max_open_handles`).
+is INVALID_STATE. A joint transaction counts as an open handle, and where there are as many as may be, no transaction is
+joined (`Limits.max_open_handles`).
 
 * Nothing would end it: clients send no EndTxn where they have registered nothing. So whoever wants its transaction
 joined must have written a record, or sent offsets, before.
@@ -21,8 +22,9 @@ transactional id of two-phase commits has no time-out, and joins none (INVALID_S
 *** It gets a producer id of its own for what is written by its id, so that a TxnID never names a transactional id's
 producer, which has the next transaction under the same pair (version 1).
 
-The last end is the one event `TransactionEnded`, whoever asks for it. What the other side is answered after it stands
-in `conclusion.py` (the holder of the transactional id) and `handle.py` (whoever knows the transaction's id).
+Its end is the one event `TransactionEnded`, whoever asks for it. Two tables say how the other side is answered after
+it: the one in `conclusion.py` for the holder of the transactional id, and the one in `handle.py` for everybody who
+knows the transaction's id.
 """
 
 from exacta.core.commands import JoinTransaction

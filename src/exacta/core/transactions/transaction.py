@@ -65,7 +65,7 @@ from exacta.core.replies import DONE, PartitionsVerified, TransactionEndedReply
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase, Transaction, TransactionalId
-from exacta.core.transactions.conclusion import heard, refusal_of_end, refusal_of_write
+from exacta.core.transactions.conclusion import heard, refusal_of_end, refusal_of_group, refusal_of_write
 from exacta.core.transactions.numbering import Pair, after_reservation, next_pair
 
 NO_PAIR: Pair = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
@@ -165,7 +165,7 @@ def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome
     known = frozenset[PartitionId]() if transaction is None else transaction.partitions
     if command.verify_only:
         return Outcome(reply=PartitionsVerified(registered=tuple(each in known for each in named)))
-    if (refused := _refusal_of_extension(held, transaction)) is not None:
+    if (refused := _refusal_of_extension(held, transaction) or refusal_of_write(held)) is not None:
         return Outcome(reply=refused)
     added = tuple(each for each in named if each not in known)
     return _extension_alone(state, held, transaction, added, (), now_ms)
@@ -181,6 +181,8 @@ def add_group(state: State, command: AddGroup, now_ms: int) -> Outcome:
     transaction = state.open_transaction(held)
     if (refused := _refusal_of_extension(held, transaction)) is not None:
         return Outcome(reply=refused)
+    if held.concluded is not None:
+        return Outcome(reply=refusal_of_group(held) or DONE)
     is_known = transaction is not None and command.group_id in transaction.groups
     return _extension_alone(state, held, transaction, (), () if is_known else (command.group_id,), now_ms)
 
@@ -198,9 +200,7 @@ def may_extend(held: TransactionalId, transaction: Transaction | None) -> bool:
 
 def _refusal_of_extension(held: TransactionalId, transaction: Transaction | None) -> Rejection | None:
     """Return why requests of version 1 may neither begin a transaction nor add to the one that is open."""
-    if not may_extend(held, transaction):
-        return Rejection.INVALID_TRANSACTION_STATE
-    return refusal_of_write(held)
+    return None if may_extend(held, transaction) else Rejection.INVALID_TRANSACTION_STATE
 
 
 class Extension(Struct, frozen=True):

@@ -24,7 +24,8 @@ its first record there (invariant 3).
 
 * A transaction may be of the same epoch and yet not be the one that its owner wrote to: that one was ended from
 outside, and what came last began another (version 1 of the protocol cannot tell them apart). Hence the partitions that
-an entry may name: the open transaction must have written to each.
+an entry may name: the open transaction must have written to each. Of a joint one only what lies under its owner's
+producer id counts. What the other side has written does not show that it is the transaction that is meant.
 
 An entry that is concluded has `wanted` or not like any other that has ended. Where the set is answered as ended, its
 holder has heard of it (`conclusion.py`).
@@ -95,7 +96,7 @@ def _look_up(state: State, entry: TransactionToEnd, *, commit: bool) -> Transact
 
 def _wrote_to(state: State, transaction: Transaction, topic: str, index: int) -> bool:
     partition = state.partition(topic, index)
-    return partition is not None and any(each in partition.open_transactions for each in transaction.producer_ids)
+    return partition is not None and transaction.producer_ids[0] in partition.open_transactions
 
 
 def _refuse(rejections: Iterable[Rejection | None]) -> Outcome:

@@ -9,7 +9,7 @@ from exacta.core.rejections import Rejection
 from exacta.engine.fetch import Convert, FetchResult, Share
 from exacta.engine.fetch import FetchPartition as Wanted
 from exacta.engine.fetch import FetchRequest as WantedRequest
-from exacta.front.conversions import work_bytes
+from exacta.front.conversions import SHORT_BYTES, work_bytes
 from exacta.kafka.access import allows
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
@@ -204,9 +204,9 @@ def _conversion(broker: BrokerContext, context: RequestContext) -> Convert | Non
     if to_kafka is None:
         return None
 
-    def convert(shares: list[Share], done: Callable[[list[list[Buffer]]], None]) -> None:
+    def convert(shares: list[Share], is_wanted: Callable[[], bool], done: Callable[[list[list[Buffer]]], None]) -> None:
         def work() -> list[list[Buffer]]:
-            return [to_kafka(share.batches, share.room, zstd) for share in shares]
+            return to_kafka.convert([(share.batches, share.room) for share in shares], zstd=zstd)
 
         def converted(found: list[list[Buffer]] | Exception) -> None:
             if isinstance(found, Exception):
@@ -214,7 +214,9 @@ def _conversion(broker: BrokerContext, context: RequestContext) -> Convert | Non
             done(found)
 
         size = sum(work_bytes(share.room, share.offset_count) for share in shares)
-        broker.memory.conversions.convert(size, work, context.guard(converted))
+        if size <= SHORT_BYTES:
+            size += sum(to_kafka.plain_bytes(share.batches) for share in shares)
+        broker.memory.conversions.convert(size, work, context.guard(converted), is_wanted)
 
     return convert
 

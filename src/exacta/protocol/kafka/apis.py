@@ -75,6 +75,7 @@ class ApiKey(IntEnum):
     RESET_SUBSCRIPTION = 17788
     ABORT_HANDLES = 17789
     JOIN_TRANSACTION = 17790
+    ACKNOWLEDGE_MESSAGES = 17791
 
 
 def _camel_case(name: str) -> str:
@@ -126,6 +127,7 @@ OUR_OWN: Final = frozenset(
         ApiKey.RESET_SUBSCRIPTION,
         ApiKey.ABORT_HANDLES,
         ApiKey.JOIN_TRANSACTION,
+        ApiKey.ACKNOWLEDGE_MESSAGES,
     }
 )
 """The keys that no Kafka has."""

@@ -19,8 +19,15 @@ _NO_HEADERS: Final = ()
 _MOST_VARLONG_BYTES: Final = 10
 
 
-def read_records(plain: bytes, record_count: int, last_offset_delta: int) -> list[Record]:
-    """Return the decompressed records of a batch. Raises `UnreadableRecords`, and nothing else."""
+class TooManyHeaders(UnreadableRecords):
+    """The records have more headers than are to be made into objects."""
+
+
+def read_records(plain: bytes, record_count: int, last_offset_delta: int, most_headers: int) -> list[Record]:
+    """Return the decompressed records of a batch. Raises `UnreadableRecords`, and nothing else.
+
+    All records together may have so many headers. Two bytes are enough for one, and an object takes a hundred.
+    """
     records: list[Record] = []
     at, last_delta, size = 0, -1, len(plain)
     try:
@@ -93,7 +100,8 @@ def read_records(plain: bytes, record_count: int, last_offset_delta: int) -> lis
             if plain[at] == 0:
                 at += 1
             else:
-                headers, at = read_headers(plain, at, end)
+                headers, at = read_headers(plain, at, end, most_headers)
+                most_headers -= len(headers)
             if at != end:
                 raise UnreadableRecords("one is not as long as it says")
             records.append((offset_delta, timestamp_delta, key, value, headers))
@@ -106,11 +114,13 @@ def read_records(plain: bytes, record_count: int, last_offset_delta: int) -> lis
     return records
 
 
-def read_headers(plain: bytes, at: int, end: int) -> tuple[tuple[Header, ...], int]:
+def read_headers(plain: bytes, at: int, end: int, most: int) -> tuple[tuple[Header, ...], int]:
     """Read the headers that begin at `at`; return them and where they end. Raises IndexError, UnreadableRecords."""
     count, at = long_number(plain, at)
     if count & 1 or count > end - at:  # each has two numbers, and the count is twice as large as it means
         raise UnreadableRecords("one has no room for its headers")
+    if count >> 1 > most:
+        raise TooManyHeaders("they have too many headers")
     headers: list[Header] = []
     for _ in range(count >> 1):
         number = plain[at]

@@ -21,8 +21,8 @@ from google.protobuf.message import DecodeError
 from msgspec import Struct
 
 from exacta.protocol.pulsar.decoding import Buffer, decoded, lacking
-from exacta.protocol.pulsar.errors import BrokenEntry
-from exacta.protocol.pulsar.frames import LARGEST_COMMAND
+from exacta.protocol.pulsar.errors import BrokenEntry, LargeMetadata
+from exacta.protocol.pulsar.frames import LARGEST_COMMAND, LARGEST_MESSAGE
 from exacta.protocol.pulsar.messages_pb2 import (
     CommandSend,
     CompressionType,
@@ -57,6 +57,11 @@ class Entry(Struct, frozen=True, gc=False):
     metadata: MessageMetadata
     payload: memoryview
     """The bytes behind the metadata, as they are: compressed, encrypted, or neither."""
+
+    @property
+    def written_metadata(self) -> memoryview:
+        """The bytes of the metadata, as they were written."""
+        return self.body[_SIZE.size : len(self.body) - len(self.payload)]
 
     @property
     def is_batch(self) -> bool:
@@ -156,18 +161,21 @@ def walk_batch(payload: Buffer, count: int) -> Iterator[BatchedMessage]:
 def walked(view: memoryview | bytes, count: int) -> Iterator[tuple[SingleMessageMetadata, bytes, int, int]]:
     """Yield what `walk_batch` yields, with the metadata as they stand, and where each payload begins and ends.
 
-    Raises `BrokenEntry` as that does. This is most of what plain messages of a hundred bytes cost, so that it makes no
-    object that it need not, and asks for required fields only where one may be missing.
+    Raises `BrokenEntry` as that does, and for metadata that are larger than an entry may be: few bytes, compressed, can
+    say properties by the million. This is most of what plain messages of a hundred bytes cost, so that
+    it makes no object that it need not, and asks for required fields only where one may be missing.
     """
     parse, size_at, head = SingleMessageMetadata.FromString, _SIZE.unpack_from, _SIZE.size
     tag, long_tag = _PROPERTY_TAGS
-    at, whole = 0, len(view)
+    at, whole, most = 0, len(view), LARGEST_MESSAGE + head
     for index in range(count):
         if whole - at < head:
             raise BrokenEntry(f"a batch of {count} messages ends in message {index}")
         start = at + head + size_at(view, at)[0]
         if start > whole:
             raise BrokenEntry(f"a batch of {count} messages ends in the metadata of message {index}")
+        if start - at > most:
+            raise LargeMetadata(f"message {index} of a batch has more than {LARGEST_MESSAGE} bytes of metadata")
         written = bytes(view[at + head : start])
         try:
             metadata = parse(written)
@@ -295,3 +303,7 @@ def build_batch(messages: Iterable[tuple[SingleMessageMetadata, Buffer]]) -> byt
         data = metadata.SerializeToString()
         parts += [_SIZE.pack(len(data)), data, payload]
     return b"".join(parts)
+
+
+HOLE: Final = build_batch([(SingleMessageMetadata(compacted_out=True), b"")])
+"""A message that compaction has removed, in the payload of a batch: the others keep their places."""

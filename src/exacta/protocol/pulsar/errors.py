@@ -17,3 +17,7 @@ class BrokenEntry(Exception):
     def __init__(self, message: str, error: ServerError = ServerError.NotAllowedError) -> None:
         super().__init__(message)
         self.error = error
+
+
+class LargeMetadata(BrokenEntry):
+    """The metadata of a message in a batch are larger than they may be."""

@@ -1,11 +1,14 @@
 """GET_LAST_MESSAGE_ID tells the last message that a consumer can get, and how far its subscription is."""
 
-from exacta.core.ids import Offset
+from collections.abc import Callable
+
+from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.subscribing import find
-from exacta.ports.record_format import Buffer, LogEntry
+from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
+from exacta.protocol.kafka.records import parse_batch_header
 from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER, NO_BATCH_INDEX, message_id
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -19,10 +22,13 @@ from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
-from exacta.records.keyed_records import gaps_of
+from exacta.records.keyed_records import unopened
 from exacta.records.pulsar_entries import entry_of
 
 NEEDS = OPEN_TO_ALL
+
+Read = Converted | Exception | None
+"""A batch as clients read it; None: it cannot be read."""
 
 
 def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: PulsarRequest) -> None:
@@ -60,32 +66,54 @@ def _answer(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, po
         _reply(request, _id(consumer, None), marked)
         return
 
+    def told(found: Converted | Exception | None) -> None:
+        if isinstance(found, Exception):
+            raise found
+        if found is None:
+            request.refuse(ServerError.PersistenceError, "the last message cannot be read")
+        elif not found.entries:
+            _reply(request, _id(consumer, None), marked)
+        else:
+            entry = found.entries[-1]
+            index = _last_index(entry) if entry_of(entry.batch).is_batch else NO_BATCH_INDEX
+            _reply(request, _id(consumer, Offset(entry.base_offset), index), marked)
+
+    singly = consumer.subscription_type is SubscriptionType.KEY_SHARED
+    _read_once(broker, (consumer.partition_id, *last, singly), request.guard(told))
+
+
+def _read_once(
+    broker: PulsarBroker, key: tuple[PartitionId, Offset, Offset, bool], done: Callable[[Read], None]
+) -> None:
+    """Read a batch, by its partition and its offsets, as clients do; those who ask meanwhile get the same answer.
+
+    A conversion may wait for others, and a client may ask hundreds of times: then one batch is held, and converted.
+    """
+    waiting = broker.last_messages.get(key)
+    if waiting is not None:
+        waiting.append(done)
+        return
+    broker.last_messages[key] = [done]
+
+    def answer(found: Read) -> None:
+        for each in broker.last_messages.pop(key):
+            each(found)
+
     def read(batch: Buffer | None) -> None:
         if batch is None:
-            request.refuse(ServerError.PersistenceError, "the last message cannot be read")
-            return
-        entry = LogEntry(last[0], last[1] - last[0] + 1, batch, gaps_of(batch))
-        singly = consumer.subscription_type is SubscriptionType.KEY_SHARED
-        broker.convert([entry], singly, request.guard(told))
+            answer(None)
+        else:
+            broker.convert([unopened(batch, parse_batch_header(batch))], Wanted(singly), answer)
 
-    def told(entries: list[LogEntry]) -> None:
-        if not entries:
-            _reply(request, _id(consumer, None), marked)
-            return
-        entry = entries[-1]
-        index = NO_BATCH_INDEX
-        if entry_of(entry.batch).is_batch:
-            index = _last_index(entry)
-        _reply(request, _id(consumer, Offset(entry.base_offset), index), marked)
-
-    lookups.read_batch_at(consumer.partition_id, *last, request.guard(read))
+    partition_id, first, last, singly = key
+    broker.engine.lookups.read_batch_at(partition_id, first, last, read)
 
 
 def _last_index(entry: LogEntry) -> int:
     """Return the index of the last message that compaction has left of an entry; a reader waits for that one."""
     last = entry.base_offset + entry.offset_count - 1
-    ends_in_a_gap = bool(entry.gaps) and entry.gaps[-1][1] == last
-    return (entry.gaps[-1][0] - 1 if ends_in_a_gap else last) - entry.base_offset
+    gaps = entry.gaps or ()
+    return (gaps[-1][0] - 1 if gaps and gaps[-1][1] == last else last) - entry.base_offset
 
 
 def _done_before(broker: PulsarBroker, consumer: Consumer, position: Offset) -> Offset | None:

@@ -3,7 +3,7 @@
 Only Pulsar's front may import it at once, because it loads `protobuf`. Others import it where they convert.
 """
 
-from exacta.records.conversion.into_kafka import kafka_bound, to_kafka
+from exacta.records.conversion.into_kafka import to_kafka
 from exacta.records.conversion.into_pulsar import to_pulsar
 
-__all__ = ["kafka_bound", "to_kafka", "to_pulsar"]
+__all__ = ["to_kafka", "to_pulsar"]

@@ -1,7 +1,7 @@
 """Fields of Pulsar's metadata as headers of Kafka's records, and back.
 
-Kafka has no field for them, so that a header of a reserved name tells each (`names.py`). Numbers are decimal. A header
-becomes a field again only if it is written as this module writes it. Any other one stays what it is, a header.
+Kafka has no field for them, so that each has a header of a reserved name (`names.py`). Numbers are decimal text. A
+header becomes a field again only if it is written as this module writes it. Any other one stays a header of the user.
 """
 
 from collections.abc import Sequence
@@ -25,13 +25,14 @@ _VERSION_BYTES: Final = 8
 def any_tag(written: bytes) -> bool:
     """Return whether a `SingleMessageMetadata` may have properties or an ordering key; if not, it surely has none.
 
-    Looked for are the bytes that begin these fields: 1 and 7 with a length, as usual or longer than need be.
+    The bytes that are looked for begin the fields 1 and 7, each in the usual form, and in the form that is longer than
+    need be.
     """
     return 0x0A in written or 0x3A in written or 0x8A in written or 0xBA in written
 
 
 def message_headers(message: MessageMetadata | SingleMessageMetadata, key: bytes | None) -> list[Header]:
-    """Return the headers that few messages have: their user's, an ordering key, and that their key is bytes."""
+    """Return the headers that few messages have: those of the user, of an ordering key, and of a key that is bytes."""
     headers = headers_of(message.properties)
     if message.HasField("ordering_key"):
         headers.append((names.ORDERING_KEY, message.ordering_key))
@@ -41,7 +42,7 @@ def message_headers(message: MessageMetadata | SingleMessageMetadata, key: bytes
 
 
 def entry_headers(metadata: MessageMetadata) -> list[Header]:
-    """Return the headers that each message of an entry has from it."""
+    """Return the headers that stand for fields of an entry; each of its messages gets them."""
     headers: list[Header] = [(names.PRODUCER_NAME, metadata.producer_name.encode())]
     if metadata.HasField("schema_version"):
         headers.append((names.SCHEMA_VERSION, _version_as_text(metadata.schema_version)))
@@ -66,7 +67,7 @@ def chunk_headers(metadata: MessageMetadata) -> list[Header]:
 
 
 def _version_as_text(version: bytes) -> bytes:
-    """Return a schema's version as clients count it; the bytes in hexadecimal if they are no such number."""
+    """Return a schema's version as text: a version of eight bytes as the number, any other one in hexadecimal."""
     if len(version) == _VERSION_BYTES:
         return b"%d" % int.from_bytes(version)
     return b"0x" + version.hex().encode()
@@ -75,34 +76,34 @@ def _version_as_text(version: bytes) -> bytes:
 # --- back into fields -------------------------------------------------------------------------------------------------
 
 
-class Told(Struct, frozen=True, gc=False):
-    """The headers of one record, taken apart."""
+class HeaderFields(Struct, frozen=True, gc=False):
+    """The headers of one record, taken apart: the fields that some of them stand for, and the user's own."""
 
     user: Sequence[Header]
     of_entry: tuple[Header, ...] = ()
-    """Headers that are fields of the entry, if all its messages have the same ones."""
+    """The headers that stand for fields of an entry. They become fields if all messages of the entry have the same."""
     was_pulsars: bool = False
-    """It was a message of Pulsar's once; then the absence of an event time means that it had none."""
+    """True if the record was a message of Pulsar's once. If it has no event time then, the message had none."""
     key_is_bytes: bool = False
     event_time: int = 0
     ordering_key: bytes | None = None
     sequence_id: int | None = None
 
-    def with_entrys_as_users(self) -> "Told":
-        """Return it with all that its entry cannot say for it among the headers of the user."""
+    def with_entry_headers_as_user(self) -> "HeaderFields":
+        """Return the fields of a record whose entry cannot have its fields: their headers stay the user's."""
         return structs.replace(self, user=(*self.user, *self.of_entry), of_entry=())
 
 
-NOTHING_TOLD: Final = Told(())
+NO_FIELDS: Final = HeaderFields(())
 
 
-def told(headers: Sequence[Header]) -> Told:
+def parse_headers(headers: Sequence[Header]) -> HeaderFields:
     """Take the headers of a record apart."""
     if not headers:
-        return NOTHING_TOLD
+        return NO_FIELDS
     own = [header for header in headers if header[0] in names.OF_FIELDS]
     if not own:
-        return Told(headers)
+        return HeaderFields(headers)
     repeated = _repeated(own)
     user: list[Header] = []
     of_entry: list[Header] = []
@@ -120,7 +121,7 @@ def told(headers: Sequence[Header]) -> Told:
             else:
                 fields[_FIELD_NAMES[name]] = field
     was_pulsars = any(name == names.PRODUCER_NAME for name, _ in of_entry)
-    return Told(user, tuple(of_entry), was_pulsars, **fields)  # type: ignore[arg-type]
+    return HeaderFields(user, tuple(of_entry), was_pulsars, **fields)  # type: ignore[arg-type]
 
 
 _FIELD_NAMES: Final = {
@@ -132,7 +133,7 @@ _FIELD_NAMES: Final = {
 
 
 def _repeated(headers: Sequence[Header]) -> set[bytes]:
-    """Return the names that came more than once, where one field cannot have them all."""
+    """Return the names that came more than once, though their field has one value only."""
     seen: set[bytes] = set()
     repeated: set[bytes] = set()
     for name, _ in headers:
@@ -141,7 +142,7 @@ def _repeated(headers: Sequence[Header]) -> set[bytes]:
 
 
 def _message_field(name: bytes, value: bytes) -> object:
-    """Return the value of a message's field; None if it is not written as this module does it."""
+    """Return the value of a message's field; None if it is not written as this module writes it."""
     if name == names.ORDERING_KEY:
         return value
     if name == names.KEY_IS_BYTES:
@@ -177,7 +178,7 @@ def _version(text: bytes) -> bytes | None:
 
 
 def set_entry_fields(metadata: MessageMetadata, headers: Sequence[Header]) -> None:
-    """Write the fields of an entry that headers tell (`Told.of_entry`)."""
+    """Write the fields of an entry that headers stand for (`HeaderFields.of_entry`)."""
     for name, value in headers:
         data = value or b""
         if name == names.PRODUCER_NAME:

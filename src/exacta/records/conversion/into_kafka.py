@@ -1,12 +1,12 @@
 """Pulsar's entries as Kafka's batches.
 
 Owns the mapping of a message to a record, and the opaque batch for an entry that cannot be opened. `names.py` has the
-headers that tell what Kafka has no field for, and `docs/reference/conversion.md` the table.
+headers for fields that Kafka does not have, and `docs/reference/conversion.md` the table.
 
 Theory of operation. A batch keeps its offsets, its times and its transaction: they stand in its header, which is
-believed, as everywhere in the log. All else is a client's. An entry that was decompressed has exactly the size that it
-says, or it is damaged. So a bound of the result can be told from the metadata alone, and is kept, whatever the bytes
-are.
+believed, as everywhere in the log. All other bytes are a client's. A payload has exactly the size that its metadata
+say, once it is decompressed, or it is damaged. So the metadata alone bound how large the result is, whatever the bytes
+are (`tests/records/conversion/bounds.py`).
 """
 
 from typing import Final
@@ -29,11 +29,11 @@ from exacta.protocol.kafka.record_writing import (
 from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader
 from exacta.protocol.pulsar import compression as pulsar_codecs
 from exacta.protocol.pulsar.entries import MOST_MESSAGES, Entry, parse_body, partition_key, walked
-from exacta.protocol.pulsar.errors import BrokenEntry
+from exacta.protocol.pulsar.errors import BrokenEntry, LargeMetadata
 from exacta.protocol.pulsar.messages_pb2 import CompressionType, MessageMetadata
 from exacta.records.conversion import names
 from exacta.records.conversion.fields import any_tag, chunk_headers, entry_headers, message_headers
-from exacta.records.conversion.opening import Closed, Opaque, header_of
+from exacta.records.conversion.opening import OpaqueReason, Unopenable, header_of
 
 _CODECS: Final = {
     CompressionType.NONE: kafka_codecs.NONE,
@@ -44,16 +44,12 @@ _CODECS: Final = {
 }
 
 _LEVELS: Final = {**kafka_codecs.LEVELS, kafka_codecs.LZ4: 1}
-"""A reader waits for this. LZ4's fast way; Kafka's own level, 9, is its slow one, and takes ten times as long."""
+"""Levels of compression. A reader waits for it, and LZ4's slow method, which is Kafka's level 9, takes ten times as
+long as the fast one."""
 
-_MOST_ADDED_TO_EACH: Final = 192
-"""The bytes that a record has more than its message, at most, beside what the entry says for all of them: six numbers,
-and four headers with numbers in them."""
-
-_MOST_ADDED_IF_OPAQUE: Final = 512
-
-_SIZE_BYTES: Final = 4
-"""The size of the metadata stands before it."""
+MOST_ADDED_TO_EACH: Final = 192
+"""The most bytes that a record has more than its message, beside the headers that stand for fields of the entry. They
+are six numbers, and four headers with numbers in them."""
 
 _EVENT_TIME: Final = sized(names.EVENT_TIME)
 _SEQUENCE: Final = sized(names.SEQUENCE_ID)
@@ -64,8 +60,8 @@ def to_kafka(batch: Buffer, *, allowed_bytes: int, zstd: bool = True) -> bytes:
     """Return the batch of the log as Kafka's, at the same offsets; one of Kafka's own is returned as it is.
 
     An entry that cannot be opened becomes one record that says why. At most `allowed_bytes` come out of a
-    decompression, and at most so many are added to what the messages themselves are. Without `zstd`, which old
-    consumers do not know, what was compressed by it is not compressed. No bytes of an entry raise anything.
+    decompression, and at most so many are added to the bytes of the messages. Without `zstd` no batch is compressed by
+    it, because old consumers do not know it. No bytes of an entry raise anything.
     """
     view = memoryview(batch)
     header = header_of(view, Body.PULSAR)
@@ -77,11 +73,11 @@ def to_kafka(batch: Buffer, *, allowed_bytes: int, zstd: bool = True) -> bytes:
     try:
         entry = parse_body(body)
     except BrokenEntry:
-        return _opaque(header, None, body, Opaque.DAMAGED)
+        return _opaque(header, None, body, OpaqueReason.DAMAGED)
     try:
         records, count = _records(header, entry, allowed_bytes)
-    except Closed as closed:
-        return _opaque(header, entry, body, closed.reason)
+    except Unopenable as unopenable:
+        return _opaque(header, entry, body, unopenable.reason)
     codec = _CODECS[entry.metadata.compression] if count else kafka_codecs.NONE
     if codec != kafka_codecs.NONE and (zstd or codec != kafka_codecs.ZSTD):
         compressed = kafka_codecs.compress(codec, records, _LEVELS.get(codec, 0))
@@ -90,35 +86,11 @@ def to_kafka(batch: Buffer, *, allowed_bytes: int, zstd: bool = True) -> bytes:
     return translated(header, records, count, kafka_codecs.NONE)
 
 
-def kafka_bound(batch: Buffer, *, allowed_bytes: int | None = None) -> int:
-    """Return a bound, in bytes, of what `to_kafka` makes of the batch, from the metadata of the entry alone.
-
-    With the `allowed_bytes` that `to_kafka` will be given, an entry that says that it has more counts as opaque.
-    """
-    view = memoryview(batch)
-    header = header_of(view, Body.PULSAR)
-    if header is None:
-        return len(view)
-    try:
-        entry = parse_body(view[HEADER_SIZE:])
-    except BrokenEntry:
-        return len(view) + _MOST_ADDED_IF_OPAQUE
-    metadata = entry.metadata
-    size_of_metadata = len(entry.body) - len(entry.payload)
-    common = len(encoded_headers(entry_headers(metadata)))
-    opaque = HEADER_SIZE + len(entry.payload) + 3 * size_of_metadata + common + _MOST_ADDED_IF_OPAQUE
-    plain = metadata.uncompressed_size if entry.is_compressed else len(entry.payload)
-    added = entry.message_count * (_MOST_ADDED_TO_EACH + common)
-    if allowed_bytes is not None and (added > allowed_bytes or (entry.is_compressed and plain > allowed_bytes)):
-        return opaque
-    return max(opaque, HEADER_SIZE + plain + size_of_metadata + added)
-
-
 # --- what can be opened -----------------------------------------------------------------------------------------------
 
 
 def _records(header: BatchHeader, entry: Entry, allowed_bytes: int) -> tuple[bytes, int]:
-    """Return the records of an entry, not compressed, and how many they are. Raises `Closed`."""
+    """Return the records of an entry, not compressed, and their number. Raises `Unopenable`."""
     common = entry_headers(entry.metadata)
     payload = _opened(header, entry, len(encoded_headers(common)), allowed_bytes)
     time_delta = _time_delta(header)
@@ -126,36 +98,38 @@ def _records(header: BatchHeader, entry: Entry, allowed_bytes: int) -> tuple[byt
         return _message(entry.metadata, payload, common, time_delta), 1
     try:
         records = _batched(entry, payload, common, time_delta)
+    except LargeMetadata as error:
+        raise Unopenable(OpaqueReason.SIZE) from error
     except BrokenEntry as error:
-        raise Closed(Opaque.DAMAGED) from error
+        raise Unopenable(OpaqueReason.DAMAGED) from error
     return b"".join(records), len(records)
 
 
 def _opened(header: BatchHeader, entry: Entry, common_bytes: int, allowed_bytes: int) -> bytes:
-    """Return the payload, decompressed. Raises `Closed`."""
+    """Return the payload, decompressed. Raises `Unopenable`."""
     metadata = entry.metadata
     if entry.is_encrypted:
-        raise Closed(Opaque.ENCRYPTED)
+        raise Unopenable(OpaqueReason.ENCRYPTED)
     if entry.is_chunk:
-        raise Closed(Opaque.CHUNK)
+        raise Unopenable(OpaqueReason.CHUNK)
     if _has_unknown_codec(metadata):
-        raise Closed(Opaque.CODEC)
+        raise Unopenable(OpaqueReason.CODEC)
     if entry.message_count != header.last_offset_delta + 1 or entry.message_count > MOST_MESSAGES:
-        raise Closed(Opaque.COUNT)
-    if entry.message_count * (_MOST_ADDED_TO_EACH + common_bytes) > allowed_bytes:
-        raise Closed(Opaque.SIZE)
+        raise Unopenable(OpaqueReason.COUNT)
+    if entry.message_count * (MOST_ADDED_TO_EACH + common_bytes) > allowed_bytes:
+        raise Unopenable(OpaqueReason.SIZE)
     if not entry.is_compressed:
         return bytes(entry.payload)
     if metadata.uncompressed_size > allowed_bytes:
-        raise Closed(Opaque.SIZE)
+        raise Unopenable(OpaqueReason.SIZE)
     try:
         return pulsar_codecs.decompress(metadata.compression, entry.payload, metadata.uncompressed_size)
     except pulsar_codecs.NotDecompressed as error:
-        raise Closed(Opaque.DAMAGED) from error
+        raise Unopenable(OpaqueReason.DAMAGED) from error
 
 
 def _has_unknown_codec(metadata: MessageMetadata) -> bool:
-    """Return whether a number is said that is no codec's: then the parser leaves it among what it does not know."""
+    """Return whether the metadata name a codec by an unknown number: the parser leaves it among the unknown fields."""
     unknown = UnknownFieldSet(metadata)
     return any(unknown[index].field_number == _COMPRESSION_FIELD for index in range(len(unknown)))
 
@@ -163,7 +137,7 @@ def _has_unknown_codec(metadata: MessageMetadata) -> bool:
 def _batched(entry: Entry, payload: bytes, common: list[Header], time_delta: int) -> list[bytes]:
     """Return the records of a batch; those that compaction has taken out are left out. Raises `BrokenEntry`.
 
-    Fields that few messages have are asked for only where their tag may stand, which is told faster than they are.
+    Fields that few messages have are asked for only where their tag may stand, because a look for the tag is faster.
     """
     numbers, tail, further = VARINTS, without_count(common), len(common) + 1
     base_sequence = entry.metadata.sequence_id
@@ -184,10 +158,10 @@ def _batched(entry: Entry, payload: bytes, common: list[Header], time_delta: int
         if not sequence and not message.HasField("sequence_id"):
             sequence = base_sequence
         if event_time:
-            told = b"%d" % event_time
-            own, count = b"".join((own, _EVENT_TIME, numbers[len(told)], told)), count + 1
-        told = b"%d" % sequence
-        parts = (numbers[count], own, _SEQUENCE, numbers[len(told)], told, tail)
+            text = b"%d" % event_time
+            own, count = b"".join((own, _EVENT_TIME, numbers[len(text)], text)), count + 1
+        text = b"%d" % sequence
+        parts = (numbers[count], own, _SEQUENCE, numbers[len(text)], text, tail)
         value = None if message.null_value else payload[start:end]
         records.append(record(index, time_delta, key, value, b"".join(parts)))
     return records
@@ -220,8 +194,8 @@ def _time_delta(header: BatchHeader) -> int:
 # --- what cannot be opened --------------------------------------------------------------------------------------------
 
 
-def _opaque(header: BatchHeader, entry: Entry | None, body: memoryview, reason: Opaque) -> bytes:
-    """Return the batch of one record, whose value is the payload as it is, and whose headers tell all else."""
+def _opaque(header: BatchHeader, entry: Entry | None, body: memoryview, reason: OpaqueReason) -> bytes:
+    """Return the batch of one record: its value is the payload as it is, and its headers have all other fields."""
     key, payload = None, body
     headers: list[Header] = [(names.OPAQUE, reason.encode())]
     if entry is not None:
@@ -231,7 +205,6 @@ def _opaque(header: BatchHeader, entry: Entry | None, body: memoryview, reason: 
             key = partition_key(metadata)
             own = _headers_of(metadata, key)
         chunk = chunk_headers(metadata) if entry.is_chunk else []
-        written = bytes(body[_SIZE_BYTES : len(body) - len(payload)])
-        headers = [*own, *entry_headers(metadata), *chunk, *headers, (names.METADATA, written)]
+        headers = [*own, *entry_headers(metadata), *chunk, *headers, (names.METADATA, bytes(entry.written_metadata))]
     only = record(0, _time_delta(header), key, bytes(payload), encoded_headers(headers))
     return translated(header, only, 1, kafka_codecs.NONE)

@@ -37,7 +37,7 @@ KAFKA_HEADERS: Final = b"kafka-headers"
 
 KAFKA_OPAQUE: Final = b"kafka-opaque"
 KAFKA_BATCH_HEADER: Final = b"kafka-batch-header"
-"""The 61 bytes before the records that could not be opened, in base64."""
+"""The header of the batch that could not be opened, 61 bytes, in base64."""
 
 KAFKA_SIZE: Final = b"kafka-size"
-"""The number of the bytes that were too many to be told."""
+"""The number of the bytes, where they are more than a consumer takes."""

@@ -1,4 +1,4 @@
-"""The beginning of a conversion: whose batch it is, and why it goes over unopened if it does."""
+"""The beginning of a conversion: whose batch it is, and the reasons why a batch is converted without being opened."""
 
 from enum import StrEnum
 
@@ -6,8 +6,8 @@ from exacta.core.ids import Body
 from exacta.protocol.kafka.records import HEADER_SIZE, MAGIC_OFFSET, BatchHeader, CorruptBatch, parse_batch_header
 
 
-class Opaque(StrEnum):
-    """The reason why a batch goes over unopened. Clients read these words."""
+class OpaqueReason(StrEnum):
+    """The reason why a batch is converted to one opaque message. Clients read these words."""
 
     ENCRYPTED = "encrypted"
     """Only clients with a key can read it."""
@@ -16,17 +16,17 @@ class Opaque(StrEnum):
     CODEC = "codec"
     """It is compressed by a codec that is not known here."""
     COUNT = "count"
-    """It has another number of messages than offsets, or more than an entry may have."""
+    """The number of its messages is not that of its offsets, or is more than an entry may have."""
     SIZE = "size"
     """It is larger than is allowed, decompressed or converted."""
     DAMAGED = "damaged"
     """Its bytes are not what they say that they are."""
 
 
-class Closed(Exception):
+class Unopenable(Exception):
     """A batch cannot be opened."""
 
-    def __init__(self, reason: Opaque) -> None:
+    def __init__(self, reason: OpaqueReason) -> None:
         super().__init__(reason)
         self.reason = reason
 

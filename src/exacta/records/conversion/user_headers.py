@@ -1,8 +1,8 @@
 """Headers of Kafka's users as properties of Pulsar's, and back.
 
-A property is text, and Pulsar's clients show one value for a name. Headers that are no such thing go into one property
-more, all together and as Kafka encodes them (`names.KAFKA_HEADERS`). On the way back that property alone says which
-headers there are.
+A property is text, and Pulsar's clients show one value for a name. Where headers cannot be shown so, one more property
+holds all headers of the record, as Kafka encodes them (`names.KAFKA_HEADERS`). On the way back that property alone says
+which headers there are.
 """
 
 import base64
@@ -33,9 +33,9 @@ def headers_of(properties: Iterable[Property]) -> list[Header]:
     for each in properties:
         name, value = each.key, each.value
         if name == KAFKA_HEADERS:
-            told = _told(value)
-            if told is not None:
-                return told
+            restored = _restored(value)
+            if restored is not None:
+                return restored
         headers.append((name if is_text(name) else _as_text(name), value))
     return headers
 
@@ -52,11 +52,11 @@ def properties_of(headers: Sequence[Header]) -> list[tuple[bytes, bytes]]:
     return properties
 
 
-def _told(value: bytes) -> list[Header] | None:
-    """Return the headers in a property that Kafka's were put into; None if it is a user's own."""
+def _restored(value: bytes) -> list[Header] | None:
+    """Return the headers that `properties_of` has put into a property; None if the property is a user's own."""
     try:
         encoded = base64.b64decode(value, validate=True)
-        headers, end = read_headers(encoded, 0, len(encoded))
+        headers, end = read_headers(encoded, 0, len(encoded), len(encoded))
     except (binascii.Error, UnreadableRecords, IndexError):
         return None
     return list(headers) if end == len(encoded) else None

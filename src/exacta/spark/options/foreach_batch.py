@@ -6,7 +6,14 @@ from msgspec import Struct
 
 from exacta.spark.options.kafka_clients import COMMON_REFUSED, HARMLESS_FOR_SINK, PRODUCER_REFUSED
 from exacta.spark.options.parsing import Option, Parsed, parse, positive_long, refuse_without_effect, whole
-from exacta.spark.options.sink import AT_LEAST_ONCE_NEEDS_NONE, SINK, SinkOptions, judge_sink, name_on_cluster
+from exacta.spark.options.sink import (
+    AT_LEAST_ONCE,
+    AT_LEAST_ONCE_NEEDS_NONE,
+    SINK,
+    SinkOptions,
+    judge_sink,
+    name_on_cluster,
+)
 
 
 class ForeachBatchOptions(Struct, frozen=True, kw_only=True):
@@ -48,16 +55,18 @@ FOREACH_BATCH = (
 )
 
 
-def foreach_batch_options(options: Mapping[str, str]) -> tuple[ForeachBatchOptions, dict[str, str]]:
+def foreach_batch_options(
+    options: Mapping[str, str], *, acknowledges: bool = False
+) -> tuple[ForeachBatchOptions, dict[str, str]]:
     """Return the options of a call of `write`, and those of them that are a writer's; raises `OptionError`."""
-    parsed = parse_foreach_batch(options)
+    parsed = parse_foreach_batch(options, acknowledges=acknowledges)
     values = parsed.finished()
     own = {option.field: values.pop(option.field) for option in FOREACH_BATCH if option.field in values}
     return ForeachBatchOptions(sink=SinkOptions(**values), **own), _split(options)[1]
 
 
-def parse_foreach_batch(options: Mapping[str, str]) -> Parsed:
-    """Return what the options of a call of `write` say, and all that is wrong with them."""
+def parse_foreach_batch(options: Mapping[str, str], *, acknowledges: bool = False) -> Parsed:
+    """Return what the options of a call of `write` say, which `acknowledges` messages, and all that is wrong."""
     own, writers = _split(options)
     table = (*FOREACH_BATCH, *SINK, *COMMON_REFUSED, *PRODUCER_REFUSED)
     parsed = parse(options, table, "writing", HARMLESS_FOR_SINK)
@@ -65,7 +74,21 @@ def parse_foreach_batch(options: Mapping[str, str]) -> Parsed:
     if parsed.values.get("exactly_once") is False:
         with parsed.noting():
             refuse_without_effect(own, ("driver.rows", "driver.bytes"), AT_LEAST_ONCE_NEEDS_NONE)
+    if acknowledges and parsed.values.get("exactly_once") is False:
+        parsed.problems.append(_NO_TRANSACTION)
+    if acknowledges and parsed.values.get("replay_deterministic"):
+        parsed.problems.append(_NEVER_THE_SAME)
     return parsed
+
+
+_NO_TRANSACTION = (
+    f"argument 'acknowledge' needs transactions: leave option 'delivery.guarantee' {AT_LEAST_ONCE} out, or acknowledge "
+    "the messages by their consumer after the call"
+)
+_NEVER_THE_SAME = (
+    "argument 'acknowledge' and option 'replay.deterministic' contradict each other: a repeated batch gets other "
+    "messages from a work queue, and so other rows; leave the option out"
+)
 
 
 def _split(options: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:

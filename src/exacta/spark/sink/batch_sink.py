@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Struct
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from exacta.client.acknowledging import Acknowledged
 from exacta.client.errors import ClientError
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
@@ -60,6 +61,7 @@ class Job(Struct, frozen=True, kw_only=True):
     batch_id: int
     location: str  # of the checkpoint, in its comparable form; "": there is none
     reads: str  # digest of what the batch covers
+    acknowledged: tuple[Acknowledged, ...] = ()  # with the batch
 
     def to_option(self) -> str:
         """Return the job as the value of an option."""
@@ -151,7 +153,7 @@ class ExactaBatchWriter(DataSourceArrowWriter):  # type: ignore[misc]
         done = [result for result in results if result is not None]
         if len(done) < len(results):
             raise SinkError("Spark asked to commit a job some of whose tasks have sent nothing")
-        self._driver_of(job).commit(done, job.batch_id, tasks=len(done), reads=job.reads)
+        self._driver_of(job).commit(done, job.batch_id, tasks=len(done), reads=job.reads, acknowledged=job.acknowledged)
         if not job.location:
             self._forget(job, done)
 

@@ -8,8 +8,9 @@ Four rooms lie behind it. `query_records.py` reads and writes the decision recor
 `lost_markers.py` mends transactions that a broker has not ended everywhere.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
+from exacta.client.acknowledging import Acknowledged
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import Producer, TopicPartition, end_transaction, end_transactions
@@ -108,15 +109,17 @@ class QueryOnCluster:
                 raise NewerDriver(self.names.name) from error
             raise
 
-    def decide_and_end(self, driver: Producer, decision: Decision, written: Written) -> bool:
-        """Decide a batch and end its transactions, the driver's among them, in one step.
+    def decide_and_end(
+        self, driver: Producer, decision: Decision, written: Written, acknowledged: Sequence[Acknowledged] = ()
+    ) -> bool:
+        """Decide a batch, end its transactions, the driver's among them, and acknowledge messages, all in one step.
 
         Returns False if the broker cannot do that: then nothing is decided. Raises `EndedBeforeItsTime`: then nothing
         of the batch is visible. Raises `NewerDriver`: the same holds unless the broker's machine stopped, and the next
         run looks (decision 0022).
         """
         try:
-            refused = end_together.decide_and_end(self.client, self.records, driver, decision, written)
+            refused = end_together.decide_and_end(self.client, self.records, driver, decision, written, acknowledged)
         except KafkaError as error:
             if error.fenced:
                 raise NewerDriver(self.names.name) from error

@@ -31,6 +31,16 @@ class EndedBeforeItsTime(SinkError):
         )
 
 
+class NoWorkQueue(SinkError):
+    """The cluster does not end a batch together with acknowledgements."""
+
+    def __init__(self, bootstrap: str) -> None:
+        super().__init__(
+            f"{bootstrap} is not an Exacta, or is an older one: only an Exacta ends a micro-batch together with "
+            "acknowledgements of Pulsar's messages, so use one, or leave argument 'acknowledge' out"
+        )
+
+
 class CopiedCheckpoint(SinkError):
     """The checkpoint belongs to another place."""
 

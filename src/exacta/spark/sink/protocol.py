@@ -25,9 +25,10 @@ come into the same tasks.
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
+from exacta.client.acknowledging import Acknowledged
 from exacta.client.errors import ClientError
 from exacta.client.routing import Client
 from exacta.client.transactions import Producer, TopicPartition
@@ -179,8 +180,18 @@ class SinkDriver:
 
     # --- step 3: commit -----------------------------------------------------------------------------------------------
 
-    def commit(self, results: Iterable[TaskResult], batch_id: int, *, tasks: int, reads: str) -> None:
+    def commit(
+        self,
+        results: Iterable[TaskResult],
+        batch_id: int,
+        *,
+        tasks: int,
+        reads: str,
+        acknowledged: Sequence[Acknowledged] = (),
+    ) -> None:
         """Decide a batch of so many tasks and end its transactions; `reads` is a digest of what it covers.
+
+        Messages are acknowledged with it, also with a batch that has no rows.
 
         Raises `NewerDriver` if the decision is refused and `SinkError` if it must not be taken. Afterwards nothing of
         the batch is visible, or all of it will be.
@@ -197,7 +208,7 @@ class SinkDriver:
         earlier = self._committed_before(results, batch_id, tasks=tasks, reads=reads)
         if self._notes is not None:  # also of a batch without rows, so that the notes of several sinks can be compared
             self._notes.deciding(batch_id)
-        if live or shared:
+        if live or shared or acknowledged:
             location = record.shown_location(self._location)
             entries = (*live.values(), *earlier)
             rows = sum(each.rows for each in results)
@@ -207,7 +218,8 @@ class SinkDriver:
             )
             driver = results[0].driver
             written = {producer: result.partitions for result in results if (producer := result.producer) in live}
-            if not self.cluster.decide_and_end(driver, decision, {driver: shared, **written}):
+            if not self.cluster.decide_and_end(driver, decision, {driver: shared, **written}, acknowledged):
+                _refuse_alone(acknowledged, batch_id, len(written))
                 self.cluster.refuse_unless_open(written)
                 self.cluster.decide(driver, decision, shared)
                 _refuse_if_lost(self.cluster.end_decided(driver, live.values(), batch_id), batch_id)
@@ -279,6 +291,14 @@ class SinkDriver:
         protected = frozenset() if decision is None else frozenset(map(self.cluster.producer_of, decision.entries))
         silent = [task for task, result in enumerate(results) if result is None]
         self.cluster.sweep(driver, protected=protected, silent=silent)
+
+
+def _refuse_alone(acknowledged: Sequence[Acknowledged], batch_id: int, tasks: int) -> None:
+    if acknowledged:
+        raise SinkError(
+            f"batch {batch_id}, of {tasks} tasks, has too many transactions or partitions for one step, and messages "
+            "are acknowledged in the same step only: give it fewer tasks, or set option 'transaction.scope' to batch"
+        )
 
 
 def _refuse_if_lost(tasks: Collection[int], batch_id: int) -> None:

@@ -5,12 +5,13 @@ protocol for a batch of one task. That task shares the driver's transaction, so 
 transaction, whose end is the commit point. Nothing else is left to be ended, on any cluster.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
+from exacta.client.acknowledging import Acknowledged
 from exacta.client.errors import ClientError
 from exacta.client.routing import Client
 from exacta.spark.options import BATCH_SCOPE, SinkOptions
@@ -44,6 +45,7 @@ def write_alone(
     *,
     batch_id: int,
     reads: str,
+    acknowledged: Sequence[Acknowledged] = (),
 ) -> int:
     """Write pyarrow record batches as one micro-batch, in one transaction; return how many rows they had.
 
@@ -53,7 +55,7 @@ def write_alone(
     assert not prepared.is_committed_in_part(batch_id)
     result = _as_one_task(client, options, prepared, batches, batch_id)
     try:
-        driver.commit([result], batch_id, tasks=1, reads=reads)
+        driver.commit([result], batch_id, tasks=1, reads=reads, acknowledged=acknowledged)
     except Exception:
         with suppress(ClientError):
             driver.abort([result])
