@@ -35,6 +35,7 @@ def written(path: Path, history: list) -> Path:
         (["--bootstrap-server", "h:1", "--kill", "1"], "--kill: 1 names no process to kill"),
         (["--bootstrap-server", "h:1", "--output", "."], "--output: . is not empty"),
         (["--bootstrap-server", "h:1", "--command-config", "none"], "'none' cannot be read"),
+        (["--bootstrap-server", "h:1", "--pulsar-url", "h:1"], "--pulsar-url: expected pulsar://HOST:PORT, not 'h:1'"),
         (["--bootstrap-server", "h:1", "--strict", "x"], "--strict: x is none of g0, g1c-by-writes, partly-visible"),
     ],
 )
@@ -119,3 +120,14 @@ def test_only_a_run_needs_librdkafka(tmp_path: Path, arguments: list[str], code:
     assert called.returncode == code, called.stderr
     if code:
         assert called.stderr == "exacta: confluent-kafka is not installed: pip install 'exacta[verify]'\n"
+
+
+def test_a_run_with_pulsars_clients_needs_their_package(tmp_path: Path) -> None:
+    hidden = (
+        "import importlib.util as u; f = u.find_spec; u.find_spec = lambda name: None if name == 'pulsar' else f(name)"
+    )
+    program = [sys.executable, "-c", f"{hidden}from exacta.cli import main; main()", "verify"]
+    program += ["--bootstrap-server", "127.0.0.1:1", "--pulsar-url", "pulsar://127.0.0.1:2"]
+    called = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert called.returncode == 2
+    assert called.stderr == "exacta: pulsar-client is not installed: pip install 'exacta[verify-pulsar]'\n"

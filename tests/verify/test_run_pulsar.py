@@ -21,7 +21,7 @@ from exacta.verify.history_file import read_history
 from tests.conformance.brokers import free_port
 from tests.pulsar.wire import running
 from tests.verify.served import served_to_both
-from tests.verify.test_run import explained, run
+from tests.verify.test_run import SECONDS, explained, run
 
 
 @pytest.fixture
@@ -104,3 +104,21 @@ def test_an_address_at_which_nobody_speaks_pulsars_protocol_ends_the_run(broker:
     with pytest.raises(CampaignError, match="does not answer Pulsar's clients"):
         Campaign(Cluster(bootstrap=broker.bootstrap_servers), settings, "test", lambda text: None).run()
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.skipif(not SECONDS, reason="make test-verify")
+@pytest.mark.timeout(SECONDS + 900)
+def test_a_long_run(tmp_path: Path, reports: list[str]) -> None:
+    with served_to_both(tmp_path) as (broker, url):
+        verdict, path = run(
+            broker.bootstrap,
+            tmp_path / "run",
+            pulsar_url=url,
+            duration_s=SECONDS,
+            rate=10.0,
+            kill=str(broker.pid_file),
+            restart_command=broker.restart_command,
+            restart_every_s=4.0,
+        )
+    reports.append(f"exacta verify, with Pulsar's clients: {verdict.figures}, {verdict.faults}; {path}")
+    assert verdict.passed, explained(verdict)
