@@ -2,6 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Python keeps what it has compiled, also where the environment forbids that: otherwise each of the hundreds of servers
+# that the tests start would compile all modules anew, which takes a second.
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-pulsar test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-two-phase test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar bench-one-log docs pulsar-messages clean
@@ -62,9 +65,11 @@ FIRST_SEED ?= 0
 simulate: $(VENV)/.installed-test  ## SEEDS=1000 simulated worlds of broker, clients and faults (a quarter of an hour)
 	$(BIN)/python -m simulation --seeds $(SEEDS) --first-seed $(FIRST_SEED) --jobs 2 $(if $(CANARY),--canary $(CANARY)) $(ARGS)
 
-simulate-all: $(VENV)/.installed-test  ## a crash at every call to the disk in all short histories, and each planted bug (minutes)
+OF_CRASHES = tests/simulation tests/adapters/local/test_crashes.py
+
+simulate-all: $(VENV)/.installed-test  ## a crash at every call to the disk in all short histories, at every byte, and each planted bug (minutes)
 	$(BIN)/python -m simulation --crash-points 3
-	EXACTA_TEST_CRASH_POINTS=all EXACTA_TEST_WORLDS=200 EXACTA_TEST_CANARIES=all $(BIN)/python -m pytest -n 2 tests/simulation $(ARGS)
+	EXACTA_TEST_CRASH_POINTS=all EXACTA_TEST_WORLDS=200 EXACTA_TEST_CANARIES=all $(BIN)/python -m pytest -n 2 $(OF_CRASHES) $(ARGS)
 
 soak:  ## all the long runs: worlds, crash points, planted bugs, power cuts, exacta verify and Pulsar's clients under kill -9 (three hours; Java, Maven)
 	$(MAKE) simulate

@@ -58,7 +58,8 @@ def main() -> None:
             if again is not None:
                 after[name] = again
             print(name, before.get(name), "->", again, flush=True)
-            FILE.write_text(json.dumps({**before, **after}, indent=2, sort_keys=True) + "\n")
+            known = {**before, **after}
+            FILE.write_text(json.dumps({each: known[each] for each in names if each in known}, indent=2) + "\n")
 
 
 if __name__ == "__main__":
