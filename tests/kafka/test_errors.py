@@ -65,61 +65,6 @@ def test_a_begin_that_a_crash_forgot_is_abortable(key: ApiKey, version: int, cod
     assert error_code(Rejection.TRANSACTION_NOT_BEGUN, key, version) is code
 
 
-@pytest.mark.parametrize("rejection", list(CODES))
-def test_every_rejection_has_a_code_for_every_api_and_version(rejection: Rejection) -> None:
-    for key, handler in HANDLERS.items():
-        for version in range(handler.min_version, handler.max_version + 1):
-            code = error_code(rejection, ApiKey(key), version)
-            assert code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-def test_a_reply_is_no_error() -> None:
-    assert error_code(DONE, ApiKey.HEARTBEAT, 0) is ErrorCode.NONE
-
-
-def test_the_table_is_total_and_names_nothing_else() -> None:
-    assert set(CODES) | CANNOT_HAPPEN_HERE == set(Rejection)
-    assert not set(CODES) & CANNOT_HAPPEN_HERE
-
-
-@pytest.mark.parametrize("key", [key for key, _ in [*BELOW, *AT_LEAST]])
-def test_exceptions_speak_of_apis_that_are_served(key: ApiKey) -> None:
-    assert key in HANDLERS
-
-
-@pytest.mark.parametrize(
-    ("key", "version", "code"),
-    [
-        (ApiKey.INIT_PRODUCER_ID, 3, ErrorCode.INVALID_PRODUCER_EPOCH),
-        (ApiKey.INIT_PRODUCER_ID, 4, ErrorCode.PRODUCER_FENCED),
-        (ApiKey.ADD_PARTITIONS_TO_TXN, 1, ErrorCode.INVALID_PRODUCER_EPOCH),
-        (ApiKey.ADD_PARTITIONS_TO_TXN, 2, ErrorCode.PRODUCER_FENCED),
-        (ApiKey.ADD_OFFSETS_TO_TXN, 1, ErrorCode.INVALID_PRODUCER_EPOCH),
-        (ApiKey.ADD_OFFSETS_TO_TXN, 2, ErrorCode.PRODUCER_FENCED),
-        (ApiKey.END_TXN, 1, ErrorCode.INVALID_PRODUCER_EPOCH),
-        (ApiKey.END_TXN, 2, ErrorCode.PRODUCER_FENCED),
-        (ApiKey.TXN_OFFSET_COMMIT, 4, ErrorCode.INVALID_PRODUCER_EPOCH),
-        (ApiKey.PRODUCE, 11, ErrorCode.INVALID_PRODUCER_EPOCH),
-    ],
-)
-def test_fenced_is_said_in_words_that_the_version_knows(key: ApiKey, version: int, code: ErrorCode) -> None:
-    assert error_code(Rejection.PRODUCER_FENCED, key, version) is code
-
-
-@pytest.mark.parametrize(
-    ("key", "version", "code"),
-    [
-        (ApiKey.PRODUCE, 3, ErrorCode.TRANSACTION_ABORTABLE),
-        (ApiKey.PRODUCE, 11, ErrorCode.TRANSACTION_ABORTABLE),
-        (ApiKey.TXN_OFFSET_COMMIT, 0, ErrorCode.ILLEGAL_GENERATION),
-        (ApiKey.TXN_OFFSET_COMMIT, 3, ErrorCode.ILLEGAL_GENERATION),
-        (ApiKey.TXN_OFFSET_COMMIT, 4, ErrorCode.TRANSACTION_ABORTABLE),
-    ],
-)
-def test_a_begin_that_a_crash_forgot_is_abortable(key: ApiKey, version: int, code: ErrorCode) -> None:
-    assert error_code(Rejection.TRANSACTION_NOT_BEGUN, key, version) is code
-
-
 def test_who_sends_no_end_is_never_told_only_to_abort() -> None:
     """Java's client initialises again after UNKNOWN_PRODUCER_ID (KIP-360), and librdkafka knows version 0 only."""
     said = [error_code(Rejection.NOTHING_TO_ABORT, ApiKey.ADD_OFFSETS_TO_TXN, version) for version in range(5)]
