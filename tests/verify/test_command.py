@@ -122,11 +122,17 @@ def test_only_a_run_needs_librdkafka(tmp_path: Path, arguments: list[str], code:
         assert called.stderr == "exacta: confluent-kafka is not installed: pip install 'exacta[verify]'\n"
 
 
+HIDES_PULSAR = """
+import importlib.util as util
+real = util.find_spec
+util.find_spec = lambda name: None if name == "pulsar" else real(name)
+from exacta.cli import main
+main()
+"""
+
+
 def test_a_run_with_pulsars_clients_needs_their_package(tmp_path: Path) -> None:
-    hidden = (
-        "import importlib.util as u; f = u.find_spec; u.find_spec = lambda name: None if name == 'pulsar' else f(name)"
-    )
-    program = [sys.executable, "-c", f"{hidden}from exacta.cli import main; main()", "verify"]
+    program = [sys.executable, "-c", HIDES_PULSAR, "verify"]
     program += ["--bootstrap-server", "127.0.0.1:1", "--pulsar-url", "pulsar://127.0.0.1:2"]
     called = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert called.returncode == 2

@@ -122,25 +122,21 @@ def verify(
 
     Exit code 0 if nothing was found, 1 if something was, or if something could not be checked, 2 if called wrongly.
     """
+    from exacta.verify.history import HistoryError
+
     if (analyze is None) == (bootstrap_servers is None):
         fail("give one of --bootstrap-server and --analyze", EXIT_USAGE)
     kinds = _kinds(strict or [])
-    from exacta.verify.history import HistoryError
-
     try:
         if analyze is not None:
             verdict, page = _analyse(analyze, kinds), analyze.with_suffix(".html")
         else:
-            assert bootstrap_servers is not None
-            if find_spec("confluent_kafka") is None:
-                fail("confluent-kafka is not installed: pip install 'exacta[verify]'", EXIT_USAGE)
-            if pulsar_url is not None:
-                _check_pulsar(pulsar_url)
-            cluster = cluster_of(bootstrap_servers, command_config, "exacta-verify")
+            _check_clients(pulsar_url)
+            cluster = cluster_of(bootstrap_servers or "", command_config, "exacta-verify")
             settings = _settings(
                 workloads=workload or [],
                 pulsar_url=pulsar_url or "",
-                seed=secrets.randbelow(1_000_000) if seed is None else seed,
+                seed=seed,
                 output=output,
                 duration_s=duration,
                 producers=producers,
@@ -161,14 +157,18 @@ def verify(
     raise typer.Exit(0 if verdict.passed else EXIT_NO)
 
 
-def _check_pulsar(url: str) -> None:
-    """End the command if Pulsar's clients cannot take part."""
+def _check_clients(pulsar_url: str | None) -> None:
+    """End the command if the clients that are to take part are not there."""
+    if find_spec("confluent_kafka") is None:
+        fail("confluent-kafka is not installed: pip install 'exacta[verify]'", EXIT_USAGE)
+    if pulsar_url is None:
+        return
     if find_spec("pulsar") is None or find_spec("google") is None or find_spec("google.protobuf") is None:
         fail("pulsar-client is not installed: pip install 'exacta[verify-pulsar]'", EXIT_USAGE)
     from exacta.verify.workload.pulsar.side import address_of
 
     try:
-        address_of(url)
+        address_of(pulsar_url)
     except ValueError as error:
         fail(f"--pulsar-url: {error}", EXIT_USAGE)
 
@@ -184,7 +184,7 @@ def _kinds(names: list[str]) -> "list[str]":
 
 
 def _settings(
-    *, workloads: list[str], seed: int, output: Path | None, kill: str | None, **more: "float | str | None"
+    *, workloads: list[str], seed: int | None, output: Path | None, kill: str | None, **more: "float | str | None"
 ) -> "CampaignSettings":
     from exacta.verify.campaign.faults import process_id
     from exacta.verify.campaign.settings import CampaignSettings
@@ -199,6 +199,8 @@ def _settings(
             process_id(kill)
         except (OSError, ValueError) as error:
             fail(f"--kill: {error}", EXIT_USAGE)
+    if seed is None:
+        seed = secrets.randbelow(1_000_000)
     directory = output or Path(f"exacta-verify-{seed}")
     try:
         if directory.exists() and any(directory.iterdir()):

@@ -9,7 +9,7 @@ from exacta.verify.workload.clients import CALL_S
 from exacta.verify.workload.pulsar.side import Place, pulsar_name
 
 _FIRST_SEQUENCE = 1
-"""Without one the client (3.13) asks the broker again if it loses its connection before its first receipt. Then it
+"""The client (3.13) needs one, or it asks the broker again if it loses its connection before its first receipt. Then it
 gives numbers a second time, and the broker takes messages for repeats of others. It takes 0 for none."""
 
 
