@@ -23,7 +23,7 @@ from exacta.core.events import (
     TransactionEnded,
     WritersExpired,
 )
-from exacta.core.ids import PartitionId, ProducerId, WriterId
+from exacta.core.ids import NO_WRITER_ID, PartitionId, ProducerId, WriterId
 from exacta.core.state.limits import Limits
 from exacta.core.state.transaction import name_of
 from exacta.engine.visible import Visible
@@ -122,7 +122,7 @@ class Steps:
         log.end = event.base_offset + event.record_count
         if event.writer_id >= 0:
             self._named(log, event)
-        elif event.base_sequence >= 0:
+        elif event.base_sequence >= 0 and event.writer_id == NO_WRITER_ID:
             self._idempotent(log, event)
         if event.transactional:
             _, open_epoch = log.open.setdefault(event.producer_id, (event.base_offset, event.producer_epoch))

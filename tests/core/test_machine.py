@@ -20,12 +20,12 @@ from exacta.core.commands import (
     Trim,
 )
 from exacta.core.events import BatchAppended, TransactionEnded
-from exacta.core.ids import PartitionId, ProducerEpoch, TransactionId, TransactionVersion
+from exacta.core.ids import PartitionId, ProducerEpoch, TransactionId, TransactionVersion, WriterId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionJoinedReply
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.transaction import Phase
-from exacta.core.writers import NamedWriter
+from exacta.core.writers import NamedWriter, NamelessWriter
 from tests.core.world import SMALL, Handle, Producer, World
 
 partitions = st.integers(0, 2)  # the last one is there only once partitions were added
@@ -196,6 +196,16 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(handle=handles, partition=partitions, count=st.integers(1, 3))
     def write_into(self, handle: Handle, partition: int, count: int) -> None:
         handle.append(partition, count)
+
+    @rule(
+        handle=handles,
+        partition=partitions,
+        number=st.integers(-4, -2),
+        sequence=st.integers(0, 4),
+        is_back=st.booleans(),
+    )
+    def write_without_a_name(self, handle: Handle, partition: int, number: int, sequence: int, is_back: bool) -> None:
+        handle.append(partition, writer=NamelessWriter(number=WriterId(number), sequence=sequence, is_back=is_back))
 
     @rule(handle=handles, offset=st.integers(0, 9), partition=partitions)
     def offsets_into(self, handle: Handle, offset: int, partition: int) -> None:

@@ -46,7 +46,7 @@ from exacta.core.state.state import State
 from exacta.core.state.transaction import Transaction, handle_name
 from exacta.core.transactions.expiry import timers_after_recovery
 from exacta.core.transactions.loss import fences_after_loss
-from exacta.core.writers import IdempotentWriter, NamedWriter
+from exacta.core.writers import IdempotentWriter, Writer
 
 _NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING, Promise.NEW_ID, Promise.SOON}
 """What promises only this may be lost with the machine, if nothing follows it; but for the reservation of an id."""
@@ -93,7 +93,8 @@ class World:
         if isinstance(command, AppendBatch) and isinstance(outcome.reply, Appended):
             partition = self.state.partition(command.topic, command.partition)
             assert partition is not None
-            if not isinstance(command.writer, NamedWriter):  # a repeat of a named writer's batch is told no offset
+            # The repeats of other writers are told no offset.
+            if command.writer is None or isinstance(command.writer, IdempotentWriter):
                 events = (each for each in outcome.events if isinstance(each, BatchAppended))
                 written = next(events, command.writer or NOBODY)
                 self.acknowledged.append(
@@ -203,7 +204,7 @@ class Handle:
     def name(self) -> str:
         return handle_name(self.transaction_id)
 
-    def append(self, partition: int = 0, count: int = 1) -> object:
+    def append(self, partition: int = 0, count: int = 1, writer: Writer | None = None) -> object:
         return self.world.send(
             AppendBatch(
                 topic="t",
@@ -211,6 +212,7 @@ class Handle:
                 record_count=count,
                 size=61 + count,
                 max_timestamp_ms=self.world.now_ms,
+                writer=writer,
                 transaction=self.transaction_id,
                 handle_producer_id=self.producer_id,
             )

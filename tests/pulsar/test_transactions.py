@@ -66,6 +66,30 @@ def test_any_connection_may_go_on_with_a_transaction_also_after_a_crash() -> Non
         assert all(header.transactional for header in found.headers)
 
 
+@pytest.mark.parametrize("killed", [True, False])
+def test_what_a_producer_without_a_name_sends_again_is_there_once(killed: bool) -> None:
+    with running() as broker:
+        wire = Wire(broker.pulsar_url)
+        name = wire.open_producer("t").producer_name
+        transaction = wire.begin().txnid_least_bits
+        wire.produce(b"a", transaction=transaction)
+        wire.produce(b"b", b"c", sequence=1, transaction=transaction)
+        if killed:
+            broker.restart(clean=False)
+        wire.close()
+        wire = Wire(broker.pulsar_url)
+        wire.open_producer("t", name=name, user_provided_producer_name=False, epoch=1)
+        repeats = [
+            wire.produce(b"a", transaction=transaction),
+            wire.produce(b"b", b"c", sequence=1, transaction=transaction),
+        ]
+        assert [each.message_id.entry_id for each in repeats] == [2**64 - 1] * 2
+        assert wire.produce(b"d", sequence=3, transaction=transaction).message_id.entry_id == 3
+        assert error_of(wire.end(transaction, COMMIT)) is None
+        assert wire.produce(b"e", sequence=3).message_id.entry_id == 5, "outside of a transaction nobody can tell"
+        wire.close()
+
+
 @pytest.mark.parametrize("commits", [True, False])
 def test_a_repeat_of_an_end_is_answered_as_the_first_time(wire: Wire, commits: bool) -> None:
     same, other = (COMMIT, ABORT) if commits else (ABORT, COMMIT)

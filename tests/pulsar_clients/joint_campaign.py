@@ -176,22 +176,26 @@ def judged(address: tuple[str, int], topics: Topics, looker: Looker) -> Judge:
         looks = [*looker.stop(), look(wire, topics.written)]
         judge = Judge(log_of(wire, topics.written))
     judge.judge(looks)
-    assert judge.anomalies[:20] == []
+    assert judge.anomalies == [], "\n".join(judge.anomalies[:20])
     return judge
 
 
 def check_orders(values: Values, topics: Topics, wanted: list[str]) -> None:
     """Check that every order is in each output once, and has moved an amount between two accounts once."""
     done = [[tuple(value.split()) for value in values[topic]] for topic in topics.outputs]
-    for each in done:
+    for topic, each in zip(topics.outputs, done, strict=True):
         counts = Counter(number for _, number in each)
-        assert {number: count for number, count in counts.items() if count > 1} == {}
-        assert sorted(counts) == sorted(wanted)
-    assert sorted(done[0]) == sorted(done[1]), "the outputs name the same transactions"
+        twice = {
+            number: [which for which, its in each if its == number] for number, count in counts.items() if count > 1
+        }
+        assert twice == {}, f"{topic} has twice {twice}"
+        assert sorted(counts) == sorted(wanted), f"{topic} lacks {sorted(set(wanted) - set(counts))[:20]}"
+    assert sorted(done[0]) == sorted(done[1]), "the outputs name other transactions"
     moved: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for topic in topics.accounts:
         for value in values[topic]:
             *which, amount = value.split()
             moved[tuple(which)].append(int(amount))
-    assert sorted(moved) == sorted(done[0])
-    assert {which: amounts for which, amounts in moved.items() if len(amounts) != 2 or sum(amounts) != 0} == {}
+    assert sorted(moved) == sorted(done[0]), "the accounts name other transactions"
+    odd = {which: amounts for which, amounts in moved.items() if len(amounts) != 2 or sum(amounts) != 0}
+    assert odd == {}, f"amounts do not add up: {odd}"

@@ -222,7 +222,7 @@ class BatchAppended(Event, frozen=True, kw_only=True, array_like=True):
     """The time of the append, where there is a writer; the writer's idleness counts from there."""
     body: Body = Body.KAFKA
     writer_id: WriterId = NO_WRITER_ID
-    """The named writer; `base_sequence` is then the highest sequence of the batch."""
+    """The named writer, or below NO_WRITER_ID a nameless one; `base_sequence` is then the batch's highest sequence."""
 
 
 class TransactionalOffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True):

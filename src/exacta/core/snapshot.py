@@ -132,6 +132,7 @@ def _rebuild_indexes(state: State) -> None:
         volatile.handle_participants += transaction.participants if transaction.is_known_by_id else 0
         volatile.pending_runs += transaction.acknowledged_runs
     volatile.subscriptions = sum(len(partition.subscriptions) for partition in state.partitions.values())
+    volatile.nameless_writers = sum(partition.nameless_writers for partition in state.partitions.values())
 
 
 def _decoded(blob: bytes) -> _Snapshot:

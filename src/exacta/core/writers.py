@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
+from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion, WriterId
 
 
 class IdempotentWriter(Struct, frozen=True, kw_only=True):
@@ -28,4 +28,16 @@ class NamedWriter(Struct, frozen=True, kw_only=True):
     sequence: int
 
 
-Writer = IdempotentWriter | NamedWriter
+class NamelessWriter(Struct, frozen=True, kw_only=True):
+    """A writer that its user has not named: its repeats are told within a transaction (`core.log.nameless_sequence`).
+
+    `number` is below NO_WRITER_ID, and no other writer's. `sequence` is the highest one in the batch. `is_back` is true
+    if the writer had another connection before, over which it may have sent the batch already.
+    """
+
+    number: WriterId
+    sequence: int
+    is_back: bool
+
+
+Writer = IdempotentWriter | NamedWriter | NamelessWriter

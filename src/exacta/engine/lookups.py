@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from exacta.core.groups.lag import aborted_records, visible_end
-from exacta.core.ids import Body, Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId
+from exacta.core.ids import Body, Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId, WriterId
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
@@ -263,6 +263,11 @@ class Lookups:
         """Return the highest sequence of a named writer in a partition; -1 if it has written nothing there."""
         entry, writer_id = self._state.partition(topic, partition), self._state.volatile.writer_ids.get(name)
         return -1 if entry is None or writer_id is None else entry.named_sequences.get(writer_id, -1)
+
+    def nameless_sequence(self, number: WriterId, producer_id: ProducerId, topic: str, partition: int) -> int:
+        """Return the highest sequence of a nameless writer in a transaction's part of a partition; -1: it has none."""
+        entry = self._state.partition(topic, partition)
+        return -1 if entry is None else entry.nameless_sequences.get(producer_id, {}).get(number, -1)
 
     def handle_producer_id(self, transaction_id: TransactionId) -> ProducerId | None:
         """Return the producer id of what is written by the id of an open transaction; None if none is known by it."""

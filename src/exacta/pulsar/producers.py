@@ -23,13 +23,14 @@ Apache Pulsar 4.2 differs where a client comes back: it answers FENCED while it 
 the others before it finds the epoch of the new one behind, and it lets one whose epoch is behind wait.
 """
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
-from exacta.core.ids import PartitionId
+from exacta.core.ids import NO_WRITER_ID, PartitionId, WriterId
 from exacta.core.log.exclusive import is_behind
 from exacta.protocol.pulsar.messages_pb2 import ProducerAccessMode, ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
@@ -38,6 +39,7 @@ MOST_PRODUCERS = 10_000
 """The producers that one connection may have open."""
 
 LONGEST_NAME_BYTES = 512
+_NUMBER_BYTES = 8
 
 Place: TypeAlias = tuple[str, int]
 """A partition: the topic's name in the log, and the index."""
@@ -52,6 +54,10 @@ class Producer(Struct, eq=False, kw_only=True):
     name: str
     is_named: bool
     """True if its user has named it: then its repeats are dropped by their sequence ids."""
+    is_back: bool = False
+    """True if it has a name that a broker made up: its client had opened it over another connection before."""
+    writer_id: WriterId = NO_WRITER_ID
+    """The number by which the core knows it if its user has not named it (`nameless_number`)."""
     epoch: int
     """The number of times that its client has opened it again."""
     mode: ProducerAccessMode
@@ -153,6 +159,12 @@ class Producers:
         following.is_waiting = False
         writers.open[following.name] = following
         following.take_turn(following)
+
+
+def nameless_number(name: str) -> WriterId:
+    """Return the number by which the core knows a producer whose name was made up by a broker."""
+    digest = hashlib.blake2b(name.encode(), digest_size=_NUMBER_BYTES).digest()
+    return WriterId(NO_WRITER_ID - 1 - (int.from_bytes(digest, "big") >> 2))
 
 
 def _judge(producer: Producer, writers: _Writers, older: Producer | None) -> Busy | Opened | None:

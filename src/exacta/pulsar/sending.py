@@ -6,7 +6,8 @@ even if the core could answer a later one sooner.
 
 Theory of operation. `take` gathers; `flush` appends all that has come in this turn of the loop by one submit. Every
 other command flushes first, so that it sees what was sent before it. A writer that has a name is never told that a
-message is stored when it is not: a batch of which only a part is stored already is refused.
+message is stored when it is not: a batch of which only a part is stored already is refused. What a writer without a
+name sends again is dropped in a transaction only.
 
 A partition that takes no entries now closes its producers, as Apache Pulsar does: PRODUCER then tells each of them why.
 It is closed before the core is asked, so that none of its later messages can be stored before this one.
@@ -23,7 +24,7 @@ from exacta.core.commands import AppendBatch, Command
 from exacta.core.ids import NO_PRODUCER_ID, Body, PartitionId, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
-from exacta.core.writers import NamedWriter
+from exacta.core.writers import NamedWriter, NamelessWriter
 from exacta.engine.engine import Answer
 from exacta.front.request import Request
 from exacta.ports.record_format import Buffer
@@ -193,7 +194,11 @@ class Sends:
         entry = parse_entry(send.request.entry)
         check_entry(entry, command)
         transaction, producer_id = self._transaction(command)
-        writer = self._writer(producer, command, entry, highest) if producer.is_named else None
+        writer: NamedWriter | NamelessWriter | None
+        if producer.is_named:
+            writer = self._writer(producer, command, entry, highest)
+        else:
+            writer = None if transaction is None else self._nameless(producer, command, entry, producer_id)
         kept, time_ms = admit_entry(entry, rules, now_ms, self._broker.largest_payload(place[0]), producer_id)
         send.request.entry = None  # what is kept is a copy, and one of the two is enough
         append = AppendBatch(
@@ -238,6 +243,23 @@ class Sends:
             raise BrokenEntry(f"messages up to {known} of the batch are stored already, and others are not")
         highest[key] = sequence
         return writer
+
+    def _nameless(
+        self, producer: Producer, command: Any, entry: Entry, producer_id: ProducerId
+    ) -> NamelessWriter | None:
+        """Return the same for what a producer sends to a transaction that its user has not named.
+
+        Nothing is refused here: its user may give any sequence ids. After it has come back its client sends the same
+        entries again, and then new ones.
+        """
+        sequence = max(command.sequence_id, command.highest_sequence_id)
+        lookups, known = self._broker.engine.lookups, -1
+        if producer.is_back:
+            known = lookups.nameless_sequence(producer.writer_id, producer_id, *producer.place)
+        is_incomplete = sequence > known and entry.is_chunk and not _is_last_chunk(entry)
+        if is_incomplete or sequence > MOST_SEQUENCE:
+            return None
+        return NamelessWriter(number=producer.writer_id, sequence=sequence, is_back=producer.is_back)
 
     def _take_answer(self, send: Send, answer: Answer) -> None:
         if isinstance(answer, Appended):

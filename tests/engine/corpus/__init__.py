@@ -44,12 +44,12 @@ from exacta.core.commands import (
     TakePartition,
     Unsubscribe,
 )
-from exacta.core.ids import NO_PRODUCER_ID, Offset, Ticket, TransactionVersion
+from exacta.core.ids import NO_PRODUCER_ID, Offset, Ticket, TransactionVersion, WriterId
 from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
-from exacta.core.writers import IdempotentWriter, NamedWriter, Writer
+from exacta.core.writers import IdempotentWriter, NamedWriter, NamelessWriter, Writer
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.clients.batches import record
@@ -205,7 +205,7 @@ class _Play(DiskRig):
         begun = self.ask(BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1"))
         assert isinstance(begun, TransactionBegunReply)
         self._write(NamedWriter(name=self.named("file"), sequence=20 + begun.transaction_id), "b", handle=begun)
-        self._write(None, "b", handle=begun)
+        self._write(NamelessWriter(number=WriterId(-2), sequence=0, is_back=False), "b", handle=begun)
         offsets = (OffsetToCommit(topic=self.named("a"), partition=1, offset=begun.transaction_id),)
         self.ask(
             CommitTransactionalOffsets(

@@ -42,6 +42,7 @@ from exacta.core.invariants.writers import (
     bodies_are_known,
     named_sequences_grow,
     named_writers_are_no_producers,
+    nameless_sequences_are_of_open_transactions,
     topic_epochs_grow,
     writers_have_one_name,
 )
@@ -65,6 +66,7 @@ def violations(
         *topic_epochs_grow(state, log),
         *writers_have_one_name(state, log),
         *named_writers_are_no_producers(state, log),
+        *nameless_sequences_are_of_open_transactions(state, log),
         *bodies_are_known(state, log),
         *acknowledged_once(log, acknowledged),
         *ends_are_whole(state),

@@ -15,7 +15,7 @@ from exacta.core.events import (
     TransactionEnded,
 )
 from exacta.core.groups.lag import aborted_records
-from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import NO_WRITER_ID, Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.log.aborted import aborted_between
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.partition import Partition
@@ -42,7 +42,7 @@ def sequences_are_contiguous(state: State, log: Log) -> Iterator[str]:
         if isinstance(event, ProducersExpired):
             for forgotten in event.producers:
                 last.pop(forgotten, None)
-        if not isinstance(event, BatchAppended) or event.base_sequence < 0 or event.writer_id >= 0:
+        if not isinstance(event, BatchAppended) or event.base_sequence < 0 or event.writer_id != NO_WRITER_ID:
             continue
         key = (event.partition_id, event.producer_id)
         before = last.get(key)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from exacta.core.events import BatchAppended, TopicEpochMoved, WriterNamed, WritersExpired
-from exacta.core.ids import Body, PartitionId, WriterId
+from exacta.core.events import BatchAppended, TopicEpochMoved, TransactionEnded, WriterNamed, WritersExpired
+from exacta.core.ids import NO_WRITER_ID, Body, PartitionId, ProducerId, WriterId
 from exacta.core.invariants.log import Log
 from exacta.core.state.state import State
 
@@ -28,6 +28,28 @@ def named_sequences_grow(state: State, log: Log) -> Iterator[str]:
     expected = {key: sequence for key, sequence in highest.items() if key[0] in state.partitions}
     if found != expected:
         yield f"1: partitions know the sequences {found} of named writers, their logs say {expected}"
+
+
+def nameless_sequences_are_of_open_transactions(state: State, log: Log) -> Iterator[str]:
+    """A partition knows the highest sequence of each nameless writer in each open transaction, and no other one."""
+    expected: dict[tuple[PartitionId, ProducerId], dict[WriterId, int]] = {}
+    for event in log:
+        if isinstance(event, BatchAppended) and event.writer_id < NO_WRITER_ID:
+            known = expected.setdefault((event.partition_id, event.producer_id), {})
+            known[event.writer_id] = max(known.get(event.writer_id, -1), event.base_sequence)
+        elif isinstance(event, TransactionEnded):
+            for partition_id, _, producer_id in event.markers:
+                expected.pop((partition_id, producer_id), None)
+    expected = {key: known for key, known in expected.items() if key[0] in state.partitions}
+    found = {
+        (partition.partition_id, producer_id): known
+        for partition in state.partitions.values()
+        for producer_id, known in partition.nameless_sequences.items()
+    }
+    if found != expected:
+        yield f"writers: partitions know the sequences {found} of nameless writers, their logs say {expected}"
+    if state.volatile.nameless_writers != sum(map(len, found.values())):
+        yield f"writers: {state.volatile.nameless_writers} nameless ones are counted"
 
 
 def writers_have_one_name(state: State, log: Log) -> Iterator[str]:
@@ -67,7 +89,7 @@ def named_writers_are_no_producers(state: State, log: Log) -> Iterator[str]:
     idempotent = {
         (event.partition_id, event.producer_id)
         for event in log
-        if isinstance(event, BatchAppended) and event.writer_id < 0
+        if isinstance(event, BatchAppended) and event.writer_id == NO_WRITER_ID
     }
     for partition in state.partitions.values():
         for producer_id in partition.producers:

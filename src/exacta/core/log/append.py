@@ -8,7 +8,7 @@ Last of all comes whether the partition takes batches now, so that a repeat is a
 from exacta.core.commands import AppendBatch
 from exacta.core.events import BatchAppended, ProducersExpired, WriterNamed
 from exacta.core.ids import NO_WRITER_ID, ProducerId, TransactionId, TransactionVersion
-from exacta.core.log import named_sequence
+from exacta.core.log import named_sequence, nameless_sequence
 from exacta.core.log.sequence import check_sequence, find_repeat
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
@@ -19,7 +19,7 @@ from exacta.core.state.state import State
 from exacta.core.state.transaction import HANDLE_EPOCH
 from exacta.core.transactions.handle import extension_in_handle, open_handle
 from exacta.core.transactions.transaction import Extension, extension_for_write
-from exacta.core.writers import IdempotentWriter, NamedWriter
+from exacta.core.writers import IdempotentWriter, NamedWriter, NamelessWriter
 
 
 def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
@@ -39,7 +39,7 @@ def _append(state: State, partition: Partition, command: AppendBatch, now_ms: in
     if command.transaction is not None:
         return _append_in_handle(state, partition, command, command.transaction, now_ms)
     match command.writer:
-        case None:
+        case None | NamelessWriter():
             return _appended(partition, command)
         case IdempotentWriter() as writer:
             return _append_idempotent(state, partition, command, writer, now_ms)
@@ -130,11 +130,16 @@ def _append_in_handle(
         return Outcome(reply=Rejection.INVALID_PRODUCER_ID_MAPPING)
     if command.handle_producer_id != transaction.producer_ids[-1]:  # readers would see it whatever its end is
         return Outcome(reply=Rejection.INVALID_PRODUCER_ID_MAPPING)
-    if command.writer is not None:
+    if isinstance(command.writer, NamedWriter):
         known = named_sequence.check(state, partition, command.writer, now_ms)
         if not isinstance(known, named_sequence.Known):
             return Outcome(reply=known)
         named, writer_id, sequence = known.events, known.writer_id, command.writer.sequence
+    elif command.writer is not None:
+        answer = nameless_sequence.check(state, partition, command.handle_producer_id, command.writer)
+        if answer is not None:
+            return Outcome(reply=answer)
+        writer_id, sequence = command.writer.number, command.writer.sequence
     before = extension_in_handle(state, transaction, partition_id=partition.partition_id, now_ms=now_ms)
     if isinstance(before, Rejection):
         return Outcome(reply=before)

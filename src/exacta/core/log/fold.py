@@ -18,7 +18,7 @@ from exacta.core.events import (
     WriterNamed,
     WritersExpired,
 )
-from exacta.core.ids import Offset, PartitionId, WriterId
+from exacta.core.ids import NO_WRITER_ID, Offset, PartitionId, WriterId
 from exacta.core.log.sequence import last_sequence
 from exacta.core.state.partition import Partition, ProducerState, RetainedBatch
 from exacta.core.state.state import State
@@ -56,6 +56,7 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
     for partition_id in gone:
         for writer_id in state.partitions[partition_id].named_sequences:
             state.writers[writer_id].partitions.discard(partition_id)
+        state.volatile.nameless_writers -= state.partitions[partition_id].nameless_writers
         for name in state.partitions[partition_id].subscriptions:
             progress.drop(state, (partition_id, name))
         for name in list(state.volatile.non_durable.get(partition_id, ())):
@@ -114,6 +115,8 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
     partition.bodies.add(event.body)
     if event.writer_id >= 0:
         _remember_sequence(state, partition, event)
+    elif event.writer_id < NO_WRITER_ID:
+        _remember_nameless(state, partition, event)
     elif event.base_sequence >= 0:  # a batch of a handle has none: its writers are not told apart by a producer id
         _remember_batch(state, partition, event)
     if event.transactional:
@@ -147,6 +150,12 @@ def _remember_sequence(state: State, partition: Partition, event: BatchAppended)
     writer.last_append_ms = event.at_ms
     writer.partitions.add(event.partition_id)
     partition.named_sequences[event.writer_id] = event.base_sequence
+
+
+def _remember_nameless(state: State, partition: Partition, event: BatchAppended) -> None:
+    known = partition.nameless_sequences.setdefault(event.producer_id, {})
+    state.volatile.nameless_writers += event.writer_id not in known
+    known[event.writer_id] = max(event.base_sequence, known.get(event.writer_id, -1))
 
 
 def _writer_named(state: State, event: WriterNamed) -> None:

@@ -70,6 +70,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     """All partitions together remember so many names of writers. When the limit is reached, a new name is refused. A
     known name is forgotten only when it has been idle for `producer_id_expiration_ms`."""
     max_named_writers_per_partition: int = 10_000
+    """Both limits hold for nameless writers as well, which are remembered as long as a transaction is open."""
     max_subscriptions: int = 100_000
     """Durable subscriptions of all partitions. A further one is refused."""
     max_non_durable_subscriptions: int = 100_000

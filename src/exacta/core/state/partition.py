@@ -61,6 +61,13 @@ class Partition(Struct, array_like=True):
 
     topic_epoch: int = -1
     """The epoch of the last writer that had the partition for itself; -1: there was none (`core.log.exclusive`)."""
+    nameless_sequences: dict[ProducerId, dict[WriterId, int]] = field(default_factory=dict)
+    """The highest sequence of each nameless writer, by the producer id of an open transaction."""
+
+    @property
+    def nameless_writers(self) -> int:
+        """Return how many nameless writers it remembers, in all transactions."""
+        return sum(map(len, self.nameless_sequences.values()))
 
     @property
     def last_stable_offset(self) -> Offset:

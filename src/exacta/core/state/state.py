@@ -58,6 +58,8 @@ class Volatile(Struct):
     """The partitions that take no batches now, because of what is kept for their subscriptions, and the reasons."""
     pending_runs: int = 0
     """The sum of what open transactions have acknowledged (`Transaction.acknowledged_runs`)."""
+    nameless_writers: int = 0
+    """The number of nameless writers that partitions remember for open transactions."""
     next_producer_id: ProducerId = ProducerId(0)
     next_transaction_id: TransactionId = TransactionId(0)
     may_have_forgotten: set[str] = field(default_factory=set)

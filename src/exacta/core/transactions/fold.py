@@ -230,6 +230,7 @@ def _close(state: State, transaction: Transaction, event: TransactionEnded) -> N
         partition = state.partitions[partition_id]
         first_offset = partition.open_transactions.pop(producer_id)
         runs = partition.open_runs.pop(producer_id, ())
+        state.volatile.nameless_writers -= len(partition.nameless_sequences.pop(producer_id, ()))
         partition.next_offset = Offset(offset + 1)
         if not event.committed:
             stable = partition.last_stable_offset

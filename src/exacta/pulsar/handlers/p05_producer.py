@@ -30,7 +30,7 @@ from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.errors import server_error, text_of
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, the_topic
-from exacta.pulsar.producers import LONGEST_NAME_BYTES, MOST_PRODUCERS, Busy, Place, Producer
+from exacta.pulsar.producers import LONGEST_NAME_BYTES, MOST_PRODUCERS, Busy, Place, Producer, nameless_number
 from exacta.pulsar.schemas import refusal_of, version_of
 from exacta.pulsar.sending import close_producer
 from exacta.pulsar.topics import find_topic, partition_to_open
@@ -102,11 +102,14 @@ def _open(
     if refusal is not None:
         request.refuse(server_error(refusal), f"{topic} takes no messages: {text_of(refusal)}")
         return
+    name = command.producer_name or f"exacta-{broker.entropy.new_uuid().hex}"
     producer = Producer(
         owner=connection,
         number=command.producer_id,
-        name=command.producer_name or f"exacta-{broker.entropy.new_uuid().hex}",
+        name=name,
         is_named=bool(command.producer_name) and command.user_provided_producer_name,
+        is_back=bool(command.producer_name) and not command.user_provided_producer_name,
+        writer_id=nameless_number(name),
         epoch=command.epoch,
         mode=command.producer_access_mode,
         topic_epoch=command.topic_epoch if command.HasField("topic_epoch") else None,
