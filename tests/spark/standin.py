@@ -81,10 +81,10 @@ class CrashingCluster(QueryOnCluster):
         super().decide(driver, decision, shared)
         self.reached("after the decision")
 
-    def decide_and_end(self, driver, decision, written):
+    def decide_and_end(self, driver, decision, written, acknowledged=()):
         if end_together.can_end_at_once(self.client, driver):
             self.reached("decision not ended", lambda: self.put_decision(driver, decision))
-        if not super().decide_and_end(driver, decision, written):
+        if not super().decide_and_end(driver, decision, written, acknowledged):
             return False
         self.reached("after the decision")
         return True

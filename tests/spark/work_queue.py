@@ -22,7 +22,7 @@ class WorkQueue:
     """A topic of messages, whose values are numbers, and its subscription."""
 
     def __init__(self, bootstrap, pulsar_url, topic):
-        self.bootstrap, self.topic = bootstrap, topic
+        self.bootstrap, self.url, self.topic = bootstrap, pulsar_url, topic
         self._client = client(pulsar_url)
         self.consumer().close()  # now there is the subscription
 
