@@ -185,10 +185,8 @@ def check_orders(values: Values, topics: Topics, wanted: list[str]) -> None:
     done = [[tuple(value.split()) for value in values[topic]] for topic in topics.outputs]
     for topic, each in zip(topics.outputs, done, strict=True):
         counts = Counter(number for _, number in each)
-        twice = {
-            number: [which for which, its in each if its == number] for number, count in counts.items() if count > 1
-        }
-        assert twice == {}, f"{topic} has twice {twice}"
+        twice = [entry for entry in each if counts[entry[1]] > 1]
+        assert twice == [], f"{topic} has some twice: {twice}"
         assert sorted(counts) == sorted(wanted), f"{topic} lacks {sorted(set(wanted) - set(counts))[:20]}"
     assert sorted(done[0]) == sorted(done[1]), "the outputs name other transactions"
     moved: dict[tuple[str, ...], list[int]] = defaultdict(list)
