@@ -41,7 +41,12 @@ FORGETFUL = replace(
     max_named_writers=2,
     max_incidents_per_id=2,
     max_ids_with_incidents=1,
+    max_held_batches_per_stream=2,
+    max_held_bytes_per_stream=4 * 62,
+    max_held_bytes=6 * 62,
+    max_staged_bytes=12 * 62,
 )
+BUFFERS = ({}, {"transaction.buffer": "marker"}, {"transaction.buffer": "sidecar"})
 
 
 class CoreMachine(RuleBasedStateMachine):
@@ -50,9 +55,10 @@ class CoreMachine(RuleBasedStateMachine):
     producers = Bundle("producers")
     handles = Bundle("handles")
 
-    @initialize()
-    def begin(self) -> None:
-        self.world = World(FORGETFUL)
+    @initialize(buffer=st.sampled_from(["marker", "sidecar"]))
+    def begin(self, buffer: str) -> None:
+        self.limits = replace(FORGETFUL, transaction_buffer=buffer)
+        self.world = World(self.limits)
         self.world.topic()
         self.stable: dict[PartitionId, int] = {}
         self.started = 0
@@ -249,7 +255,7 @@ class CoreMachine(RuleBasedStateMachine):
     def refuse_appends(self, partition: int, reason: Rejection | None) -> None:
         self.world.send(RefuseAppends(topic="t", partition=partition, reason=reason))
 
-    @rule(configs=st.dictionaries(st.sampled_from("ab"), st.sampled_from("12")), validate_only=st.booleans())
+    @rule(configs=st.sampled_from([*BUFFERS, {"a": "1"}]), validate_only=st.booleans())
     def set_configs(self, configs: dict[str, str], validate_only: bool) -> None:
         self.world.send(SetTopicConfigs(topic="t", configs=configs, validate_only=validate_only))
 
@@ -260,7 +266,7 @@ class CoreMachine(RuleBasedStateMachine):
     @rule()
     def recover_from_snapshot(self) -> None:
         """Crash with everything durable: the snapshot alone must bring the same state back."""
-        self.world.state = restore(snapshot(self.world.state), FORGETFUL)
+        self.world.state = restore(snapshot(self.world.state), self.limits)
         after_recovery(self.world.state)
 
     @rule(machine_stops=st.booleans())

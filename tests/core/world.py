@@ -19,7 +19,7 @@ from exacta.core.commands import (
 )
 from exacta.core.decide import decide
 from exacta.core.event_codec import decode_event, encode_event
-from exacta.core.events import BatchAppended, Event, IdsReserved, TransactionEnded
+from exacta.core.events import BatchAppended, BatchStaged, Event, IdsReserved, TransactionEnded
 from exacta.core.ids import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -95,7 +95,7 @@ class World:
             assert partition is not None
             # The repeats of other writers are told no offset.
             if command.writer is None or isinstance(command.writer, IdempotentWriter):
-                events = (each for each in outcome.events if isinstance(each, BatchAppended))
+                events = (each for each in outcome.events if isinstance(each, BatchAppended | BatchStaged))
                 written = next(events, command.writer or NOBODY)
                 self.acknowledged.append(
                     Acknowledged(
@@ -145,6 +145,8 @@ class World:
         for event in self.log:
             if isinstance(event, BatchAppended) and event.transactional:
                 waiting.setdefault(event.producer_id, []).append((event.partition_id, event.base_offset))
+            elif isinstance(event, BatchStaged):
+                waiting.setdefault(event.producer_id, []).append((event.partition_id, event.provisional_offset))
             elif isinstance(event, TransactionEnded):
                 for producer_id in event.producer_ids:
                     committed.update(dict.fromkeys(waiting.pop(producer_id, []), event.committed))

@@ -235,6 +235,8 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     writer: Writer | None = None
     transaction: TransactionId | None = None
     handle_producer_id: ProducerId = NO_PRODUCER_ID
+    takes_append_time: bool = False
+    """Its timestamps are the log's, so that of a batch that is staged they become the time of the commit."""
 
 
 class TakePartition(Command, frozen=True, kw_only=True):

@@ -29,6 +29,8 @@ TAGS = {
     "TopicEpochMoved": 19,
     "TransactionJoined": 30,
     "ConclusionHeard": 31,
+    "BatchStaged": 32,
+    "StagedStreamSpilled": 33,
     # offsets and groups
     "TransactionalOffsetsCommitted": 20,
     "OffsetsCommitted": 21,

@@ -5,6 +5,7 @@ import msgspec
 from exacta.core.events import (
     AbortedForgotten,
     BatchAppended,
+    BatchStaged,
     ConclusionHeard,
     ConsumerGroupUpdated,
     GroupDeleted,
@@ -19,6 +20,7 @@ from exacta.core.events import (
     PartitionsAdded,
     ProducerBound,
     ProducersExpired,
+    StagedStreamSpilled,
     SubscriptionChanged,
     SubscriptionCreated,
     SubscriptionDeleted,
@@ -77,6 +79,8 @@ DurableEvent = (
     | MessagesAcknowledgedInTransaction
     | TransactionJoined
     | ConclusionHeard
+    | BatchStaged
+    | StagedStreamSpilled
 )
 
 _encoder = msgspec.msgpack.Encoder()

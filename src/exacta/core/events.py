@@ -34,6 +34,7 @@ from exacta.core.ids import (
     TransactionId,
     WriterId,
 )
+from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
 from exacta.core.rejections import Rejection
 from exacta.core.subscriptions.events import (
     ConsumerConnected,
@@ -58,6 +59,7 @@ __all__ = [
     "AbortedForgotten",
     "AppendsRefused",
     "BatchAppended",
+    "BatchStaged",
     "ConclusionHeard",
     "ConsumerConnected",
     "ConsumerDisconnected",
@@ -66,6 +68,7 @@ __all__ = [
     "DelaysEnded",
     "EntriesDelivered",
     "EntriesTakenBack",
+    "Entry",
     "Event",
     "GroupDeleted",
     "GroupEpochsReserved",
@@ -89,6 +92,7 @@ __all__ = [
     "ProducerBound",
     "ProducerIdAllocated",
     "ProducersExpired",
+    "StagedStreamSpilled",
     "SubscriptionChanged",
     "SubscriptionCreated",
     "SubscriptionDeleted",
@@ -237,11 +241,15 @@ class TransactionalOffsetsCommitted(Event, frozen=True, kw_only=True, array_like
 Marker = tuple[PartitionId, Offset, ProducerId]
 """The place of a control batch, and the one of the transaction's producer ids that it is for."""
 
+Entry = tuple[PartitionId, Offset, ProducerId, int]
+"""The offset at which what a producer id has staged in a partition enters it, and the number of records."""
+
 
 class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True):
     """The transaction ended in all partitions and groups at once (decision D2).
 
     There is one marker for each partition and producer id that was written to; their bytes are the event's payload.
+    There is none where the writes were staged (`core.log.staging`).
     The next pair is what the holder of `owner` has from now on (version 2, KIP-890); -1: still the one that it had.
     A client that ends nothing, and must have another pair, is given a transaction that began and ended in this event.
     """
@@ -261,6 +269,9 @@ class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True):
     client_id: str = ""
     """The client that asked for it in another's place; empty where the holder, or nobody, did."""
     client_host: str = ""
+    entries: tuple[Entry, ...] = ()
+    """What was staged enters the partitions here, where the transaction commits. Batches that the state has held are
+    the event's payload, behind the markers."""
 
     @property
     def bumps(self) -> bool:

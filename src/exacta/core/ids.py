@@ -75,6 +75,7 @@ NO_TIMEOUT_MS = 2**31 - 1
 """The time-out of a transaction that takes part in a two-phase commit: none (KIP-939; Kafka's own number for it)."""
 
 NO_PRODUCER_ID = ProducerId(-1)
+NO_TRANSACTION_ID = TransactionId(-1)
 NO_PRODUCER_EPOCH = ProducerEpoch(-1)
 NO_WRITER_ID = WriterId(-1)
 NO_GENERATION = -1

@@ -16,6 +16,7 @@ from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
+from exacta.core.state.staged import HELD
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
@@ -132,6 +133,10 @@ def _rebuild_indexes(state: State) -> None:
         volatile.handle_participants += transaction.participants if transaction.is_known_by_id else 0
         volatile.pending_runs += transaction.acknowledged_runs
     volatile.subscriptions = sum(len(partition.subscriptions) for partition in state.partitions.values())
+    for partition in state.partitions.values():
+        for stream in partition.staged.values():
+            volatile.staged_bytes += stream.size
+            volatile.held_bytes += 0 if stream.stream != HELD else stream.size
     volatile.nameless_writers = sum(partition.nameless_writers for partition in state.partitions.values())
 
 
@@ -191,6 +196,7 @@ def after_recovery(state: State, *, may_have_forgotten: bool = True) -> None:
     volatile.least_group_epoch = state.reserved_group_epoch
     volatile.next_producer_id = state.reserved_producer_id
     volatile.next_transaction_id = state.reserved_transaction_id
+    volatile.streams_let_go = []
     volatile.memberships = dict(state.settled)
     volatile.consumer_groups = dict(state.settled_consumers)
     if may_have_forgotten:

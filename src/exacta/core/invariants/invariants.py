@@ -21,6 +21,7 @@ from exacta.core.invariants.log import (
     read_committed_is_exact,
     sequences_are_contiguous,
 )
+from exacta.core.invariants.staging import staged_streams_enter_whole
 from exacta.core.invariants.subscriptions import (
     acknowledged_runs_are_counted,
     entries_have_one_place,
@@ -76,6 +77,7 @@ def violations(
         *last_stable_offsets(state, log),
         *read_committed_is_exact(state, log),
         *aborted_records_are_counted(state, log),
+        *staged_streams_enter_whole(state, log),
         *epochs_only_grow(state, log),
         *ids_are_given_out_once(state, log),
         *open_transactions_can_end(state, log),

@@ -7,6 +7,7 @@ from msgspec import Struct
 from exacta.core.events import (
     AbortedForgotten,
     BatchAppended,
+    BatchStaged,
     Event,
     LogStartMoved,
     PartitionsAdded,
@@ -42,7 +43,9 @@ def sequences_are_contiguous(state: State, log: Log) -> Iterator[str]:
         if isinstance(event, ProducersExpired):
             for forgotten in event.producers:
                 last.pop(forgotten, None)
-        if not isinstance(event, BatchAppended) or event.base_sequence < 0 or event.writer_id != NO_WRITER_ID:
+        if not isinstance(event, BatchAppended | BatchStaged):
+            continue
+        if event.base_sequence < 0 or event.writer_id != NO_WRITER_ID:
             continue
         key = (event.partition_id, event.producer_id)
         before = last.get(key)
@@ -59,9 +62,14 @@ def sequences_are_contiguous(state: State, log: Log) -> Iterator[str]:
 
 def acknowledged_once(log: Log, acknowledged: Sequence[Acknowledged]) -> Iterator[str]:
     """Invariant 2: an acknowledged batch is in the log once, at the acknowledged offset."""
-    appended = {(event.partition_id, event.base_offset): event for event in log if isinstance(event, BatchAppended)}
+    written: dict[tuple[PartitionId, int], BatchAppended | BatchStaged] = {}
+    for each in log:
+        if isinstance(each, BatchAppended):
+            written[each.partition_id, each.base_offset] = each
+        elif isinstance(each, BatchStaged):
+            written[each.partition_id, each.provisional_offset] = each
     for answer in acknowledged:
-        event = appended.get((answer.partition_id, answer.base_offset))
+        event = written.get((answer.partition_id, answer.base_offset))
         if event is None:
             yield f"2: {answer} is not in the log"
         elif (event.producer_id, event.producer_epoch, event.base_sequence, event.record_count) != (
@@ -71,6 +79,36 @@ def acknowledged_once(log: Log, acknowledged: Sequence[Acknowledged]) -> Iterato
             answer.record_count,
         ):
             yield f"2: at the place of {answer} lies {event}"
+
+
+def in_place(log: Log) -> list[Event]:
+    """Return the log as if everything that was staged had been appended, for all to see, when its transaction ended."""
+    placed: list[Event] = []
+    waiting: dict[tuple[PartitionId, ProducerId], list[BatchStaged]] = {}
+    for event in log:
+        if isinstance(event, BatchStaged):
+            waiting.setdefault((event.partition_id, event.producer_id), []).append(event)
+            continue
+        placed.append(event)
+        if isinstance(event, TransactionEnded):
+            for partition_id, first_offset, producer_id, _ in event.entries:
+                offset = first_offset
+                for batch in waiting.get((partition_id, producer_id), ()):
+                    placed.append(
+                        BatchAppended(
+                            partition_id=partition_id,
+                            base_offset=offset,
+                            record_count=batch.record_count,
+                            size=batch.size,
+                            max_timestamp_ms=batch.max_timestamp_ms,
+                            producer_id=producer_id,
+                            writer_id=batch.writer_id,
+                            body=batch.body,
+                        )
+                    )
+                    offset = Offset(offset + batch.record_count)
+            waiting = {key: batches for key, batches in waiting.items() if key[1] not in event.producer_ids}
+    return placed
 
 
 def open_at_end(log: Log) -> dict[PartitionId, dict[ProducerId, Offset]]:
@@ -94,6 +132,8 @@ def _next_offsets(log: Log) -> dict[PartitionId, int]:
         elif isinstance(event, TransactionEnded):
             for partition_id, offset, _ in event.markers:
                 next_offsets[partition_id] = offset + 1
+            for partition_id, first_offset, _, record_count in event.entries:
+                next_offsets[partition_id] = first_offset + record_count
     return next_offsets
 
 
@@ -129,6 +169,7 @@ def _log_starts(state: State, log: Log) -> Iterator[str]:
 
 def read_committed_is_exact(state: State, log: Log) -> Iterator[str]:
     """Invariant 5: a reader with the aborted index sees what was committed, from wherever it begins to read."""
+    log = in_place(log)
     for partition in state.partitions.values():
         expected = _committed_batches(log, partition)
         start, gone = partition.log_start_offset, _gone(log, partition)

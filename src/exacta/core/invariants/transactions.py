@@ -4,6 +4,7 @@ from collections.abc import Iterator, Set
 
 from exacta.core.events import (
     BatchAppended,
+    BatchStaged,
     ConclusionHeard,
     IdsReserved,
     ProducerBound,
@@ -57,7 +58,7 @@ def writes_belong_to_a_transaction(log: Log) -> Iterator[str]:
                 written_by |= dict.fromkeys(event.producer_ids, event.transaction_id)
             case TransactionExtended():
                 registered.setdefault(event.transaction_id, set()).update(event.partitions, event.groups)
-            case BatchAppended(transactional=True):
+            case BatchAppended(transactional=True) | BatchStaged():
                 transaction_id = written_by.get(event.producer_id, TransactionId(-1))
                 if event.partition_id not in registered.get(transaction_id, set()):
                     yield f"3: {event} is not part of a transaction"
@@ -105,7 +106,7 @@ def epochs_only_grow(state: State, log: Log) -> Iterator[str]:
     whose: str | TransactionId
     for event in log:
         match event:
-            case BatchAppended() if event.producer_id in owner:
+            case BatchAppended() | BatchStaged() if event.producer_id in owner:
                 current = bound.get(owner[event.producer_id])
                 if (event.producer_id, event.producer_epoch) != current:
                     yield f"6: {event} was accepted although {current} is current"

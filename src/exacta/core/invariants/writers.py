@@ -2,7 +2,14 @@
 
 from collections.abc import Iterator
 
-from exacta.core.events import BatchAppended, TopicEpochMoved, TransactionEnded, WriterNamed, WritersExpired
+from exacta.core.events import (
+    BatchAppended,
+    BatchStaged,
+    TopicEpochMoved,
+    TransactionEnded,
+    WriterNamed,
+    WritersExpired,
+)
 from exacta.core.ids import NO_WRITER_ID, Body, PartitionId, ProducerId, WriterId
 from exacta.core.invariants.log import Log
 from exacta.core.state.state import State
@@ -14,7 +21,7 @@ def named_sequences_grow(state: State, log: Log) -> Iterator[str]:
     for event in log:
         if isinstance(event, WritersExpired):
             highest = {key: sequence for key, sequence in highest.items() if key[1] not in event.writer_ids}
-        if not isinstance(event, BatchAppended) or event.writer_id < 0:
+        if not isinstance(event, BatchAppended | BatchStaged) or event.writer_id < 0:
             continue
         key = (event.partition_id, event.writer_id)
         if event.base_sequence <= highest.get(key, event.base_sequence - 1):
@@ -34,12 +41,11 @@ def nameless_sequences_are_of_open_transactions(state: State, log: Log) -> Itera
     """A partition knows the highest sequence of each nameless writer in each open transaction, and no other one."""
     expected: dict[tuple[PartitionId, ProducerId], dict[WriterId, int]] = {}
     for event in log:
-        if isinstance(event, BatchAppended) and event.writer_id < NO_WRITER_ID:
+        if isinstance(event, BatchAppended | BatchStaged) and event.writer_id < NO_WRITER_ID:
             known = expected.setdefault((event.partition_id, event.producer_id), {})
             known[event.writer_id] = max(known.get(event.writer_id, -1), event.base_sequence)
         elif isinstance(event, TransactionEnded):
-            for partition_id, _, producer_id in event.markers:
-                expected.pop((partition_id, producer_id), None)
+            expected = {key: known for key, known in expected.items() if key[1] not in event.producer_ids}
     expected = {key: known for key, known in expected.items() if key[0] in state.partitions}
     found = {
         (partition.partition_id, producer_id): known
@@ -64,7 +70,11 @@ def writers_have_one_name(state: State, log: Log) -> Iterator[str]:
             known[event.name] = event.writer_id
         elif isinstance(event, WritersExpired):
             known = {name: writer_id for name, writer_id in known.items() if writer_id not in event.writer_ids}
-        elif isinstance(event, BatchAppended) and event.writer_id >= 0 and event.writer_id not in known.values():
+        elif (
+            isinstance(event, BatchAppended | BatchStaged)
+            and event.writer_id >= 0
+            and event.writer_id not in known.values()
+        ):
             yield f"writers: {event} is of a writer that nobody knows"
     found = {writer.name: writer.writer_id for writer in state.writers.values()}
     if not found == known == state.volatile.writer_ids:
@@ -89,7 +99,7 @@ def named_writers_are_no_producers(state: State, log: Log) -> Iterator[str]:
     idempotent = {
         (event.partition_id, event.producer_id)
         for event in log
-        if isinstance(event, BatchAppended) and event.writer_id == NO_WRITER_ID
+        if isinstance(event, BatchAppended | BatchStaged) and event.writer_id == NO_WRITER_ID
     }
     for partition in state.partitions.values():
         for producer_id in partition.producers:
@@ -102,7 +112,7 @@ def bodies_are_known(state: State, log: Log) -> Iterator[str]:
     """A partition knows the bodies of all batches that it was ever given."""
     bodies: dict[PartitionId, set[Body]] = {}
     for event in log:
-        if isinstance(event, BatchAppended):
+        if isinstance(event, BatchAppended | BatchStaged):
             bodies.setdefault(event.partition_id, set()).add(event.body)
     for partition_id, partition in state.partitions.items():
         if partition.bodies != bodies.get(partition_id, set()):

@@ -6,9 +6,9 @@ Last of all comes whether the partition takes batches now, so that a repeat is a
 """
 
 from exacta.core.commands import AppendBatch
-from exacta.core.events import BatchAppended, ProducersExpired, WriterNamed
+from exacta.core.events import BatchAppended, Event, ProducersExpired, WriterNamed
 from exacta.core.ids import NO_WRITER_ID, ProducerId, TransactionId, TransactionVersion
-from exacta.core.log import named_sequence, nameless_sequence
+from exacta.core.log import named_sequence, nameless_sequence, staging
 from exacta.core.log.sequence import check_sequence, find_repeat
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
@@ -87,9 +87,28 @@ def _append_idempotent(
         at_ms=now_ms,
         body=command.body,
     )
-    events = (*before.events, *forgotten, appended)
+    return _append_after(state, partition, command, (*before.events, *forgotten), appended, before)
+
+
+def _append_after(
+    state: State,
+    partition: Partition,
+    command: AppendBatch,
+    others: tuple[Event, ...],
+    appended: BatchAppended,
+    before: Extension,
+) -> Outcome:
+    """Append a batch after other events, or stage it if its transaction keeps it aside (`staging.py`)."""
+    transaction_id = before.transaction_id
+    batch: tuple[Event, ...] = (appended,)
+    base_offset = appended.base_offset
+    if transaction_id is not None and staging.stages(state, partition, appended.producer_id, transaction_id):
+        staged = staging.stage(state, partition, appended, takes_append_time=command.takes_append_time)
+        if isinstance(staged, Rejection):
+            return Outcome(reply=staged)
+        batch, base_offset = staged, staging.next_provisional_offset(partition)
     return Outcome(
-        events=events,
+        events=(*others, *batch),
         reply=Appended(base_offset=base_offset),
         timers=before.timers,
         inside_transaction=before.inside_transaction,
@@ -157,11 +176,7 @@ def _append_in_handle(
         body=command.body,
         writer_id=writer_id,
     )
-    return Outcome(
-        events=(*before.events, *named, appended),
-        reply=Appended(base_offset=partition.next_offset),
-        inside_transaction=before.inside_transaction,
-    )
+    return _append_after(state, partition, command, (*before.events, *named), appended, before)
 
 
 def _make_room(state: State, partition: Partition, now_ms: int) -> tuple[ProducersExpired, ...] | Rejection:
@@ -169,7 +184,7 @@ def _make_room(state: State, partition: Partition, now_ms: int) -> tuple[Produce
     if len(partition.producers) < state.limits.max_producers_per_partition:
         return ()
     for silent, known in partition.producers.items():
-        if silent in partition.open_transactions:
+        if partition.has_open(silent):
             continue
         if known.last_append_ms > now_ms - state.limits.producer_protected_ms:
             break  # this producer may still repeat a batch, and so may all that follow
@@ -208,7 +223,7 @@ def _check_producer(
         before = needed
     version = writer.version if transactional else TransactionVersion.V1
     rejection = check_sequence(known, epoch, writer.base_sequence, state.limits, version=version)
-    if rejection is None and not transactional and producer_id in partition.open_transactions:
+    if rejection is None and not transactional and partition.has_open(producer_id):
         rejection = Rejection.INVALID_TRANSACTION_STATE
     return before if rejection is None else rejection
 

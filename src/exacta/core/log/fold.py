@@ -18,9 +18,10 @@ from exacta.core.events import (
     WriterNamed,
     WritersExpired,
 )
-from exacta.core.ids import NO_WRITER_ID, Offset, PartitionId, WriterId
-from exacta.core.log.sequence import last_sequence
-from exacta.core.state.partition import Partition, ProducerState, RetainedBatch
+from exacta.core.ids import NO_TRANSACTION_ID, Offset, PartitionId, WriterId
+from exacta.core.log import staging_fold
+from exacta.core.log.written import remember_writer
+from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
 from exacta.core.state.writer import KnownWriter
@@ -62,6 +63,7 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
         for name in list(state.volatile.non_durable.get(partition_id, ())):
             progress.drop_non_durable(state, (partition_id, name))
         state.volatile.refusing.pop(partition_id, None)
+        staging_fold.drop_all(state, state.partitions[partition_id])
         del state.partitions[partition_id]
     for transaction in state.transactions.values():
         before = transaction.participants
@@ -81,13 +83,15 @@ def _topic_epoch_moved(state: State, event: TopicEpochMoved) -> None:
 
 
 def _topic_configs_set(state: State, event: TopicConfigsSet) -> None:
-    state.topics[event.topic].configs = event.configs
+    last_open = max(state.transactions, default=NO_TRANSACTION_ID)
+    state.topics[event.topic].set_configs(event.configs, last_open)
 
 
 def _log_start_moved(state: State, event: LogStartMoved) -> None:
     partition = state.partitions[event.partition_id]
     partition.log_start_offset = event.log_start_offset
     _forget_aborted(partition, event.log_start_offset)  # nobody can read what these are about
+    staging_fold.trim(state, partition)
     for name in state.subscription_names(event.partition_id):
         progress.move(state, (event.partition_id, name), event.log_start_offset)
 
@@ -113,12 +117,7 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
     partition = state.partitions[event.partition_id]
     partition.next_offset = Offset(event.base_offset + event.record_count)
     partition.bodies.add(event.body)
-    if event.writer_id >= 0:
-        _remember_sequence(state, partition, event)
-    elif event.writer_id < NO_WRITER_ID:
-        _remember_nameless(state, partition, event)
-    elif event.base_sequence >= 0:  # a batch of a handle has none: its writers are not told apart by a producer id
-        _remember_batch(state, partition, event)
+    remember_writer(state, partition, event, event.base_offset, transactional=event.transactional)
     if event.transactional:
         partition.open_transactions.setdefault(event.producer_id, event.base_offset)
         runs = partition.open_runs.setdefault(event.producer_id, [])
@@ -127,35 +126,6 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
             runs[-1] = last_offset
         else:
             runs += (event.base_offset, last_offset)
-
-
-def _remember_batch(state: State, partition: Partition, event: BatchAppended) -> None:
-    producer = partition.producers.pop(event.producer_id, None)
-    if producer is None or producer.producer_epoch != event.producer_epoch:
-        producer = ProducerState(event.producer_epoch, [])
-    partition.producers[event.producer_id] = producer
-    producer.last_append_ms = event.at_ms
-    producer.last_timestamp_ms = event.max_timestamp_ms
-    last = last_sequence(event.base_sequence, event.record_count, state.limits)
-    producer.batches.append(
-        RetainedBatch(event.base_sequence, last, event.base_offset, event.max_timestamp_ms, event.transactional)
-    )
-    if len(producer.batches) > state.limits.retained_batches:
-        del producer.batches[0]
-
-
-def _remember_sequence(state: State, partition: Partition, event: BatchAppended) -> None:
-    writer = state.writers.pop(event.writer_id)
-    state.writers[event.writer_id] = writer  # in the order of the last appends
-    writer.last_append_ms = event.at_ms
-    writer.partitions.add(event.partition_id)
-    partition.named_sequences[event.writer_id] = event.base_sequence
-
-
-def _remember_nameless(state: State, partition: Partition, event: BatchAppended) -> None:
-    known = partition.nameless_sequences.setdefault(event.producer_id, {})
-    state.volatile.nameless_writers += event.writer_id not in known
-    known[event.writer_id] = max(event.base_sequence, known.get(event.writer_id, -1))
 
 
 def _writer_named(state: State, event: WriterNamed) -> None:
@@ -184,4 +154,5 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     TopicEpochMoved: _topic_epoch_moved,
     WriterNamed: _writer_named,
     WritersExpired: _writers_expired,
+    **staging_fold.FOLDS,
 }

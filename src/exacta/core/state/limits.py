@@ -44,6 +44,16 @@ class Limits(Struct, frozen=True, kw_only=True):
     the first."""
     ended_handle_retention_ms: int = 900_000
     """An ended transaction without a transactional id is remembered for so long at most."""
+    transaction_buffer: str = "marker"
+    """The value of `transaction.buffer` for topics that do not set it."""
+    max_held_bytes_per_stream: int = 256 << 10
+    """A staged stream that has more bytes lies in the journal. What it has less is written twice: when it is staged,
+    and when it commits."""
+    max_held_batches_per_stream: int = 500
+    max_held_bytes: int = 32 << 20
+    """The bytes of all staged streams that the state holds. They are in memory, and in each snapshot."""
+    max_staged_bytes: int = 100 << 30
+    """The bytes of all that open transactions have staged. A further batch is refused."""
     offset_metadata_max_bytes: int = 4096
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000

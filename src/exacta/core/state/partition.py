@@ -3,6 +3,7 @@
 from msgspec import Struct, field
 
 from exacta.core.ids import Body, Offset, PartitionId, ProducerEpoch, ProducerId, WriterId
+from exacta.core.state.staged import EnteredStream, Receipt, StagedStream
 from exacta.core.state.subscription import Subscription
 
 
@@ -12,6 +13,7 @@ class RetainedBatch(Struct, array_like=True):
     first_sequence: int
     last_sequence: int
     base_offset: Offset
+    """What its producer was told; of a staged batch it is provisional."""
     max_timestamp_ms: int = -1
     transactional: bool = False
 
@@ -63,6 +65,14 @@ class Partition(Struct, array_like=True):
     """The epoch of the last writer that had the partition for itself; -1: there was none (`core.log.exclusive`)."""
     nameless_sequences: dict[ProducerId, dict[WriterId, int]] = field(default_factory=dict)
     """The highest sequence of each nameless writer, by the producer id of an open transaction."""
+    staged: dict[ProducerId, StagedStream] = field(default_factory=dict)
+    """What open transactions have written, where the topic is a sidecar topic (`core.log.staging`)."""
+    staged_count: int = 0
+    """The number of records that were ever staged."""
+    entered: list[EnteredStream] = field(default_factory=list)
+    """The spilled streams whose transactions have committed, in the order of their offsets."""
+    receipts: list[Receipt] = field(default_factory=list)
+    """The offsets of Pulsar's messages that were staged, in the order in which they were staged."""
 
     @property
     def nameless_writers(self) -> int:
@@ -78,3 +88,7 @@ class Partition(Struct, array_like=True):
         for first_offset in self.open_transactions.values():
             return max(first_offset, self.log_start_offset)
         return self.next_offset
+
+    def has_open(self, producer_id: ProducerId) -> bool:
+        """Return whether an open transaction has written to the partition under this producer id."""
+        return producer_id in self.open_transactions or producer_id in self.staged

@@ -64,6 +64,12 @@ class Volatile(Struct):
     next_transaction_id: TransactionId = TransactionId(0)
     may_have_forgotten: set[str] = field(default_factory=set)
     """Transactional ids of which a stop of the machine may have forgotten an acknowledged AddPartitions or AddGroup."""
+    held_bytes: int = 0
+    """The bytes of the staged batches that the state holds."""
+    staged_bytes: int = 0
+    """The bytes of all that open transactions have staged."""
+    streams_let_go: list[PartitionId] = field(default_factory=list)
+    """Streams of the journal that no partition needs any more. The engine takes them out."""
 
 
 class State(Struct):

@@ -1,8 +1,13 @@
 """A topic: its name, its partitions' ids and its own configurations."""
 
+from typing import Final
+
 from msgspec import Struct, field
 
-from exacta.core.ids import PartitionId
+from exacta.core.ids import PartitionId, TransactionId
+
+TRANSACTION_BUFFER: Final = "transaction.buffer"
+"""The configuration that says where transactions lie until they end: `marker` or `sidecar` (PIP-31)."""
 
 
 class Topic(Struct, array_like=True):
@@ -15,6 +20,8 @@ class Topic(Struct, array_like=True):
     """The number of partitions that it was created with."""
     configs: dict[str, str]
     added: list[PartitionId] = field(default_factory=list)
+    buffers: list[tuple[TransactionId, str]] = field(default_factory=list)
+    """What `transaction.buffer` was for transactions up to each of these, which may still be open; empty: not set."""
 
     @property
     def partition_count(self) -> int:
@@ -34,3 +41,19 @@ class Topic(Struct, array_like=True):
         if 0 <= index < self.partition_count:
             return self.added[index - self.created_count]
         return None
+
+    def set_configs(self, configs: dict[str, str], last_open: TransactionId) -> None:
+        """Replace the configurations; open transactions, up to `last_open` (-1: none), keep their buffer."""
+        before = self.configs.get(TRANSACTION_BUFFER, "")
+        if last_open < 0:
+            self.buffers = []
+        elif configs.get(TRANSACTION_BUFFER, "") != before and (not self.buffers or self.buffers[-1][0] < last_open):
+            self.buffers.append((last_open, before))
+        self.configs = configs
+
+    def buffer_of(self, transaction_id: TransactionId) -> str:
+        """Return the value of `transaction.buffer` that holds for a transaction; empty: the cluster's default."""
+        for last, value in self.buffers:
+            if transaction_id <= last:
+                return value
+        return self.configs.get(TRANSACTION_BUFFER, "")

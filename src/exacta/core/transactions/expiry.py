@@ -142,7 +142,7 @@ def _idle_producers(state: State, since_ms: int) -> Iterator[tuple[PartitionId, 
 
 def _idle_in(partition: Partition, since_ms: int) -> Iterator[ProducerId]:
     for producer_id, known in partition.producers.items():
-        if producer_id in partition.open_transactions:
+        if partition.has_open(producer_id):
             continue
         if known.last_append_ms > since_ms:
             return

@@ -19,6 +19,7 @@ from exacta.core.events import (
     TransactionJoined,
 )
 from exacta.core.ids import Cause, Offset, ProducerEpoch, ProducerId, TransactionId
+from exacta.core.log import staging_fold
 from exacta.core.state.group import merge
 from exacta.core.state.incidents import Incident, IncidentKind, record
 from exacta.core.state.partition import AbortedTransaction
@@ -230,11 +231,17 @@ def _close(state: State, transaction: Transaction, event: TransactionEnded) -> N
         partition = state.partitions[partition_id]
         first_offset = partition.open_transactions.pop(producer_id)
         runs = partition.open_runs.pop(producer_id, ())
-        state.volatile.nameless_writers -= len(partition.nameless_sequences.pop(producer_id, ()))
         partition.next_offset = Offset(offset + 1)
         if not event.committed:
             stable = partition.last_stable_offset
             partition.aborted.append(AbortedTransaction(producer_id, first_offset, offset, tuple(runs), stable))
+    staging_fold.enter(state, event)
+    for partition_id in transaction.partitions:
+        partition = state.partitions[partition_id]
+        for producer_id in transaction.producer_ids:
+            staging_fold.drop(state, partition, producer_id)
+            if partition.nameless_sequences:
+                state.volatile.nameless_writers -= len(partition.nameless_sequences.pop(producer_id, ()))
     for group_id in transaction.groups:
         group = state.groups.get(group_id)
         pending = group.pending.pop(event.transaction_id, None) if group is not None else None

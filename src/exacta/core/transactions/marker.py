@@ -24,7 +24,7 @@ def abort_by_marker(state: State, command: AbortByMarker, now_ms: int) -> Outcom
     if known is not None and command.producer_epoch < known.producer_epoch:
         return Outcome(reply=Rejection.INVALID_PRODUCER_EPOCH)
     transaction = state.volatile.transaction_by_producer.get(command.producer_id)
-    if transaction is None or command.producer_id not in partition.open_transactions:
+    if transaction is None or not partition.has_open(command.producer_id):
         return Outcome(reply=DONE)
     client = (command.client_id, command.client_host)
     events = aborted_and_fenced(state, transaction, cause=Cause.MARKER, now_ms=now_ms, client=client)

@@ -45,7 +45,15 @@ only be ended, by the pair of that holder, and everything else gets INVALID_STAT
 from msgspec import Struct
 
 from exacta.core.commands import AddGroup, AddPartitions, EndTransaction, ExpireTransaction
-from exacta.core.events import Event, Marker, NothingAborted, TransactionBegun, TransactionEnded, TransactionExtended
+from exacta.core.events import (
+    Entry,
+    Event,
+    Marker,
+    NothingAborted,
+    TransactionBegun,
+    TransactionEnded,
+    TransactionExtended,
+)
 from exacta.core.ids import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -59,6 +67,7 @@ from exacta.core.ids import (
     TransactionId,
     TransactionVersion,
 )
+from exacta.core.log import staging
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, PartitionsVerified, TransactionEndedReply
@@ -98,13 +107,15 @@ def ending(
 ) -> TransactionEnded:
     """Make the one event that ends an open transaction; with `bump` it also gives its holder the next pair.
 
-    Only partitions that were written to get a marker: a lone abort marker confuses readers. `next_offsets` is where
-    the markers of several endings in one outcome leave off, and is kept up to date here. `client` is the one that asked
+    Only partitions that were written to get a marker: a lone abort marker confuses readers. What was staged enters
+    instead, if the transaction commits. `next_offsets` is where several endings in one outcome leave off in each
+    partition, and is kept up to date here. `client` is the one that asked
     for the end by the transaction's id.
     """
     if next_offsets is None:
         next_offsets = {}
     markers: list[Marker] = []
+    entries: list[Entry] = []
     for partition_id in sorted(transaction.partitions):
         partition = state.partitions[partition_id]
         for producer_id in transaction.producer_ids:
@@ -112,6 +123,11 @@ def ending(
                 offset = next_offsets.get(partition_id, partition.next_offset)
                 next_offsets[partition_id] = Offset(offset + 1)
                 markers.append((partition_id, offset, producer_id))
+            elif commit and producer_id in partition.staged:
+                offset = next_offsets.get(partition_id, partition.next_offset)
+                entered = staging.entry(partition, producer_id, offset)
+                next_offsets[partition_id] = Offset(offset + entered[3])
+                entries.append(entered)
     held = state.holder_of(transaction)
     following = next_pair(state, *held.pair) if bump and held is not None else NO_PAIR
     return TransactionEnded(
@@ -128,6 +144,7 @@ def ending(
         cause=cause,
         client_id=client[0],
         client_host=client[1],
+        entries=tuple(entries),
     )
 
 

@@ -96,7 +96,7 @@ def _look_up(state: State, entry: TransactionToEnd, *, commit: bool) -> Transact
 
 def _wrote_to(state: State, transaction: Transaction, topic: str, index: int) -> bool:
     partition = state.partition(topic, index)
-    return partition is not None and transaction.producer_ids[0] in partition.open_transactions
+    return partition is not None and partition.has_open(transaction.producer_ids[0])
 
 
 def _refuse(rejections: Iterable[Rejection | None]) -> Outcome:

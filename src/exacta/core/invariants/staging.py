@@ -1,0 +1,146 @@
+"""The invariants of staged streams; `invariants.py` says how such functions are made."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct, field
+
+from exacta.core.events import (
+    BatchAppended,
+    BatchStaged,
+    LogStartMoved,
+    PartitionsAdded,
+    StagedStreamSpilled,
+    TopicCreated,
+    TopicDeleted,
+    TransactionEnded,
+)
+from exacta.core.ids import PartitionId, ProducerId
+from exacta.core.invariants.log import Log
+from exacta.core.state.staged import HELD
+from exacta.core.state.state import State
+
+Key = tuple[PartitionId, ProducerId]
+
+
+class _Walk(Struct):
+    """What the events up to some place come to."""
+
+    waiting: dict[Key, list[BatchStaged]] = field(default_factory=dict)
+    next_offsets: dict[PartitionId, int] = field(default_factory=dict)
+    streams: dict[Key, PartitionId] = field(default_factory=dict)
+    """The spilled streams of what waits."""
+    entered: dict[PartitionId, list[tuple[int, int, PartitionId]]] = field(default_factory=dict)
+    told: set[tuple[PartitionId, int]] = field(default_factory=set)
+    given: set[PartitionId] = field(default_factory=set)
+    partitions: dict[str, list[PartitionId]] = field(default_factory=dict)
+
+
+def staged_streams_enter_whole(state: State, log: Log) -> Iterator[str]:
+    """Invariant 10: what is staged enters its partition when its transaction commits, whole and at the end; or never.
+
+    So it lies there in the order of the commits, and no other record lies between. No two batches are told one
+    provisional offset, and no two streams of the journal have one id.
+    """
+    walk = _Walk()
+    for event in log:
+        match event:
+            case TopicCreated() | PartitionsAdded():
+                first = event.first_partition_id
+                ids = [PartitionId(first + number) for number in range(event.partition_count)]
+                walk.partitions.setdefault(event.topic, []).extend(ids)
+                walk.given.update(ids)
+            case TopicDeleted():
+                yield from _deleted(walk, event)
+            case BatchAppended():
+                walk.next_offsets[event.partition_id] = event.base_offset + event.record_count
+            case BatchStaged():
+                yield from _staged(walk, event)
+            case StagedStreamSpilled():
+                yield from _given(walk, (event.partition_id, event.producer_id), event.stream)
+            case TransactionEnded():
+                yield from _ended(walk, event)
+            case LogStartMoved():
+                kept = walk.entered.get(event.partition_id, [])
+                walk.entered[event.partition_id] = [each for each in kept if each[1] > event.log_start_offset]
+            case _:
+                pass
+    yield from _is_what_it_comes_to(state, walk)
+
+
+def _staged(walk: _Walk, event: BatchStaged) -> Iterator[str]:
+    key = (event.partition_id, event.producer_id)
+    batches = walk.waiting.setdefault(key, [])
+    if event.first_index != sum(each.record_count for each in batches):
+        yield f"10: {event} does not go on where its stream ends"
+    batches.append(event)
+    if event.stream != HELD and walk.streams.get(key) != event.stream:
+        if len(batches) > 1:
+            yield f"10: {event} lies elsewhere than what was staged before it"
+        yield from _given(walk, key, event.stream)
+    if event.stream == HELD and key in walk.streams:
+        yield f"10: {event} is held, and what was staged before it was spilled"
+    for provisional in range(event.provisional_offset, event.provisional_offset + event.record_count):
+        if provisional >= -1 or (event.partition_id, provisional) in walk.told:
+            yield f"10: {event} is told what another record was told, or an offset"
+        walk.told.add((event.partition_id, provisional))
+
+
+def _given(walk: _Walk, key: Key, stream: PartitionId) -> Iterator[str]:
+    if stream in walk.given:
+        yield f"10: the stream {stream} is given out a second time, to {key}"
+    walk.given.add(stream)
+    walk.streams[key] = stream
+
+
+def _ended(walk: _Walk, event: TransactionEnded) -> Iterator[str]:
+    for partition_id, offset, _ in event.markers:
+        walk.next_offsets[partition_id] = offset + 1
+    of_it = {key: batches for key, batches in walk.waiting.items() if key[1] in event.producer_ids}
+    expected = {key: sum(each.record_count for each in batches) for key, batches in of_it.items()}
+    found = {(partition_id, producer_id): count for partition_id, _, producer_id, count in event.entries}
+    if found != (expected if event.committed else {}) or len(found) < len(event.entries):
+        yield f"10: {event} lets {found} enter, staged is {expected}"
+    for partition_id, first_offset, producer_id, count in event.entries:
+        if first_offset != walk.next_offsets.get(partition_id, 0):
+            yield f"10: {event} does not enter where {partition_id} ends"
+        walk.next_offsets[partition_id] = first_offset + count
+        stream = walk.streams.get((partition_id, producer_id))
+        if stream is not None:
+            walk.entered.setdefault(partition_id, []).append((first_offset, first_offset + count, stream))
+    for key in of_it:
+        del walk.waiting[key]
+        walk.streams.pop(key, None)
+
+
+def _deleted(walk: _Walk, event: TopicDeleted) -> Iterator[str]:
+    gone = set(walk.partitions.pop(event.topic, ()))
+    walk.waiting = {key: batches for key, batches in walk.waiting.items() if key[0] not in gone}
+    walk.streams = {key: stream for key, stream in walk.streams.items() if key[0] not in gone}
+    yield from ()
+
+
+def _is_what_it_comes_to(state: State, walk: _Walk) -> Iterator[str]:
+    found = {
+        (partition.partition_id, producer_id): (stream.record_count, stream.size, stream.stream)
+        for partition in state.partitions.values()
+        for producer_id, stream in partition.staged.items()
+    }
+    expected = {
+        key: (
+            sum(each.record_count for each in batches),
+            sum(each.size for each in batches),
+            walk.streams.get(key, HELD),
+        )
+        for key, batches in walk.waiting.items()
+    }
+    if found != expected:
+        yield f"10: {found} is staged, and the log says {expected}"
+    for partition_id, partition in state.partitions.items():
+        entered = [(each.first_offset, each.end_offset, each.stream) for each in partition.entered]
+        if entered != walk.entered.get(partition_id, []):
+            yield f"10: {partition.topic}-{partition.index} has {entered} entered, its log {walk.entered}"
+    held = sum(size for _, size, stream in found.values() if stream == HELD)
+    if (state.volatile.held_bytes, state.volatile.staged_bytes) != (held, sum(size for _, size, _ in found.values())):
+        yield f"10: {state.volatile.held_bytes} held and {state.volatile.staged_bytes} staged bytes are counted"
+    if any(producer_id in state.partitions[place].open_transactions for place, producer_id in found):
+        yield "10: a transaction is staged in a partition in which it also lies"

@@ -1,0 +1,146 @@
+"""The fold of staged streams; `staging.py` has the rules, and `core/apply.py` the table of all events."""
+
+from bisect import bisect
+from collections.abc import Callable
+from typing import Any
+
+from exacta.core.events import Event, TransactionEnded
+from exacta.core.ids import Body, Offset, PartitionId, ProducerId
+from exacta.core.log.staging import place_of
+from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
+from exacta.core.log.written import remember_writer
+from exacta.core.state.partition import Partition
+from exacta.core.state.staged import HELD, EnteredStream, HeldBatch, Receipt, StagedStream
+from exacta.core.state.state import State
+
+MOST_RECEIPTS = 100_000
+"""A partition remembers so many runs of staged messages of Pulsar's. Each costs about a hundred bytes.
+
+A producer that has one transaction open at a time makes one run of all its transactions.
+"""
+
+
+def _batch_staged(state: State, event: BatchStaged) -> None:
+    partition = state.partitions[event.partition_id]
+    partition.bodies.add(event.body)
+    remember_writer(state, partition, event, Offset(event.provisional_offset), transactional=True)
+    stream = partition.staged.setdefault(event.producer_id, StagedStream())
+    if event.is_held:
+        stream.held.append(HeldBatch(event.record_count, event.max_timestamp_ms, event.batch))
+        state.volatile.held_bytes += event.size
+    else:
+        _give_out(state, event.stream)
+        stream.stream = event.stream
+    _told(stream, place_of(event.provisional_offset), event.record_count)
+    stream.record_count += event.record_count
+    stream.size += event.size
+    stream.bodies.add(event.body)
+    if event.takes_append_time:
+        stream.takes_append_time = True
+    else:
+        stream.max_timestamp_ms = max(stream.max_timestamp_ms, event.max_timestamp_ms)
+    partition.staged_count += event.record_count
+    state.volatile.staged_bytes += event.size
+
+
+def _give_out(state: State, stream: PartitionId) -> None:
+    state.next_partition_id = PartitionId(max(state.next_partition_id, stream + 1))
+
+
+def _told(stream: StagedStream, place: int, count: int) -> None:
+    places = stream.places
+    if places and places[-2] + places[-1] == place:
+        places[-1] += count
+    else:
+        places += (place, count)
+
+
+def _staged_stream_spilled(state: State, event: StagedStreamSpilled) -> None:
+    stream = state.partitions[event.partition_id].staged[event.producer_id]
+    state.volatile.held_bytes -= stream.size
+    stream.held = []  # another list: what was held goes into the journal
+    stream.stream = event.stream
+    _give_out(state, event.stream)
+
+
+def enter(state: State, event: TransactionEnded) -> None:
+    """Let what a transaction has staged enter its partitions, as it committed."""
+    for partition_id, first_offset, producer_id, record_count in event.entries:
+        partition = state.partitions[partition_id]
+        stream = _taken(state, partition, producer_id)
+        partition.next_offset = Offset(first_offset + record_count)
+        if stream.stream != HELD:
+            append_time_ms = event.at_ms if stream.takes_append_time else -1
+            latest = max(stream.max_timestamp_ms, append_time_ms)
+            partition.entered.append(
+                EnteredStream(first_offset, partition.next_offset, stream.stream, stream.size, latest, append_time_ms)
+            )
+        if Body.PULSAR in stream.bodies:
+            _remember_receipts(partition, stream, first_offset)
+
+
+def _remember_receipts(partition: Partition, stream: StagedStream, first_offset: int) -> None:
+    offset = first_offset
+    for number in range(0, len(stream.places), 2):
+        place, count = stream.places[number : number + 2]
+        _remember_receipt(partition.receipts, Receipt(place, Offset(offset), count))
+        offset += count
+    del partition.receipts[: max(0, len(partition.receipts) - MOST_RECEIPTS)]
+
+
+def _remember_receipt(receipts: list[Receipt], receipt: Receipt) -> None:
+    index = bisect(receipts, receipt.first_place, key=_first_place)
+    before = receipts[index - 1] if index else None
+    if (
+        before is not None
+        and before.first_place + before.count == receipt.first_place
+        and before.first_offset + before.count == receipt.first_offset
+    ):
+        receipts[index - 1] = Receipt(before.first_place, before.first_offset, before.count + receipt.count)
+    else:
+        receipts.insert(index, receipt)
+
+
+def _first_place(receipt: Receipt) -> int:
+    return receipt.first_place
+
+
+def drop(state: State, partition: Partition, producer_id: ProducerId) -> None:
+    """Forget what a producer has staged in a partition, if it has."""
+    if producer_id in partition.staged:
+        stream = _taken(state, partition, producer_id)
+        if stream.stream != HELD:
+            state.volatile.streams_let_go.append(stream.stream)
+
+
+def drop_all(state: State, partition: Partition) -> None:
+    """Forget all that is staged in a partition, and what has entered it: its topic is deleted."""
+    for producer_id in list(partition.staged):
+        drop(state, partition, producer_id)
+    state.volatile.streams_let_go += [each.stream for each in partition.entered]
+
+
+def _taken(state: State, partition: Partition, producer_id: ProducerId) -> StagedStream:
+    stream = partition.staged.pop(producer_id)
+    state.volatile.staged_bytes -= stream.size
+    if stream.stream == HELD:
+        state.volatile.held_bytes -= stream.size
+    return stream
+
+
+def trim(state: State, partition: Partition) -> None:
+    """Forget what has entered the partition before the start of its log."""
+    start = partition.log_start_offset
+    gone = 0
+    while gone < len(partition.entered) and partition.entered[gone].end_offset <= start:
+        gone += 1
+    state.volatile.streams_let_go += [each.stream for each in partition.entered[:gone]]
+    del partition.entered[:gone]
+    if partition.receipts:
+        partition.receipts = [each for each in partition.receipts if each.first_offset + each.count > start]
+
+
+FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
+    BatchStaged: _batch_staged,
+    StagedStreamSpilled: _staged_stream_spilled,
+}
