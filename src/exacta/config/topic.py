@@ -1,6 +1,7 @@
 """Topic configurations: which exist, their types and defaults, which values can be promised.
 
-Names are Kafka's, but for those that begin with `pulsar.`, which are for Pulsar's subscriptions. A name that Kafka has
+Names are Kafka's, but for those that begin with `pulsar.`, which are for Pulsar's subscriptions, and for
+`transaction.buffer` (`core.log.staging`). A name that Kafka has
 is accepted and shown, so that tools and frameworks can create their topics; where a value would promise what is not
 done here (more replicas, a second storage), it is refused. What those of them mean that Produce goes by, and how
 timestamps are judged, stands in `records/admission.py`; what is kept, in `retention.py`; how requests change values in
@@ -14,6 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from exacta.core.state.topic import TRANSACTION_BUFFER
 from exacta.protocol.kafka.compression import CODECS, GZIP, LZ4, ZSTD
 
 _LONG_MAX: Final = 2**63 - 1
@@ -173,6 +175,11 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
     "segment.jitter.ms": _long(0, "Files hold many topics: log.segment.bytes of the broker decides."),
     SEGMENT_MS: _long(
         604_800_000, "So long a record of a compacted topic waits for its file to end, to be compacted then.", lowest=1
+    ),
+    TRANSACTION_BUFFER: _choice(
+        "marker",
+        "Where a transaction's records lie until it ends: among the others, or aside, to enter when it commits.",
+        "sidecar",
     ),
     "unclean.leader.election.enable": _off("There is one replica."),
 }

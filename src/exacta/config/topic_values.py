@@ -15,6 +15,7 @@ from exacta.config.topic import (
     RETENTION_MS,
     TOPIC_CONFIGS,
 )
+from exacta.core.state.topic import TRANSACTION_BUFFER
 
 
 class ConfigSource(Enum):
@@ -29,7 +30,10 @@ _OF_THE_BROKER = {
     MAX_MESSAGE_BYTES: "message.max.bytes",
     RETENTION_BYTES: "log.retention.bytes",
     RETENTION_MS: "log.retention.ms",
-    **{name: name for name in (BACKLOG_QUOTA_BYTES, BACKLOG_QUOTA_MS, BACKLOG_QUOTA_POLICY, MESSAGE_TTL_MS)},
+    **{
+        name: name
+        for name in (BACKLOG_QUOTA_BYTES, BACKLOG_QUOTA_MS, BACKLOG_QUOTA_POLICY, MESSAGE_TTL_MS, TRANSACTION_BUFFER)
+    },
 }
 """Topic configuration -> the broker's option that counts where a topic does not set it."""
 

@@ -52,6 +52,23 @@ class TransactionOptions:
             "transactions that are open when the machine stops are aborted; two-phase commits are always synced.",
         ),
     ] = False
+    transaction_buffer: Annotated[
+        str,
+        Meta(
+            pattern="marker|sidecar",
+            description="Where a transaction's records lie until it ends, in topics that do not say it: among the "
+            "others, or aside, to enter the partition when it commits (PIP-31).",
+        ),
+    ] = "marker"
+    max_staged_bytes: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=LONG_MAX,
+            description="Most bytes that all open transactions have aside in sidecar topics; a further batch is "
+            "refused.",
+        ),
+    ] = Limits().max_staged_bytes
     transactional_id_expiration_ms: Annotated[
         int, Meta(ge=1, le=LONG_MAX, description="How long an idle transactional id is remembered.")
     ] = 604_800_000

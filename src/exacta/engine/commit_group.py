@@ -4,12 +4,24 @@ from collections.abc import Callable, Iterable, Set
 from enum import IntEnum
 
 from exacta.core.event_codec import encode_event
-from exacta.core.events import BatchAppended, Event, LogStartMoved, PartitionsAdded, TopicCreated, TransactionEnded
+from exacta.core.events import (
+    BatchAppended,
+    BatchStaged,
+    Event,
+    LogStartMoved,
+    PartitionsAdded,
+    StagedStreamSpilled,
+    TopicCreated,
+    TransactionEnded,
+)
 from exacta.core.ids import PartitionId
+from exacta.engine.staged_batches import Held, lay_out
 from exacta.ports.journal import Entry, IndexEntry
 from exacta.ports.record_format import Buffer, RecordFormat
 
 Release = Callable[[], None]
+
+NO_HELD: list[Held] = []
 
 
 class Wait(IntEnum):
@@ -72,8 +84,11 @@ class CommitGroup:
         """True if it has entries and exactly one answer waits: no other client gains from being heard meanwhile."""
         return bool(self.entries) and len(self.releases) + len(self.written_releases) == 1
 
-    def add(self, event: Event, payload: Buffer | None) -> None:
-        """Turn an event into its journal entry, whose payload is the batch's bytes or the transaction's markers."""
+    def add(self, event: Event, payload: Buffer | None, held: list[Held] = NO_HELD) -> None:
+        """Turn an event into its journal entry.
+
+        The entry's payload is the batch's bytes, or the transaction's markers and the batches that the state has held.
+        """
         encoded = encode_event(event)
         if type(event) is BatchAppended:  # isinstance costs more where the answer is no
             assert payload is not None
@@ -90,8 +105,24 @@ class CommitGroup:
             self.entries.append(Entry(encoded, self.records.place(payload, event.base_offset), (row,)))
             self.touched.add(event.partition_id)
         elif type(event) is TransactionEnded:
-            self.entries.append(_ended(event, encoded, self.records, self.marker_clock()))
+            self.entries.append(_ended(event, encoded, self.records, self.marker_clock(), held))
             self.touched.update(partition_id for partition_id, _, _ in event.markers)
+            self.touched.update(partition_id for partition_id, _, _, _ in event.entries)
+        elif type(event) is BatchStaged and not event.is_held:
+            assert payload is not None
+            last_index = event.first_index + event.record_count - 1
+            row = IndexEntry(
+                event.stream,
+                event.first_index,
+                last_index,
+                event.max_timestamp_ms,
+                0,
+                event.size,
+                event.record_count,
+            )
+            self.entries.append(Entry(encoded, self.records.place(payload, event.first_index), (row,)))
+        elif type(event) is StagedStreamSpilled:
+            self.entries.append(Entry(encoded, *lay_out(held, self.records, 0, append_time_ms=-1)))
         else:
             self.entries.append(Entry(encoded))
             if type(event) is LogStartMoved:
@@ -101,8 +132,8 @@ class CommitGroup:
                 self.touched.update(PartitionId(first + index) for index in range(event.partition_count))
 
 
-def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat, at_ms: int) -> Entry:
-    markers: list[bytes] = []
+def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat, at_ms: int, held: list[Held]) -> Entry:
+    markers: list[Buffer] = []
     rows: list[IndexEntry] = []
     start = 0
     for partition_id, offset, producer_id in event.markers:
@@ -110,6 +141,10 @@ def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat, at_ms
         markers.append(marker)
         rows.append(IndexEntry(partition_id, offset, offset, at_ms, start, len(marker), 0))
         start += len(marker)
+    if held:
+        batches, rows_of_held = lay_out(held, records, start, event.at_ms)
+        markers += batches
+        rows += rows_of_held
     return Entry(encoded, markers, rows)
 
 

@@ -120,6 +120,8 @@ class CompactionSchedule:
     ) -> Candidate | None:
         stream, reader = partition.partition_id, self._reader
         end_offset = int(seen.last_stable_offset)
+        if partition.entered:  # a stream that has entered in place is no part of the partition's own
+            end_offset = min(end_offset, partition.entered[0].first_offset)
         if compacting.min_lag_ms:
             young = reader.find_by_time(stream, now_ms - compacting.min_lag_ms, seen.log_start_offset, end_offset)
             if young is not None:

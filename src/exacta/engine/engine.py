@@ -15,6 +15,7 @@ A failed or conflicting append, or a defect of ours, makes the state in memory w
 more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
@@ -22,7 +23,15 @@ from typing import TypeVar
 from exacta.core.apply import apply
 from exacta.core.commands import Command, EndDelays, ExpireTransaction, ForgetIdleSubscription, Parked
 from exacta.core.decide import decide
-from exacta.core.events import ConsumerConnected, Event, SubscriptionDeleted, TopicDeleted, TransactionEnded
+from exacta.core.events import (
+    BatchStaged,
+    ConsumerConnected,
+    Event,
+    StagedStreamSpilled,
+    SubscriptionDeleted,
+    TopicDeleted,
+    TransactionEnded,
+)
 from exacta.core.groups.consumer.subscriptions import topics_to_match
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.outcome import Notice
@@ -31,16 +40,18 @@ from exacta.core.replies import Reply
 from exacta.core.snapshot import snapshot
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
-from exacta.engine.commit_group import NOTHING, SYNC, WRITE, Wait
+from exacta.engine.commit_group import NO_HELD, NOTHING, SYNC, WRITE, Wait
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.dispatch import Dispatcher
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
 from exacta.engine.journal_writer import JournalWriter
+from exacta.engine.log_reader import LogReader
 from exacta.engine.lookups import Lookups
 from exacta.engine.notices import Sink, Sinks
 from exacta.engine.reading import BatchReader
 from exacta.engine.recovery import recover
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, SnapshotSchedule
+from exacta.engine.staged_batches import held_for, with_bytes
 from exacta.engine.timers import Timers
 from exacta.engine.upkeep import Schedule, Upkeep
 from exacta.engine.visible import Changes, Visible, visible_changes
@@ -90,6 +101,8 @@ class Engine:
         self._parked: dict[Ticket, OnAnswers] = {}
         self._last_ticket = 0
         self._sinks = Sinks()
+        self._let_go: deque[tuple[int, list[PartitionId]]] = deque()
+        """Streams of the journal that nothing needs once the commit group of this number is durable."""
 
         journal.on_failure(lambda failed: self._fail(failed.reason))
         recovered = recover(journal, limits, clock)
@@ -97,10 +110,11 @@ class Engine:
         self._visible: dict[PartitionId, Visible] = {}
         self._deadlines = Deadlines(scheduler, self._clock)
         self._timers = Timers(self._deadlines, lambda command: self.submit((command,), _nobody))
-        reader = BatchReader(journal, records, scheduler)
-        self._fetcher = Fetcher(self._state, journal, reader, self._visible, self._deadlines)
-        self.dispatcher = Dispatcher(self._state, journal, reader, records, self._visible, scheduler, self.submit)
-        self.lookups = Lookups(self._state, journal, reader, records, self.visible)
+        log = self._log = LogReader(journal, self._state.partitions)
+        reader = BatchReader(log, records, scheduler)
+        self._fetcher = Fetcher(self._state, log, reader, self._visible, self._deadlines)
+        self.dispatcher = Dispatcher(self._state, log, reader, records, self._visible, scheduler, self.submit)
+        self.lookups = Lookups(self._state, log, reader, records, self.visible)
         self._writer = JournalWriter(
             self._state,
             journal,
@@ -127,8 +141,9 @@ class Engine:
             schedule,
             self._state,
             self._visible,
-            reader=self._journal,
+            reader=self._log,
             space=self._journal,
+            let_go=lambda: [stream for _, streams in self._let_go for stream in streams],
             scheduler=self.scheduler,
             deadlines=self._deadlines,
             clock=self._clock,
@@ -327,9 +342,16 @@ class Engine:
             self._drop_timers(event.partition_id, (event.name,))
         if self._state.volatile.deliveries or type(event) is ConsumerConnected:
             self.dispatcher.hear(event)
+        held = NO_HELD
+        if type(event) in _OF_STAGED_BATCHES:
+            event = with_bytes(event, payload)
+            held = held_for(self._state, event)
         apply(self._state, event)
+        if self._state.volatile.streams_let_go:
+            self._let_go.append((gathering.number, self._state.volatile.streams_let_go))
+            self._state.volatile.streams_let_go = []
         if event.durable:
-            gathering.add(event, payload)
+            gathering.add(event, payload, held)
             if wait is SYNC and gathering.waited_for is not SYNC:
                 self._writer.want(wait)
 
@@ -358,6 +380,10 @@ class Engine:
 
     def _show_durable(self, changes: Changes) -> None:
         self._show(changes)
+        while self._let_go and self._let_go[0][0] <= self._writer.durable_number:
+            self._let_go.popleft()
+            if self._upkeep is not None:
+                self._upkeep.may_free()
         self._folding.look()
 
     def _show(self, changes: Changes) -> None:
@@ -387,6 +413,9 @@ class Engine:
         self._folding.stop()
         if self._upkeep is not None:
             self._upkeep.stop()
+
+
+_OF_STAGED_BATCHES = frozenset({BatchStaged, StagedStreamSpilled, TransactionEnded})
 
 
 def _nobody(answers: list[Answer]) -> None:

@@ -3,6 +3,9 @@
 Acknowledged bytes may be altered on the disk later, and they are read from there again and again. Owns the checking,
 and what the operator is told, once for each place. The answer that a reader gets is up to the caller.
 
+A batch that has entered its partition in place says where it was staged (`log_reader`). It is checked as it is stored,
+and then says where it is now.
+
 Checking costs 0.05 ms a megabyte, and a microsecond a batch. A fetch may hold hundreds of thousands of tiny batches:
 then other work gets its turn in between.
 """
@@ -11,6 +14,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from exacta.engine.log_reader import Moved
 from exacta.ports.journal import Buffer, Extent, Failed, JournalReader
 from exacta.ports.record_format import RecordFormat
 from exacta.ports.scheduler import Scheduler
@@ -56,7 +60,7 @@ class BatchReader:
 
     def _check(
         self,
-        pieces: Sequence[tuple[Extent, Buffer | Failed]],
+        pieces: list[tuple[Extent, Buffer | Failed]],
         reads: list[Read],
         number: int,
         size: int,
@@ -73,7 +77,16 @@ class BatchReader:
                 reads.append(Read(b"", buffer.reason))
                 continue
             first_offsets = extent.first_offsets[number : number + room]
-            sound, fault = self._records.sound(memoryview(buffer)[size:], first_offsets)
+            if isinstance(extent.place, Moved):
+                if not number:
+                    buffer = bytearray(buffer)
+                    pieces[len(reads)] = extent, buffer
+                stored_at = extent.place.extent.first_offsets[number : number + room]
+                sound, fault = self._records.sound(memoryview(buffer)[size:], stored_at)
+                moved = memoryview(buffer)[size : size + sound]
+                self._records.move(moved, first_offsets, extent.place.append_time_ms)
+            else:
+                sound, fault = self._records.sound(memoryview(buffer)[size:], first_offsets)
             room, number, size = room - len(first_offsets), number + len(first_offsets), size + sound
             if not fault and number < len(extent.first_offsets):
                 continue

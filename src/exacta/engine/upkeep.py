@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from exacta.core.commands import Command, Trim
 from exacta.core.ids import PartitionId
+from exacta.core.log.staging import staged_bytes, streams_of
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.engine.ages import first_young
@@ -86,7 +87,9 @@ class Upkeep:
         submit: Callable[[list[Command], Callable[[], None] | None], object],
         count: Callable[[PartitionId, int, int], int],
         fold_snapshot: Callable[[], None],
+        let_go: Callable[[], list[PartitionId]],
     ) -> None:
+        """Begin with nothing looked at. `let_go` returns the streams that a crash may bring back."""
         self._schedule = schedule
         self._state = state
         self._visible = visible
@@ -98,6 +101,7 @@ class Upkeep:
         self._record_clock = record_clock
         self._submit = submit
         self._fold_snapshot = fold_snapshot
+        self._let_go = let_go
         self._compactions = CompactionSchedule(
             state, visible, reader, space, lambda configs: schedule.rules(configs).compacting
         )
@@ -140,6 +144,10 @@ class Upkeep:
 
     def has_snapshot(self) -> None:
         """Note that a later snapshot is saved: events before it need not be kept."""
+        self._may_free = True
+
+    def may_free(self) -> None:
+        """Note that a stream of the journal is not needed any more, durably."""
         self._may_free = True
 
     def _in(self, interval_ms: int, callback: Callable[[], None]) -> None:
@@ -186,7 +194,8 @@ class Upkeep:
             kept_from = first_young(reader, stream, now_ms - retention.retention_ms, offset, end_offset)
         if retention.retention_bytes is not None:
             # At least so many bytes are kept: a batch goes if the others come to that without it.
-            excess = reader.size_bytes(stream, offset, seen.high_watermark) - retention.retention_bytes
+            size_bytes = reader.size_bytes(stream, offset, seen.high_watermark) + staged_bytes(partition)
+            excess = size_bytes - retention.retention_bytes
             if excess > 0:
                 kept_from = max(kept_from, reader.offset_after(stream, offset, end_offset, excess))
         return kept_from
@@ -209,7 +218,7 @@ class Upkeep:
         if some:
             self._scheduler.call_soon(self._choose, candidates, found)
         elif orders := self._compactions.orders(found, self._failures):
-            self._space.compact(orders, self._floors, self._schedule.rewriter, self._compacted)
+            self._space.compact(orders, self._all_floors(), self._schedule.rewriter, self._compacted)
         else:
             self._free()
 
@@ -225,9 +234,18 @@ class Upkeep:
             return
         if self._may_free:
             self._may_free = False
-            self._space.clean(self._floors, self._cleaned)
+            self._space.clean(self._all_floors(), self._cleaned)
         else:
             self._rest()
+
+    def _all_floors(self) -> dict[int, int]:
+        """Return from where on each stream of the journal is kept: a partition's own, or one of staged batches."""
+        floors = dict.fromkeys(map(int, self._let_go()), 0)
+        floors |= self._floors
+        for partition_id, partition in self._state.partitions.items():
+            if partition.entered or partition.staged:
+                floors |= streams_of(partition, self._floors.get(partition_id, 0))
+        return floors
 
     def _rest(self) -> None:
         """Look again when the interval is over, or at once if something was compacted, since more may be due."""

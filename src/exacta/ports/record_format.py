@@ -55,6 +55,12 @@ class RecordFormat(Protocol):
     def place(self, batch: Buffer, base_offset: int) -> Sequence[Buffer]:
         """Return the validated batch at `base_offset`, as buffers of the same total size, without copying records."""
 
+    def move(self, batches: memoryview, first_offsets: Sequence[int], append_time_ms: int) -> None:
+        """Let sound batches, which follow one another, say that they are placed at these offsets.
+
+        The timestamps of those that have the log's become `append_time_ms`; -1: there are none.
+        """
+
     def sound(self, batches: Buffer, first_offsets: Sequence[int]) -> tuple[int, str]:
         """Check that the bytes begin with batches that were placed at these offsets, one after another.
 

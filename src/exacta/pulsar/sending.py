@@ -211,6 +211,7 @@ class Sends:
             writer=writer,
             transaction=transaction,
             handle_producer_id=producer_id,
+            takes_append_time=rules.log_append_time,
         )
         return append, kept
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from exacta.ports.record_format import Buffer, LogEntry
 from exacta.protocol.kafka.batch_building import control_batch
 from exacta.protocol.kafka.committed import AbortedTransactions
-from exacta.protocol.kafka.records import MAGIC_OFFSET, assign_offset, parse_batch_header, sound_batches
+from exacta.protocol.kafka.records import MAGIC_OFFSET, assign_offset, move_batches, parse_batch_header, sound_batches
 from exacta.records.keyed_records import unopened
 
 
@@ -15,6 +15,10 @@ class KafkaRecordFormat:
     def place(self, batch: Buffer, base_offset: int) -> Sequence[Buffer]:
         """See `RecordFormat.place`."""
         return assign_offset(memoryview(batch), base_offset)
+
+    def move(self, batches: memoryview, first_offsets: Sequence[int], append_time_ms: int) -> None:
+        """See `RecordFormat.move`."""
+        move_batches(batches, first_offsets, append_time_ms)
 
     def sound(self, batches: Buffer, first_offsets: Sequence[int]) -> tuple[int, str]:
         """See `RecordFormat.sound`."""

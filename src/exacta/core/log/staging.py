@@ -22,7 +22,7 @@ below zero and is never given out a second time (decision 0042).
 """
 
 from exacta.core.events import BatchAppended, Entry, Event
-from exacta.core.ids import Offset, PartitionId, ProducerId, TransactionId
+from exacta.core.ids import Offset, ProducerId, TransactionId
 from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
 from exacta.core.rejections import Rejection
 from exacta.core.state.partition import Partition
@@ -133,8 +133,7 @@ def staged_bytes(partition: Partition) -> int:
     return sum(stream.size for stream in partition.staged.values())
 
 
-def streams_of(partition: Partition) -> list[tuple[PartitionId, int]]:
-    """Return the journal's streams that the partition needs besides its own, and from which number on."""
-    start = partition.log_start_offset
-    entered = [(each.stream, max(0, start - each.first_offset)) for each in partition.entered]
-    return entered + [(each.stream, 0) for each in partition.staged.values() if each.stream != HELD]
+def streams_of(partition: Partition, log_start_offset: int) -> dict[int, int]:
+    """Return the journal's streams that a partition needs besides its own, each with the first number that it needs."""
+    floors = {int(each.stream): max(0, log_start_offset - each.first_offset) for each in partition.entered}
+    return floors | {int(each.stream): 0 for each in partition.staged.values() if each.stream != HELD}

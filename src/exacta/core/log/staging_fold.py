@@ -26,7 +26,8 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
     remember_writer(state, partition, event, Offset(event.provisional_offset), transactional=True)
     stream = partition.staged.setdefault(event.producer_id, StagedStream())
     if event.is_held:
-        stream.held.append(HeldBatch(event.record_count, event.max_timestamp_ms, event.batch))
+        held = HeldBatch(event.record_count, event.max_timestamp_ms, event.batch, event.takes_append_time)
+        stream.held.append(held)
         state.volatile.held_bytes += event.size
     else:
         _give_out(state, event.stream)

@@ -14,6 +14,7 @@ class HeldBatch(Struct, frozen=True, array_like=True):
     record_count: int
     max_timestamp_ms: int
     batch: bytes
+    takes_append_time: bool = False
 
 
 class StagedStream(Struct, array_like=True):

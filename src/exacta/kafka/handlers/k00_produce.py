@@ -125,6 +125,7 @@ def _command(
         size=len(admitted.records),
         max_timestamp_ms=admitted.max_timestamp_ms,
         writer=admitted.writer,
+        takes_append_time=rules is not None and rules.log_append_time,
     )
     return command, admitted.records
 

@@ -238,6 +238,26 @@ def with_max_timestamp(records: Buffer, max_timestamp_ms: int, *, log_append_tim
     return bytes(batch)
 
 
+def move_batches(batches: memoryview, first_offsets: Sequence[int], append_time_ms: int) -> None:
+    """Let sound batches, which follow one another, say that they are at these offsets, in place.
+
+    Those whose timestamps are the broker's say `append_time_ms` from then on; -1: there are none.
+    """
+    at = 0
+    for first_offset in first_offsets:
+        if at == len(batches):
+            return
+        _, length, epoch = PREFIX.unpack_from(batches, at)
+        PREFIX.pack_into(batches, at, first_offset, length, epoch)
+        end = at + LENGTH_OFFSET + length
+        if append_time_ms >= 0:
+            attributes, delta, base_timestamp, _ = _AFTER_CRC.unpack_from(batches, at + CRC_START)
+            if attributes & _LOG_APPEND_TIME:
+                _AFTER_CRC.pack_into(batches, at + CRC_START, attributes, delta, base_timestamp, append_time_ms)
+                struct.pack_into(">I", batches, at + CRC_START - 4, crc32c.crc32c(batches[at + CRC_START : end]))
+        at = end
+
+
 def opened(records: Buffer, header: BatchHeader, most_bytes: int) -> bytes:
     """Return the batch's records, decompressed.
 
