@@ -113,6 +113,8 @@ class LogReader(JournalReader):
                 break  # the journal gives one batch in any case
             room -= size
             found += extents if piece.entered is None else [_moved(extent, piece.entered) for extent in extents]
+            if found and found[-1].last_offset < piece.end - 1:
+                break  # there was no room for what follows in it
         return found
 
     def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
