@@ -82,6 +82,9 @@ class PlainRecords:
     ) -> bytes:
         return f"<{'commit' if commit else 'abort'} {producer_id} at {base_offset}>".encode()
 
+    def move(self, batches: memoryview, first_offsets: Sequence[int], append_time_ms: int) -> None:
+        """Leave them as they are: they do not say where they lie."""
+
     def sound(self, batches: Buffer, first_offsets: Sequence[int]) -> tuple[int, str]:
         return len(batches), ""
 
@@ -90,6 +93,7 @@ class Rig:
     """One storage, and the engine that runs over it now; `crash` begins again from the storage."""
 
     format: RecordFormat = PlainRecords()
+    limits = Limits()
     fold_every_ms = FOLD_EVERY_MS
 
     def __init__(
@@ -112,7 +116,7 @@ class Rig:
             self.loop,
             records=self.format,
             clock=lambda: self.loop.now_ms,
-            limits=Limits(),
+            limits=self.limits,
             on_failure=self.failures.append,
             schedule=self.schedule,
             fold_every_ms=self.fold_every_ms,

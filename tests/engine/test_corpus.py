@@ -20,8 +20,11 @@ from exacta.core.event_codec import DurableEvent, decode_event
 from exacta.core.snapshot import replayed
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.engine.log_reader import LogReader
+from exacta.engine.reading import BatchReader, Read
 from exacta.engine.schema import SCHEMA
 from exacta.protocol.kafka.records import iter_batches
+from exacta.records.record_format import KafkaRecordFormat
 from tests.adapters.turns import Turns
 from tests.engine.corpus import DIRECTORY, EXPECTED, described
 
@@ -42,10 +45,13 @@ def held_by(directory: Path) -> dict[str, Any]:
 
 def _batches(journal: LocalJournal, turns: Turns, state: State) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    log = LogReader(journal, state.partitions)
+    reader = BatchReader(log, KafkaRecordFormat(), turns)
     for partition in state.partitions.values():
-        extents = journal.find(partition.partition_id, partition.log_start_offset, partition.next_offset, 1 << 20)
-        read: list[Any] = turns.wait(partial(journal.read, extents))
-        data = b"".join(bytes(buffer) for buffer in read)
+        extents = log.find(partition.partition_id, partition.log_start_offset, partition.next_offset, 1 << 20)
+        read: list[Read] = turns.wait(partial(reader.read, extents))
+        assert not any(each.fault for each in read)
+        data = b"".join(bytes(each.batches) for each in read)
         found[f"{partition.topic}-{partition.index}"] = [
             [header.base_offset, header.last_offset, header.magic, header.producer_id, header.crc]
             for header, _ in iter_batches(data)

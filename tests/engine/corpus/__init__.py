@@ -46,6 +46,7 @@ from exacta.core.commands import (
 )
 from exacta.core.ids import NO_PRODUCER_ID, Offset, Ticket, TransactionVersion, WriterId
 from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
+from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
@@ -81,6 +82,7 @@ def make() -> SimulatedDisk:
 class _Play(DiskRig):
     """A clean life, whose names and times are told by its number."""
 
+    limits = Limits(max_held_batches_per_stream=2)
     format = KafkaRecordFormat()
 
     def __init__(self, disk: SimulatedDisk, number: int, segment_bytes: int) -> None:
@@ -97,6 +99,7 @@ class _Play(DiskRig):
     def run(self) -> None:
         self._topics()
         self._transactions()
+        self._staged()
         self._writers()
         for commit in (True, False):
             self._handle(commit=commit)
@@ -193,6 +196,35 @@ class _Play(DiskRig):
         self.ask(CommitTransactionalOffsets(**who, group_id=self.named("readers"), offsets=offsets, version=version))
         if commit is not None:
             assert isinstance(self.ask(EndTransaction(**who, commit=commit, version=version)), TransactionEndedReply)
+
+    def _staged(self) -> None:
+        """Write to a sidecar topic, in streams that the state holds and in others that spill."""
+        name = self.named("s")
+        configs = {"transaction.buffer": "sidecar"}
+        topic_id = name.encode().rjust(16, b"-")
+        self.ask(CreateTopic(topic=name, topic_id=topic_id, partition_count=1, configs=configs))
+        for number, (batches, commit) in enumerate(((1, True), (3, True), (3, False), (1, None), (3, None))):
+            transactional_id = f"{self.named('staged')}-{number}"
+            bound = self._bind(transactional_id)
+            for sequence in range(batches):
+                writer = IdempotentWriter(
+                    transactional_id=transactional_id,
+                    producer_id=bound.producer_id,
+                    producer_epoch=bound.producer_epoch,
+                    base_sequence=2 * sequence,
+                    version=TransactionVersion.V2,
+                )
+                self._write(writer, "s")
+            if commit is not None:
+                self.ask(
+                    EndTransaction(
+                        transactional_id=transactional_id,
+                        producer_id=bound.producer_id,
+                        producer_epoch=bound.producer_epoch,
+                        commit=commit,
+                        version=TransactionVersion.V2,
+                    )
+                )
 
     def _writers(self) -> None:
         for sequence in (3, 9):
