@@ -12,6 +12,8 @@ from simulation.disk.simulated import SimulatedDisk
 
 SEGMENT_BYTES = 1 << 20
 VALUE_BYTES = 60_000
+SPILLED = (30, 33, 39)
+"""These transactions write so much to the sidecar topic that it spills: one commits, one aborts, one is left open."""
 LOOKS_AGAIN_S = 0.02
 """What a broker does beside its clients is looked for so often. Each look writes a batch, and each test that damages
 the journal reads all of it many times: without a pause there would be thousands."""
@@ -20,13 +22,19 @@ Row = tuple[int, int, int]
 
 
 def write(data: Path, *, stops: bool = True) -> None:
-    """Write some segments: records outside of and within transactions, of which some are aborted, and group offsets."""
+    """Write some segments: records outside of and within transactions, of which some are aborted, and group offsets.
+
+    The transactions write to a sidecar topic, too. At the end one is open that has written much there.
+    """
     broker = exacta.Broker(data=data, log_segment_bytes=SEGMENT_BYTES, num_partitions=2)
     broker.start()
     servers = {"bootstrap.servers": broker.bootstrap_servers}
     plain = Producer({**servers, "enable.idempotence": True})
     transactional = Producer({**servers, "transactional.id": "writer"})
     transactional.init_transactions(30)
+    admin = AdminClient(servers)
+    aside = NewTopic("aside", 1, 1, config={"transaction.buffer": "sidecar"})
+    admin.create_topics([aside])["aside"].result(30)
     consumer = Consumer({**servers, "group.id": "readers"})
     for number in range(40):
         plain.produce("plain", b"%06d" % number * (VALUE_BYTES // 6), partition=number % 2)
@@ -34,7 +42,12 @@ def write(data: Path, *, stops: bool = True) -> None:
         transactional.begin_transaction()
         for part in range(2):
             transactional.produce("moved", b"%05d%d" % (number, part) * (VALUE_BYTES // 6 // 4), partition=0)
+        for part in range(6 if number in SPILLED else number % 2):
+            transactional.produce("aside", b"%05d%d" % (number, part) * (VALUE_BYTES // 6), partition=0)
+            assert transactional.flush(30) == 0
         assert transactional.flush(30) == 0
+        if number == 39:
+            break
         if number % 5 == 3:
             transactional.abort_transaction(30)
         else:

@@ -1,12 +1,19 @@
-"""Find which batches are missing where something is lost, and what stands in for them."""
+"""Find which batches are missing where something is lost, and what stands in for them.
 
-from collections.abc import Iterator, Mapping
+A stream of the journal is a partition's own, or holds what a transaction has staged (`exacta.core.log.staging`). Where
+such a stream has entered a partition, the partition's own stream has nothing.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from exacta.adapters.local.damage.segment_walk import pieces
 from exacta.adapters.local.damage.staging import StandIn
 from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.opening.segment_scan import Group
-from exacta.core.ids import PartitionId
+from exacta.core.ids import NO_PRODUCER_ID, PartitionId, ProducerId
+from exacta.core.state.partition import Partition
+from exacta.core.state.staged import HELD
 from exacta.core.state.state import State
 from exacta.ports.journal import IndexEntry
 from exacta.protocol.kafka.batch_building import empty_batch
@@ -16,7 +23,37 @@ from exacta.repair.known_state import is_batch_sound
 _MOST_OFFSETS = (1 << 31) - 1  # of one batch
 
 Gaps = dict[tuple[int, int], list[tuple[PartitionId, int, int]]]
-"""The ranges that are gone, for each loss by slot and offset: partition, first and last offset."""
+"""The ranges that are gone, for each loss by slot and offset: stream, first and last offset in the stream's numbers."""
+
+
+class Stream(NamedTuple):
+    """What is expected of a stream of the journal; ends are exclusive."""
+
+    partition: Partition
+    shift: int
+    """Its offsets in the partition are higher by so much."""
+    start: int
+    end: int
+    elsewhere: Sequence[tuple[int, int]] = ()
+    """The offsets that lie in other streams."""
+    producer_id: ProducerId = NO_PRODUCER_ID
+    """The producer of a transaction that is open, which has staged all of it."""
+
+
+def streams_of(state: State) -> dict[int, Stream]:
+    """Return all streams that somebody may still read."""
+    streams: dict[int, Stream] = {}
+    for partition in state.partitions.values():
+        start = partition.log_start_offset
+        entered = [(int(each.first_offset), int(each.end_offset)) for each in partition.entered]
+        streams[partition.partition_id] = Stream(partition, 0, start, partition.next_offset, entered)
+        for each in partition.entered:
+            first, end = each.first_offset, each.end_offset
+            streams[each.stream] = Stream(partition, first, max(0, start - first), end - first)
+        for producer_id, staged in partition.staged.items():
+            if staged.stream != HELD:
+                streams[staged.stream] = Stream(partition, 0, 0, staged.record_count, (), producer_id)
+    return streams
 
 
 def find_gaps(found: Survey, state: State, end: int) -> Gaps:
@@ -25,20 +62,18 @@ def find_gaps(found: Survey, state: State, end: int) -> Gaps:
     regions: list[tuple[int, int]] = []
     next_offsets: dict[int, int] = {}
     seen_at: dict[int, int] = {}
+    streams = streams_of(state)
 
     def missing(stream: int, first: int, upto: int) -> None:
-        partition = state.partitions.get(PartitionId(stream))
-        if partition is None:
-            return
-        first = max(first, partition.log_start_offset)
         number = seen_at.get(stream, 0)
-        if first < upto and number < len(regions):
-            gaps.setdefault(regions[number], []).append((partition.partition_id, first, upto - 1))
+        if stream in streams and number < len(regions):
+            for begin, behind in _without(max(first, streams[stream].start), upto, streams[stream].elsewhere):
+                gaps.setdefault(regions[number], []).append((PartitionId(stream), begin, behind - 1))
 
     def take(row: IndexEntry) -> None:
-        known = next_offsets.get(row.stream)
-        partition = state.partitions.get(PartitionId(row.stream))
-        expected = known if known is not None else (partition.log_start_offset if partition is not None else 0)
+        expected = next_offsets.get(row.stream)
+        if expected is None:
+            expected = streams[row.stream].start if row.stream in streams else 0
         if row.last_offset < expected:
             return  # compacted
         if row.first_offset > expected:
@@ -65,11 +100,21 @@ def find_gaps(found: Survey, state: State, end: int) -> Gaps:
                         take(row)
                         # Behind a batch that was saved from a loss, more of that loss may follow.
                         seen_at[row.stream] = len(regions) - isinstance(piece, Lost)
-    for partition in state.partitions.values():
-        known = next_offsets.get(partition.partition_id, partition.log_start_offset)
-        if known < partition.next_offset:
-            missing(partition.partition_id, known, partition.next_offset)
+    for stream, expected_of in streams.items():
+        known = next_offsets.get(stream, expected_of.start)
+        if known < expected_of.end:
+            missing(stream, known, expected_of.end)
     return gaps
+
+
+def _without(first: int, end: int, elsewhere: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield what is left of a range without these ones, which are in order."""
+    for begin, behind in elsewhere:
+        if first < min(begin, end):
+            yield first, min(begin, end)
+        first = max(first, behind)
+    if first < end:
+        yield first, end
 
 
 def stand_ins_for(state: State, gaps: Gaps) -> Mapping[tuple[int, int], list[StandIn]]:
@@ -79,8 +124,11 @@ def stand_ins_for(state: State, gaps: Gaps) -> Mapping[tuple[int, int], list[Sta
 
 def _filling(state: State, partition_id: PartitionId, first: int, last: int) -> Iterator[StandIn]:
     """Yield batches for all of these offsets: markers where an aborted transaction had its, and else none's."""
-    partition = state.partitions[partition_id]
+    partition = state.partitions.get(partition_id)
     at = first
+    if partition is None:  # what is staged has no markers
+        yield from _empty(partition_id, first, last)
+        return
     for aborted in sorted(partition.aborted, key=lambda each: each.last_offset):
         marker_at = aborted.last_offset
         if first <= marker_at <= last:

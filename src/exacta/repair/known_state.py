@@ -3,6 +3,8 @@
 If the state cannot be known, the functions raise `Unknown` with the position from which on that is so.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from exacta.adapters.local.damage.segment_walk import events_from
@@ -12,7 +14,7 @@ from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SNAPSHOT_SUFFIX, 
 from exacta.adapters.local.opening.segment_scan import Group
 from exacta.core.apply import apply
 from exacta.core.event_codec import DurableEvent, decode_event
-from exacta.core.events import BatchAppended, TransactionEnded
+from exacta.core.events import BatchAppended, BatchStaged, StagedStreamSpilled, TransactionEnded
 from exacta.core.snapshot import restore
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
@@ -66,6 +68,10 @@ def state_at(found: Survey, end: int) -> State:
                     wanted = state.partitions[event.partition_id].next_offset
                     if event.base_offset != wanted:
                         raise ValueError(f"a batch has offset {event.base_offset}, not {wanted}")
+                if isinstance(event, BatchStaged):
+                    staged = state.partitions[event.partition_id].staged.get(event.producer_id)
+                    if event.first_index != (0 if staged is None else staged.record_count):
+                        raise ValueError(f"a staged batch has number {event.first_index} in its stream")
                 apply(state, event)
             except (msgspec.DecodeError, KeyError, ValueError, AttributeError) as error:
                 raise Unknown(
@@ -108,11 +114,36 @@ def _agree(event: DurableEvent, rows: list[IndexEntry]) -> bool:
         last_offset = event.base_offset + event.record_count - 1
         said = (event.partition_id, event.base_offset, last_offset, event.max_timestamp_ms, event.size)
         return said == (row.stream, row.first_offset, row.last_offset, row.max_timestamp_ms, row.size)
+    if isinstance(event, BatchStaged) and not event.is_held:
+        last_index = event.first_index + event.record_count - 1
+        said_of_it = (event.stream, event.first_index, last_index, event.size)
+        return len(rows) == 1 and said_of_it == (
+            rows[0].stream,
+            rows[0].first_offset,
+            rows[0].last_offset,
+            rows[0].size,
+        )
+    if isinstance(event, StagedStreamSpilled):
+        return bool(rows) and _follow(rows, [(event.stream, 0, rows[-1].last_offset + 1)])
     if isinstance(event, TransactionEnded):
-        return [(row.stream, row.first_offset) for row in rows] == [
+        markers, held = rows[: len(event.markers)], rows[len(event.markers) :]
+        entries = [(place, offset, count) for place, offset, _, count in event.entries]
+        return [(row.stream, row.first_offset) for row in markers] == [
             (place, offset) for place, offset, _ in event.markers
-        ]
+        ] and _follow(held, entries)
     return not rows
+
+
+def _follow(rows: list[IndexEntry], entries: Sequence[tuple[int, int, int]]) -> bool:
+    """Return whether the rows are those of some of the entries, each of which is whole: stream, offset and count."""
+    at = 0
+    for stream, first_offset, count in entries:
+        offset = first_offset
+        while at < len(rows) and rows[at].stream == stream and rows[at].first_offset == offset:
+            offset, at = rows[at].last_offset + 1, at + 1
+        if offset not in (first_offset, first_offset + count):
+            return False
+    return at == len(rows)
 
 
 def is_batch_sound(found: Survey, lost: Lost, payload_start: int, row: IndexEntry) -> bool:

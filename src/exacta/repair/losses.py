@@ -11,20 +11,24 @@ from exacta.adapters.local.format import SNAPSHOT_SUFFIX, TableEntry, file_name,
 from exacta.core.event_codec import decode_event
 from exacta.core.events import (
     BatchAppended,
+    BatchStaged,
     OffsetsCommitted,
     PartitionsAdded,
+    StagedStreamSpilled,
     TopicCreated,
     TopicDeleted,
     TransactionalOffsetsCommitted,
     TransactionEnded,
 )
-from exacta.core.ids import PartitionId
+from exacta.core.ids import NO_PRODUCER_ID, PartitionId
 from exacta.core.snapshot import restore
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
-from exacta.repair.gaps import Gaps
+from exacta.repair.gaps import Gaps, streams_of
 from exacta.repair.known_state import is_batch_sound, is_table_sound, newest_snapshot
+
+_STILL_OPEN = " (still open: abort it)"
 
 
 def losses_of_gaps(found: Survey, state: State, gaps: Gaps) -> list[str]:
@@ -40,9 +44,15 @@ def losses_of_gaps(found: Survey, state: State, gaps: Gaps) -> list[str]:
             if with_names and any(not is_batch_sound(found, lost, entry.payload_start, row) for row in entry.rows):
                 touched.setdefault(with_names, "")
     by_partition: dict[PartitionId, list[tuple[int, int]]] = {}
+    streams = streams_of(state)
     for found_gaps in gaps.values():
-        for partition_id, first, last in found_gaps:
-            by_partition.setdefault(partition_id, []).append((first, last))
+        for stream, first, last in found_gaps:
+            of = streams[stream]
+            if of.producer_id != NO_PRODUCER_ID:
+                touched[name_of(state.volatile.transaction_by_producer[of.producer_id])] = _STILL_OPEN
+            else:
+                where = by_partition.setdefault(of.partition.partition_id, [])
+                where.append((first + of.shift, last + of.shift))
     for partition_id, ranges in by_partition.items():
         partition = state.partitions[partition_id]
         for first, last in sorted(ranges):
@@ -51,7 +61,7 @@ def losses_of_gaps(found: Survey, state: State, gaps: Gaps) -> list[str]:
                 if any(a <= last and first <= b for a, b in zip(runs[::2], runs[1::2], strict=True)):
                     transaction = state.volatile.transaction_by_producer.get(producer_id)
                     if transaction is not None:
-                        touched[name_of(transaction)] = " (still open: abort it)"
+                        touched[name_of(transaction)] = _STILL_OPEN
     lines.sort()
     lines += [f"records of a transaction of {name!r}{note}" for name, note in sorted(touched.items())]
     if not is_certain and by_partition:
@@ -69,7 +79,9 @@ def _transaction_of(state: State, entry: TableEntry) -> str:
         return ""
     if isinstance(event, TransactionEnded):
         return name_of(event)
-    if isinstance(event, BatchAppended) and event.transactional:
+    if isinstance(event, BatchStaged | StagedStreamSpilled) or (
+        isinstance(event, BatchAppended) and event.transactional
+    ):
         transaction = state.volatile.transaction_by_producer.get(event.producer_id)
         return name_of(transaction) if transaction is not None else f"producer {event.producer_id}"
     return ""
@@ -95,13 +107,14 @@ def losses_of_cut(found: Survey, state: State, cut: int) -> list[str]:
         for entry in piece.entries:
             if isinstance(piece, Lost) and not is_table_sound(found, piece):
                 continue
-            for row in entry.rows:
-                stream = PartitionId(row.stream)
-                ends[stream] = max(ends.get(stream, 0), row.last_offset + 1)
             try:
                 event = decode_event(entry.event)
             except (msgspec.DecodeError, ValueError):
                 continue
+            if not isinstance(event, BatchStaged | StagedStreamSpilled):
+                for row in entry.rows:
+                    stream = PartitionId(row.stream)
+                    ends[stream] = max(ends.get(stream, 0), row.last_offset + 1)
             if isinstance(event, TopicCreated | PartitionsAdded):
                 before = sum(1 for topic, _ in names.values() if topic == event.topic)
                 for number in range(event.partition_count):
@@ -112,6 +125,8 @@ def losses_of_cut(found: Survey, state: State, cut: int) -> list[str]:
                 topics.discard(event.topic)
             elif isinstance(event, TransactionEnded):
                 transactions[name_of(event), "committed" if event.committed else "aborted"] += 1
+                for partition_id, first_offset, _, record_count in event.entries:
+                    ends[partition_id] = max(ends.get(partition_id, 0), first_offset + record_count)
             elif isinstance(event, OffsetsCommitted | TransactionalOffsetsCommitted):
                 groups.add(event.group_id)
     lines = [f"all that happened from position {cut} on; of that can be read:"]
