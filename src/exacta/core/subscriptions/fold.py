@@ -55,6 +55,7 @@ def _created_non_durable(state: State, event: NonDurableSubscriptionCreated) -> 
         event.properties,
         event.at_ms,
         idle_since_ms=event.at_ms,
+        isolation_level=event.isolation_level,
     )
     state.volatile.non_durable_subscriptions += 1
 
