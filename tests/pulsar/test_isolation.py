@@ -54,11 +54,15 @@ def test_messages_are_pushed_before_the_end_of_their_transaction(broker: Broker,
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=NAMES)
-def test_aborted_messages_are_read_from_the_log_and_come_again(broker: Broker, kind: Any) -> None:
+@pytest.mark.parametrize("is_open", [True, False], ids=["open", "aborted"])
+def test_messages_are_read_from_the_log_and_come_again(broker: Broker, kind: Any, is_open: bool) -> None:
     producer, writer = producer_of(broker), ConsumerClient(broker, subscription="other", permits=0)
     transaction = writer.begin()
     produce(producer, (b"a", b"b"), b"c", transaction=transaction)
-    writer.abort(transaction)
+    if is_open:
+        broker.pass_time(20)  # nobody waits for the sync
+    else:
+        writer.abort(transaction)
     reader = reader_of(broker, kind)
     assert reader.values() == [b"a", b"b", b"c"]
     reader.redeliver()

@@ -15,7 +15,7 @@ read while no consumer takes a message. A front that cannot send just grants no 
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -137,20 +137,16 @@ class Dispatcher:
                 if (partition_id, name) in deliveries:
                     self._look_soon((partition_id, name))
 
-    def is_awaited(self, partition_ids: Iterable[PartitionId]) -> bool:
+    def is_awaited(self, partition_ids: Set[PartitionId]) -> bool:
         """Return whether a consumer would be pushed what was just written to these partitions, if it was shown.
 
         A write into an open transaction is acknowledged before it is synced, and only shown when it is. Readers of
         committed messages wait for the end of the transaction anyway.
         """
         volatile = self._state.volatile
-        for partition_id in partition_ids if volatile.non_durable else ():
-            for name, subscription in volatile.non_durable.get(partition_id, {}).items():
-                if not reads_committed(subscription):
-                    delivery = volatile.deliveries.get((partition_id, name))
-                    if delivery is not None and permits(delivery):
-                        return True
-        return False
+        concerned = (key for key in volatile.uncommitted if key[0] in partition_ids)
+        deliveries = (volatile.deliveries.get(key) for key in concerned)
+        return any(delivery is not None and permits(delivery) for delivery in deliveries)
 
     def hear(self, event: Event) -> None:
         """Look at the subscriptions that an event lets deliver more; to be called before it is applied."""
