@@ -12,14 +12,19 @@ from exacta.protocol.pulsar.messages_pb2 import CommandSubscribe
 ISOLATION_LEVEL: Final = "isolation.level"
 """The property, by the name of Kafka's option."""
 
+_MOST_SHOWN: Final = 50
+"""So many values, and so many characters of each, are told to a client that has sent others: a frame has room for
+millions."""
+
 
 def isolation_level_of(command: CommandSubscribe) -> IsolationLevel:
     """Return the level that a SUBSCRIBE asks for; raise ValueError, with words for the client, if it names none."""
     properties = (*command.metadata, *command.subscription_properties)
-    words = {each.value.upper() for each in properties if each.key == ISOLATION_LEVEL}
+    values = {each.value for each in properties if each.key == ISOLATION_LEVEL}
+    words = {each.upper() for each in values}
     if not words:
         return IsolationLevel.READ_COMMITTED
     if len(words) > 1 or not words <= IsolationLevel.__members__.keys():
-        found = ", ".join(sorted(repr(each.value) for each in properties if each.key == ISOLATION_LEVEL))
+        found = ", ".join(sorted(repr(each[:_MOST_SHOWN]) for each in values)[:_MOST_SHOWN])
         raise ValueError(f"the property {ISOLATION_LEVEL} is read_committed or read_uncommitted, and not {found}")
     return IsolationLevel[words.pop()]
