@@ -24,6 +24,7 @@ def anomalies(history: History) -> list[str]:
         *_torn_answers(history),
         *_moves_back(history),
         *_pushed(history),
+        *_pushed_uncommitted(history),
         *_pipelines(history),
         *_read_by_pulsar(history),
         *compacted_anomalies(history),
@@ -90,6 +91,17 @@ def _pushed(history: History) -> Iterator[str]:
         final = history.final.get(place)
         if final is not None and offset >= final.log_start and final.committed.get(offset) != value:
             yield f"aborted read: {consumer} got {value!r} from {place} at {offset}, which is not committed there"
+
+
+def _pushed_uncommitted(history: History) -> Iterator[str]:
+    """Yield what a reader of uncommitted messages got, and what is not there: it is shown what is durable only."""
+    there = {place: {offset: value for offset, value, _ in log.records} for place, log in _whole(history).items()}
+    for consumer, place, offset, value in history.pushed_uncommitted:
+        if whose(value) not in history.writings:
+            yield f"inconsistent: nobody wrote {value!r}, and {consumer} got it"
+        final = history.final.get(place)
+        if final is not None and offset >= final.log_start and there[place].get(offset) != value:
+            yield f"lost read: {consumer} got {value!r} from {place} at {offset}, which is not there"
 
 
 def _duplicates(history: History) -> Iterator[str]:

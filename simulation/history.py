@@ -84,6 +84,8 @@ class History:
     """Answers that a client got and that nobody may get."""
     pushed: list[tuple[str, Place, int, bytes]] = field(default_factory=list)
     """The records that consumers of subscriptions got: whose, and from where."""
+    pushed_uncommitted: list[tuple[str, Place, int, bytes]] = field(default_factory=list)
+    """The same for consumers that read uncommitted messages."""
     joint: dict[str, bool] = field(default_factory=dict)
     """Says of each joint writing by its name whether what Pulsar's side has written of it was read in the end."""
     consumers: int = 1 << 40

@@ -16,6 +16,7 @@ from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
 from exacta.core.subscriptions import acknowledging, consumers, delays, delivering, durability, keys
 from exacta.core.subscriptions import rules as subscriptions_rules
+from exacta.engine import dispatch
 from exacta.engine.dispatch import Dispatcher
 from exacta.ports.record_format import LogEntry
 from exacta.records.record_format import KafkaRecordFormat
@@ -207,3 +208,19 @@ def delays_end_together() -> Replacements:
 
     original = subscriptions_rules.RULES[EndDelays]
     return [(decide._DECIDE, EndDelays, end_delays)]
+
+
+@canary(
+    "a subscription that reads committed messages is read to the high watermark",
+    shows=r"aborted read: |in the end Pulsar's reader|which was not committed",
+)
+def levels_mixed() -> Replacements:
+    return [(dispatch, "reads_committed", lambda subscription: False)]
+
+
+@canary(
+    "who reads uncommitted messages may acknowledge committed ones only",
+    shows=r"refused: reader.* acknowledges: .*OFFSET_OUT_OF_RANGE",
+)
+def uncommitted_not_acknowledged() -> Replacements:
+    return [(acknowledging, "end_of", lambda partition, subscription: partition.last_stable_offset)]

@@ -1,6 +1,7 @@
 """A reader's program: one non-durable subscription after another, which only this program uses.
 
-It has one consumer at a time, and knows when its next subscription must be new: it has disconnected its consumer.
+It has one consumer at a time, and knows when its next subscription must be new: it has disconnected its consumer. Half
+of the readers read uncommitted messages.
 """
 
 from typing import Any
@@ -10,7 +11,7 @@ from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering, Subscribed
 from exacta.core.state.delivery import IN_ORDER
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.dispatch import Sent
 from simulation.clients.batches import pushed_values
@@ -29,6 +30,9 @@ class _Reader:
         self._where: dict[str, Any] = {"topic": place[0], "partition": place[1], "subscription": here.writer}
         self._place = place
         self._type = here.chance.choice(list(SubscriptionType))
+        self._level = here.chance.choice(list(IsolationLevel))
+        is_committed = self._level is IsolationLevel.READ_COMMITTED
+        self._pushed = here.history.pushed if is_committed else here.history.pushed_uncommitted
         self._consumer: ConsumerId | None = None
         """The consumer that is connected, or may be."""
         self._is_connected = False
@@ -59,7 +63,8 @@ class _Reader:
     async def _subscribe(self) -> None:
         here = self._here
         begin = here.chance.choice([EARLIEST, LATEST, Offset(here.chance.randrange(99))])
-        command = Subscribe(**self._where, subscription_type=self._type, begin=begin, durable=False)
+        kind: dict[str, Any] = {"subscription_type": self._type, "durable": False, "isolation_level": self._level}
+        command = Subscribe(**self._where, begin=begin, **kind)
         was_gone, self._is_gone = self._is_gone, False
         answer = await here.calls.ask(command)
         if not isinstance(answer, Subscribed):
@@ -72,8 +77,7 @@ class _Reader:
         if not here.calls.receive(consumer, self._receive):
             return
         self._consumer = consumer
-        connect = Connect(**self._where, consumer_id=consumer, subscription_type=self._type, durable=False)
-        answer = await self._ask(connect)
+        answer = await self._ask(Connect(**self._where, consumer_id=consumer, **kind))
         self._is_connected = answer == DONE
         if answer != DONE and answer not in GONE:
             here.history.refusals.append(f"refused: {here.writer} connects: {answer}")
@@ -86,7 +90,7 @@ class _Reader:
             free = {message for first, last in each.entry.free for message in range(first, last + 1)}
             for offset, value in pushed_values(each.batch):
                 if offset in free:
-                    self._here.history.pushed.append((self._here.writer, self._place, offset, value))
+                    self._pushed.append((self._here.writer, self._place, offset, value))
 
     async def _acknowledge(self) -> None:
         if not self._sent:

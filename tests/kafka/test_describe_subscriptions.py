@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exacta.core.replies import DONE
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.description import Wait
 from exacta.front import backlog_counts
 from exacta.protocol.kafka.errors import ErrorCode
@@ -85,12 +85,18 @@ class Model:
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=st.lists(STEPS, min_size=4, max_size=24))
-def test_the_backlog_is_what_the_subscription_has_yet_to_get(steps: list[tuple[Any, ...]]) -> None:
+@given(steps=st.lists(STEPS, min_size=4, max_size=24), reads_committed=st.booleans())
+def test_the_backlog_is_what_the_subscription_has_yet_to_get(
+    steps: list[tuple[Any, ...]], reads_committed: bool
+) -> None:
+    """One that reads uncommitted messages is not durable, and has yet to get those of open and aborted transactions."""
+    kind: dict[str, Any] = {}
+    if not reads_committed:
+        kind = {"durable": False, "isolation_level": IsolationLevel.READ_UNCOMMITTED}
     with front() as broker:
         wire = broker.connect()
         create(wire)
-        subscriber, model = Subscriber(broker), Model()
+        subscriber, model = Subscriber(broker, **kind), Model()
         handles: dict[int, Handle] = {}
         written: dict[int, set[int]] = {}
         aborted: set[int] = set()
@@ -129,8 +135,8 @@ def test_the_backlog_is_what_the_subscription_has_yet_to_get(steps: list[tuple[A
                 case _:
                     pass
         found = the_one(wire)
-        visible = set(offsets_read(wire, committed=True))
-        there = set(offsets_read(wire, committed=False)) - aborted
+        visible = set(offsets_read(wire, committed=reads_committed))
+        there = set(offsets_read(wire, committed=False)) - (aborted if reads_committed else set())
         pending = set().union(*model.pending.values())
         assert found.left_messages == len(visible - model.acknowledged - pending)
         assert found.pending_messages == len(visible & pending - model.acknowledged)
@@ -206,6 +212,11 @@ class TestAnswers:
         [topic] = describe(wire).topics
         shown = [(each.name, each.is_durable) for each in topic.partitions[0].subscriptions]
         assert shown == [("reader", False), ("s", True)]
+
+    @pytest.mark.parametrize("level", IsolationLevel)
+    def test_its_isolation_level_is_shown(self, broker: Front, wire: Wire, level: IsolationLevel) -> None:
+        Subscriber(broker, durable=False, isolation_level=level)
+        assert the_one(wire).isolation_level == level
 
     def test_records_that_were_deleted_are_not_left(self, broker: Front, wire: Wire) -> None:
         produce(wire, batch(*[b"v"] * 4))

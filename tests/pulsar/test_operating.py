@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 import exacta
 from exacta.cli.app import app
+from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.wire import ANSWER_SECONDS, Wire, client
 
 TOPIC = "persistent://acme/shop/orders"
@@ -45,6 +46,26 @@ def test_an_operator_sees_what_a_consumer_has_and_lets_it_begin_again(broker: ex
         moved = run(broker, "subscriptions", "reset", TOPIC, "billing", "--to", "2", "--yes")
         assert moved[0] == "pulsar..acme..shop..orders-0: from 0 to 2, and disconnects 1 consumer(s)"
         assert consumer.receive(ANSWER_SECONDS * 1_000).data() == b"2"
+
+
+def test_an_operator_sees_who_reads_uncommitted_messages(broker: exacta.Broker) -> None:
+    wire = Wire(broker.pulsar_url)
+    wire.open_producer(TOPIC)
+    reader = pb.CommandSubscribe(
+        topic=TOPIC,
+        subscription="billing",
+        sub_type=pb.CommandSubscribe.Exclusive,
+        consumer_id=1,
+        request_id=wire.next_request(),
+        durable=False,
+    )
+    reader.metadata.add(key="isolation.level", value="read_uncommitted")
+    assert isinstance(wire.ask(reader), pb.CommandSuccess)
+    wire.produce(b"open", transaction=wire.begin().txnid_least_bits)
+    lines = run(broker, "subscriptions", "describe", TOPIC, "billing")
+    assert ", subscription billing: Exclusive, not durable, reads uncommitted messages, created " in lines[0]
+    assert "  backlog 1, pending 0, held back 0 (uncommitted 1)" in lines
+    wire.close()
 
 
 def test_an_operator_aborts_what_holds_a_consumer_back(broker: exacta.Broker) -> None:

@@ -159,3 +159,18 @@ def test_a_topic_is_created_for_its_producer_only_if_that_is_allowed() -> None:
         pytest.raises(pulsar.TopicNotFound),
     ):
         opened.create_producer("orders")
+
+
+@pytest.mark.parametrize("level", ["read_committed", "read_uncommitted", "serializable"])
+def test_a_durable_subscription_reads_committed_messages_only(broker: exacta.Broker, level: str) -> None:
+    """This client's consumers are durable, and its readers have no properties."""
+    with client(broker.pulsar_url) as opened:
+
+        def subscribe() -> Any:
+            return opened.subscribe("orders", "s", properties={"isolation.level": level})
+
+        if level == "read_committed":
+            subscribe().close()
+        else:
+            with pytest.raises(pulsar.NotAllowedError):
+                subscribe()

@@ -55,6 +55,21 @@ DIFFERENCES = {
         "Apache Pulsar lets two transactions commit the acknowledgement of one message of a batch (its issue 25107 "
         "tells of duplicates after aborts); there the input is sent without batches, and then each is there once",
     ),
+    "messages of an open transaction, where uncommitted ones are asked for": Difference(
+        [],
+        ["a", "b"],
+        "Apache Pulsar has not built PIP-298, and takes the property `isolation.level` for one of the user's",
+    ),
+    "a durable subscription that asks for uncommitted messages": Difference(
+        "done",
+        "NotAllowedException",
+        "the same; its cursor would hold acknowledgements of messages that an abort takes away",
+    ),
+    "a second consumer that asks for another isolation level": Difference(
+        "done",
+        "ConsumerBusyException",
+        "the same; PIP-298 has one level for all consumers of a subscription",
+    ),
     "the latest message, inclusive, where a marker follows": Difference(
         [],
         ["2"],

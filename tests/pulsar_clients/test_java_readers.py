@@ -95,6 +95,38 @@ def test_the_last_message_is_the_last_that_can_be_read(java: JavaClient, topic: 
     assert rest(reader) == ["in it", "after"]
 
 
+UNCOMMITTED = ("isolation.level", "read_uncommitted")
+
+
+@pytest.mark.parametrize("kind", ["Exclusive", "Shared", "Failover", "Key_Shared"])
+def test_a_non_durable_subscription_reads_uncommitted_messages(java: JavaClient, topic: str, kind: str) -> None:
+    """The builder of a reader has no properties, but that of a consumer has."""
+    producer = java.producer(topic)
+    mode = api("SubscriptionMode").NonDurable
+    consumer = java.consumer(topic, "watching", kind, subscriptionMode=mode, property=UNCOMMITTED)
+    transaction = java.begin()
+    send(producer, "a", "b", transaction=transaction)
+    expected = told("messages of an open transaction, where uncommitted ones are asked for")
+    found = receive(consumer, len(expected))
+    assert sorted(texts(found)) == expected
+    assert [outcome(consumer.acknowledgeAsync(each)) for each in found] == ["done"] * len(found)
+    assert outcome(transaction.abort()) == "done"
+    send(producer, "c")
+    assert texts(receive(consumer, 1)) == ["c"]
+
+
+def test_a_durable_subscription_reads_no_uncommitted_messages(java: JavaClient, topic: str) -> None:
+    asked = outcome(lambda: java.consumer(topic, property=UNCOMMITTED))
+    assert asked == told("a durable subscription that asks for uncommitted messages")
+
+
+def test_consumers_of_one_subscription_read_alike(java: JavaClient, topic: str) -> None:
+    mode = api("SubscriptionMode").NonDurable
+    java.consumer(topic, kind="Shared", subscriptionMode=mode, property=UNCOMMITTED)
+    asked = outcome(lambda: java.consumer(topic, kind="Shared", subscriptionMode=mode))
+    assert asked == told("a second consumer that asks for another isolation level")
+
+
 def test_a_seek_by_id(java: JavaClient, topic: str) -> None:
     producer = java.producer(topic)
     values = [str(number) for number in range(10)]

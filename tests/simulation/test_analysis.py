@@ -107,8 +107,18 @@ def refuse(history: History) -> None:
     history.refusals.append("refused: something")
 
 
+def push_what_is_not_there(history: History) -> None:
+    history.pushed_uncommitted.append(("r/1", A, 6, b"w/1.2:0000"))
+
+
+def push_what_nobody_wrote(history: History) -> None:
+    history.pushed_uncommitted.append(("r/1", ("anew", 0), 0, b"x/1.1:0000"))
+
+
 def test_a_clean_history_has_none() -> None:
-    assert anomalies(clean()) == []
+    history = clean()
+    history.pushed_uncommitted.append(("r/1", A, 2, b"w/1.2:0000"))  # it is aborted
+    assert anomalies(history) == []
 
 
 @pytest.mark.parametrize(
@@ -117,6 +127,8 @@ def test_a_clean_history_has_none() -> None:
         (lose, "lost write"),
         (show_aborted, "aborted read"),
         (show_aborted_live, "aborted read"),
+        (push_what_is_not_there, "lost read"),
+        (push_what_nobody_wrote, "inconsistent"),
         (tear, "torn transaction"),
         (tear_live, "torn transaction"),
         (double, "duplicate"),

@@ -317,7 +317,12 @@ def _place(found: "Subscription") -> str:
 
 
 def _type(found: "Subscription") -> str:
-    return found.subscription_type if found.is_durable else f"{found.subscription_type}, not durable"
+    words = [found.subscription_type]
+    if not found.is_durable:
+        words.append("not durable")
+    if found.reads_uncommitted:
+        words.append("reads uncommitted messages")
+    return ", ".join(words)
 
 
 def _details(found: "Subscription") -> "Details":

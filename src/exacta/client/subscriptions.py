@@ -23,6 +23,9 @@ from exacta.protocol.kafka.messages.k17788_reset_subscription import (
 EARLIEST, LATEST = -2, -1
 """These stand for the start of the log and for its end, as offsets to go to."""
 
+_READ_UNCOMMITTED = 1
+"""An isolation level of subscriptions, by the numbers of PIP-298."""
+
 TYPES = ("Exclusive", "Shared", "Failover", "Key_Shared")
 WAITS = (
     "no consumer is connected",
@@ -95,6 +98,8 @@ class Subscription(NamedTuple):
     subscription_type: str
     is_durable: bool
     """False: it is a reader's, and gone with its last consumer and with a restart."""
+    reads_uncommitted: bool
+    """True: it also gets the messages of open and of aborted transactions."""
     position: int
     consumer_count: int
     left: int
@@ -225,6 +230,7 @@ def _subscription(at: TopicPartition, partition: Any, found: Any, now_ms: int, d
         name=found.name,
         subscription_type=_word(TYPES, found.subscription_type, "type"),
         is_durable=found.is_durable,
+        reads_uncommitted=found.isolation_level == _READ_UNCOMMITTED,
         position=found.position,
         consumer_count=found.consumer_count,
         left=found.left_messages,

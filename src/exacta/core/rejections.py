@@ -76,6 +76,10 @@ class Rejection(Enum):
     """Its consumers do not share it with this one: it is Exclusive, or of another type or mode."""
     KEY_RANGES_REFUSED = auto()
     """The hashes that a consumer names are none, no ranges, or another consumer's."""
+    UNCOMMITTED_NOT_DURABLE = auto()
+    """A durable subscription cannot get messages of transactions that may abort."""
+    ISOLATION_LEVELS_DIFFER = auto()
+    """The subscription is read at another isolation level."""
     CONSUMER_NOT_FOUND = auto()
     TRANSACTION_CONFLICT = auto()
     """A message is acknowledged already, or another transaction has acknowledged it and is still open (PIP-31)."""

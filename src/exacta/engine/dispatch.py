@@ -7,15 +7,15 @@ Theory of operation. A subscription is looked at in the loop's next turn after s
 be delivered: readers may see more, a consumer has come, has gone or takes more, a message has been acknowledged or
 given back, or a delay has ended. One read is under way for a subscription at a time, so that its entries go out in the
 order in which they were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as
-readers of committed records may see them, and then chosen: the core takes no look at what was read elsewhere than where
-delivery goes on by now. What was read passes the front's conversion before anybody looks at it. So the core, too, knows
-entries only as the front's clients read them. Compaction may remove messages of an entry between the choice and the
-read. They are acknowledged for the subscription then, since no client would ever do it. Nothing is read while no
-consumer takes a message. A front that cannot send just grants no permits.
+readers of the subscription's isolation level may see them, and then chosen: the core takes no look at what was read
+elsewhere than where delivery goes on by now. What was read passes the front's conversion before anybody looks at it. So
+the core, too, knows entries only as the front's clients read them. Compaction may remove messages of an entry between
+the choice and the read. They are acknowledged for the subscription then, since no client would ever do it. Nothing is
+read while no consumer takes a message. A front that cannot send just grants no permits.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -41,6 +41,7 @@ from exacta.core.state.runs import Run, count, missing, subtract
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.delivering import looks_further, permits
+from exacta.core.subscriptions.isolation import reads_committed
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, JournalReader
@@ -136,6 +137,17 @@ class Dispatcher:
                 if (partition_id, name) in deliveries:
                     self._look_soon((partition_id, name))
 
+    def is_awaited(self, partition_ids: Set[PartitionId]) -> bool:
+        """Return whether a consumer would be pushed what was just written to these partitions, if it was shown.
+
+        A write into an open transaction is acknowledged before it is synced, and only shown when it is. Readers of
+        committed messages wait for the end of the transaction anyway.
+        """
+        volatile = self._state.volatile
+        concerned = (key for key in volatile.uncommitted if key[0] in partition_ids)
+        deliveries = (volatile.deliveries.get(key) for key in concerned)
+        return any(delivery is not None and permits(delivery) for delivery in deliveries)
+
     def hear(self, event: Event) -> None:
         """Look at the subscriptions that an event lets deliver more; to be called before it is applied."""
         if isinstance(event, _OF_ONE):
@@ -205,8 +217,7 @@ class Dispatcher:
 
     def _read_chosen(self, key: SubscriptionKey, chosen: Sequence[Delivering]) -> None:
         """Read entries that were delivered, or looked at, before, and push them."""
-        visible = self._visible.get(key[0])
-        end = NOWHERE if visible is None else visible.last_stable_offset
+        end, _ = self._seen_by(key)
         by_first: dict[int, Extent] = {}
         for each in chosen:
             # Not up to the end of the entry: its batch may go on behind it, and only whole batches are found.
@@ -226,24 +237,23 @@ class Dispatcher:
         self._read(key, extents, (), wanted, push)
 
     def _read_new(self, key: SubscriptionKey, begin: Offset, permits: int) -> None:
-        """Read on from where delivery has come to, and deliver what committed readers may see of it.
+        """Read on from where delivery has come to, and deliver what readers of its isolation level may see of it.
 
         Not much more is read than consumers have permits for.
         """
         partition = self._state.partitions[key[0]]
-        visible = self._visible.get(key[0])
-        if visible is None or begin >= visible.last_stable_offset:
+        visible_end, read_committed = self._seen_by(key)
+        if begin >= visible_end:
             return
         # An entry has at least one offset, so that consumers can take nothing behind so many; but they take one whole.
-        limit = Offset(min(begin + permits, visible.last_stable_offset))
+        limit = Offset(min(begin + permits, visible_end))
         extents = self._journal.find(key[0], begin, limit, MOST_BYTES)
         if not extents:
-            extents = self._journal.find(key[0], begin, visible.last_stable_offset, 1)
+            extents = self._journal.find(key[0], begin, visible_end, 1)
             limit = Offset(max(begin, extents[0].first_offsets[0]) + permits) if extents else limit
-        end = Offset(extents[-1].last_offset + 1) if extents else visible.last_stable_offset
-        aborted = [
-            (each.producer_id, each.first_offset, each.last_offset) for each in aborted_between(partition, begin, end)
-        ]
+        end = Offset(extents[-1].last_offset + 1) if extents else visible_end
+        left_out = aborted_between(partition, begin, end) if read_committed else ()
+        aborted = [(each.producer_id, each.first_offset, each.last_offset) for each in left_out]
 
         def deliver(reads: list[Read], converted: Converted) -> None:
             if self._tell_of_faults(key, extents, reads):
@@ -263,6 +273,14 @@ class Dispatcher:
 
         wanted = Wanted(self._is_by_key(key), range(begin, limit), end=limit, most_bytes=MOST_CONVERTED_BYTES)
         self._read(key, extents, aborted, wanted, deliver)
+
+    def _seen_by(self, key: SubscriptionKey) -> tuple[Offset, bool]:
+        """Return the end of what consumers of a subscription may see, and whether they get committed messages only."""
+        visible, subscription = self._visible.get(key[0]), self._state.subscription(key)
+        if visible is None or subscription is None:
+            return NOWHERE, True
+        read_committed = reads_committed(subscription)
+        return visible.offsets(read_committed)[1], read_committed
 
     def _is_by_key(self, key: SubscriptionKey) -> bool:
         delivery = self._state.volatile.deliveries.get(key)
@@ -310,7 +328,7 @@ class Dispatcher:
         wanted: Wanted,
         done: Callable[[list[Read], Converted], None],
     ) -> None:
-        """Read what committed readers see of extents, as the front's clients read it.
+        """Read extents without the entries of these aborted transactions, as the front's clients read them.
 
         `done` is not called when the engine has stopped, or when all consumers have gone meanwhile. Others may have
         come that want something else, and what was chosen is not theirs.

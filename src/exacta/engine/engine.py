@@ -124,6 +124,7 @@ class Engine:
             marker_clock=clock,
             show=self._show_durable,
             advance=self._advance,
+            is_awaited=self.dispatcher.is_awaited,
             fail=self._fail,
         )
         self._folding = SnapshotSchedule(

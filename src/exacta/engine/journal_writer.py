@@ -7,7 +7,7 @@ Theory of operation. A group is sealed at the end of the loop's turn in which so
 nothing is in flight; meanwhile others join it. If answers wait only until it is written, the loop writes it itself
 (decision 0016). If exactly one answer waits, and the disk is quick, the loop also syncs it (decision 0023). Otherwise
 the journal's thread writes and syncs it. What readers see of it is taken down when it is sealed, and shown when it is
-durable.
+durable. What is only written is synced at once where a reader of uncommitted messages waits for it.
 """
 
 from collections.abc import Callable, Sequence, Set
@@ -36,6 +36,7 @@ class JournalWriter:
         marker_clock: Callable[[], int],
         show: Callable[[Changes], None],
         advance: Callable[[Sequence[PartitionId]], None],
+        is_awaited: Callable[[Set[PartitionId]], bool],
         fail: Callable[[str], None],
     ) -> None:
         """Begin with a state that is durable, and nothing to write.
@@ -43,13 +44,15 @@ class JournalWriter:
         `clock` is the engine's, `marker_clock` gives the timestamps of markers; both in milliseconds since 1970.
 
         `show` gets what readers may see once that is durable, `advance` the same partitions once the answers are
-        released. `fail` is called where a group was not taken; the caller then stops the writer.
+        released. `is_awaited` says whether anybody waits to be shown what was written to these partitions, and is not
+        synced. `fail` is called where a group was not taken; the caller then stops the writer.
         """
         self._state = state
         self._journal = journal
         self._scheduler = scheduler
         self._show = show
         self._advance = advance
+        self._is_awaited = is_awaited
         self._fail = fail
         self.gathering = CommitGroup(1, records, marker_clock)
         self.in_flight: CommitGroup | None = None
@@ -174,6 +177,8 @@ class JournalWriter:
             call_all(group.written_releases)
         finally:
             self.ahead.sync_begins(group)
+            if group.touched and self._is_awaited(group.touched):
+                self.hurry()
         return True
 
     def _was_taken(self, result: AppendResult) -> bool:

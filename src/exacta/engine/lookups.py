@@ -5,6 +5,7 @@ Owns no state: looks into the engine's state, and into the journal's index.
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, NamedTuple
 
 from exacta.core.groups.lag import aborted_records, visible_end
@@ -196,26 +197,35 @@ class Lookups:
         aborted = aborted_records(partition, max(begin, self._journal.compacted_to(partition_id)), end_offset)
         return self._journal.count_records(partition_id, begin, end_offset) - aborted
 
-    def count_between(self, partition_id: PartitionId, offset: int, end_offset: int) -> int:
-        """Count as `count_unaborted` does, where `end_offset` may also divide a batch."""
+    def count_seen(self, partition_id: PartitionId, offset: int, end_offset: int, *, read_committed: bool) -> int:
+        """Count as `count_unaborted` does, for readers of uncommitted records with those of aborted transactions."""
+        if read_committed:
+            return self.count_unaborted(partition_id, offset, end_offset)
+        partition = self._state.partitions.get(partition_id)
+        if partition is None:
+            return 0
+        return self._journal.count_records(partition_id, max(offset, partition.log_start_offset), end_offset)
+
+    def count_between(self, partition_id: PartitionId, offset: int, end_offset: int, *, read_committed: bool) -> int:
+        """Count as `count_seen` does, where `end_offset` may also divide a batch."""
+        count = partial(self.count_seen, partition_id, read_committed=read_committed)
         batch = self.batch_at(partition_id, end_offset)
         if batch is None or batch[0] == end_offset:
-            return self.count_unaborted(partition_id, offset, end_offset)
+            return count(offset, end_offset)
         batch_end = batch[1] + 1  # the journal counts to the end of a batch only
-        with_rest = self.count_unaborted(partition_id, offset, batch_end)
-        return with_rest - self.count_unaborted(partition_id, end_offset, batch_end)
+        return count(offset, batch_end) - count(end_offset, batch_end)
 
-    def visible_end(self, topic: str, partition: int, end_offset: int) -> int:
-        """Return the offset after the last record that readers of committed records get before `end_offset`.
+    def visible_end(self, topic: str, partition: int, end_offset: int, *, read_committed: bool = True) -> int:
+        """Return the offset after the last record that readers get before `end_offset`.
 
-        `end_offset` is at most the last stable offset of a durable state. Returns -1 where there is no such partition.
+        `end_offset` is at most what they see of a durable state. Returns -1 where there is no such partition.
         """
         entry = self._state.partition(topic, partition)
         if entry is None:
             return -1
 
         def visible_from(offset: int) -> int:
-            return self.count_unaborted(entry.partition_id, offset, end_offset)
+            return self.count_seen(entry.partition_id, offset, end_offset, read_committed=read_committed)
 
         return visible_end(visible_from, entry.log_start_offset, end_offset)
 

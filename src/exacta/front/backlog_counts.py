@@ -49,7 +49,7 @@ def _count(broker: Broker, subscriptions: Sequence[DescribedSubscription], count
     for each in subscriptions:
         numbers = [0] * len(Counted)
         for which, sign, first, end in ranges_to_count(each):
-            numbers[which] += sign * count(each.partition_id, first, end)
+            numbers[which] += sign * count(each.partition_id, first, end, read_committed=each.reads_committed)
             yield
         left, pending, held_back = numbers
         counted.append(Backlog(left, pending, held_back))

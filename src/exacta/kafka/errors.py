@@ -72,8 +72,10 @@ CODES: dict[Rejection, ErrorCode] = {
 CANNOT_HAPPEN_HERE = frozenset(
     {
         Rejection.CONSUMER_NOT_FOUND,
+        Rejection.ISOLATION_LEVELS_DIFFER,
         Rejection.KEY_RANGES_REFUSED,
         Rejection.SUBSCRIPTION_BUSY,
+        Rejection.UNCOMMITTED_NOT_DURABLE,
     }
 )
 """Rejections of commands that no request of Kafka leads to."""

@@ -27,6 +27,8 @@ CODES: Final[dict[Rejection, ServerError]] = {
     Rejection.SUBSCRIPTION_NOT_FOUND: ServerError.SubscriptionNotFound,
     Rejection.SUBSCRIPTION_BUSY: ServerError.ConsumerBusy,
     Rejection.KEY_RANGES_REFUSED: ServerError.ConsumerAssignError,
+    Rejection.UNCOMMITTED_NOT_DURABLE: ServerError.NotAllowedError,
+    Rejection.ISOLATION_LEVELS_DIFFER: ServerError.ConsumerBusy,
     Rejection.CONSUMER_NOT_FOUND: ServerError.ConsumerNotFound,
     Rejection.BACKLOG_HOLDS_PRODUCERS: ServerError.ProducerBlockedQuotaExceededError,
     Rejection.BACKLOG_QUOTA_EXCEEDED: ServerError.ProducerBlockedQuotaExceededException,

@@ -4,7 +4,7 @@ from exacta.core.commands import Acknowledge, AcknowledgeSoon, AppendBatch, Conn
 from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.replies import Subscribed
 from exacta.core.state.runs import Run
-from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
 from tests.core.world import Handle, World
 
@@ -16,10 +16,18 @@ def runs(*pairs: tuple[int, int]) -> tuple[Run, ...]:
 class Consumer:
     """Acknowledges messages of one partition's subscription by their offsets."""
 
-    def __init__(self, world: World, name: str = "s", partition: int = 0, *, durable: bool = True) -> None:
+    def __init__(
+        self,
+        world: World,
+        name: str = "s",
+        partition: int = 0,
+        *,
+        durable: bool = True,
+        level: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    ) -> None:
         self.world = world
         self.name = name
-        self.durable = durable
+        self.kind = {"durable": durable, "isolation_level": level}
         self._where = {"topic": "t", "partition": partition, "subscription": name}
         self.key = (PartitionId(partition), name)
 
@@ -32,7 +40,7 @@ class Consumer:
                 subscription_type=subscription_type,
                 begin=Offset(begin),
                 properties=dict(properties),
-                durable=self.durable,
+                **self.kind,
             )
         )
 
@@ -80,7 +88,7 @@ class Consumer:
                 consumer_id=consumer_id,
                 subscription_type=subscription_type,
                 name=name,
-                durable=self.durable,
+                **self.kind,
             )
         )
 

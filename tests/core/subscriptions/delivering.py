@@ -6,7 +6,8 @@ from exacta.core.ids import ConsumerId, Offset, PartitionId, ProducerId
 from exacta.core.replies import DONE, Delivered, Delivering, Subscribed
 from exacta.core.state.delivery import Delivery, KeyShared, SeenEntry
 from exacta.core.state.runs import Run
-from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
+from exacta.core.subscriptions.isolation import end_of
 from exacta.core.subscriptions.keys import HASHES
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.world import Handle, World
@@ -24,7 +25,13 @@ class Dispatcher:
     """Delivers one subscription of partition 0 to consumers, and remembers what each was sent."""
 
     def __init__(
-        self, world: World, subscription_type: SubscriptionType, name: str = "s", *, durable: bool = True
+        self,
+        world: World,
+        subscription_type: SubscriptionType,
+        name: str = "s",
+        *,
+        durable: bool = True,
+        level: IsolationLevel = IsolationLevel.READ_COMMITTED,
     ) -> None:
         self.world = world
         self.type = subscription_type
@@ -36,7 +43,8 @@ class Dispatcher:
         self.gaps: dict[int, tuple[Run, ...]] = {}
         """The runs that compaction has removed of entries, by the names of the entries."""
         self._last = 0
-        self._consumer = Consumer(world, name, durable=durable)
+        self.reads_committed = level is IsolationLevel.READ_COMMITTED
+        self._consumer = Consumer(world, name, durable=durable, level=level)
         self.subscribe()
 
     @property
@@ -77,7 +85,7 @@ class Dispatcher:
                 name=name,
                 priority=priority,
                 key_shared=shared,
-                durable=self._consumer.durable,
+                **self._consumer.kind,
             )
         )
         if answer == DONE:
@@ -105,7 +113,7 @@ class Dispatcher:
         sent: list[tuple[ConsumerId, Delivering]] = []
         while self.delivery is not None:
             begin = self.delivery.read_to
-            end = self.world.state.partitions[PartitionId(0)].last_stable_offset
+            end = end_of(self.world.state.partitions[PartitionId(0)], self.subscription)
             found = self.deliver(begin, end)
             if not found and self.delivery.read_to in (begin, end):
                 break
@@ -114,20 +122,20 @@ class Dispatcher:
 
     def deliver(self, begin: Offset, end: Offset) -> list[Delivering]:
         """Deliver what waits, and what lies between two offsets."""
-        seen = tuple(self.committed(begin, end))
+        seen = tuple(self.shown(begin, end))
         answer = self.world.send(Deliver(**self.where, seen=seen, read_from=begin, read_to=end))
         assert isinstance(answer, Delivered)
         for each in answer.entries:
             self.sent[each.consumer_id].append(each)
         return list(answer.entries)
 
-    def committed(self, begin: Offset, end: Offset) -> list[SeenEntry]:
-        """Return the entries of committed records from one offset to another, by the log alone."""
+    def shown(self, begin: Offset, end: Offset) -> list[SeenEntry]:
+        """Return the entries that the subscription's isolation level shows between two offsets, by the log alone."""
         began: dict[ProducerId, list[BatchAppended]] = {}
         found: list[BatchAppended] = []
         for event in self.world.log:
             if isinstance(event, BatchAppended) and event.partition_id == 0:
-                if event.transactional:
+                if event.transactional and self.reads_committed:
                     began.setdefault(event.producer_id, []).append(event)
                 else:
                     found.append(event)

@@ -1,4 +1,4 @@
-"""Random histories of delivery: what is delivered is free and committed, everything is delivered, keys keep order."""
+"""Random histories of delivery: what is delivered is free and shown, everything is delivered, keys keep order."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -10,39 +10,46 @@ from exacta.core.ids import ConsumerId, Offset
 from exacta.core.replies import DONE, Delivering
 from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.runs import overlaps, subtract
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from tests.core.subscriptions.consumer import Consumer, runs
 from tests.core.subscriptions.delivering import Dispatcher, key_of
 from tests.core.subscriptions.test_keys import THIRDS
 from tests.core.world import SMALL, Handle, World
 
 PLENTY = 1_000
+COMMITTED = IsolationLevel.READ_COMMITTED
 
 
 class DeliveryMachine(RuleBasedStateMachine):
     """A subscription of any type with up to three consumers; handles that write and acknowledge; crashes.
 
-    One that is not durable is there again as soon as it is needed.
+    One that is not durable is there again as soon as it is needed, and may read uncommitted messages.
     """
 
     handles = Bundle("handles")
 
     @initialize(
         subscription_type=st.sampled_from([*SubscriptionType, SubscriptionType.KEY_SHARED]),
-        durable=st.booleans(),
+        kind=st.sampled_from([(True, COMMITTED), (False, COMMITTED), (False, IsolationLevel.READ_UNCOMMITTED)]),
         sticky=st.booleans(),
         out_of_order=st.booleans(),
     )
-    def begin(self, subscription_type: SubscriptionType, durable: bool, sticky: bool, out_of_order: bool) -> None:
+    def begin(
+        self,
+        subscription_type: SubscriptionType,
+        kind: tuple[bool, IsolationLevel],
+        sticky: bool,
+        out_of_order: bool,
+    ) -> None:
         self.sticky = sticky and subscription_type is SubscriptionType.KEY_SHARED
         self.out_of_order = out_of_order
         self.thirds: dict[ConsumerId, int] = {}
         """The part of the hashes that each consumer has named, where hashes are named."""
         self.world = World(SMALL)
         self.world.topic(partition_count=1)
-        self.durable = durable
-        self.dispatcher = Dispatcher(self.world, subscription_type, durable=durable)
-        self.client = Consumer(self.world, durable=durable)
+        self.durable, level = kind
+        self.dispatcher = Dispatcher(self.world, subscription_type, durable=self.durable, level=level)
+        self.client = Consumer(self.world, durable=self.durable, level=level)
 
     @property
     def consumers(self) -> list[ConsumerId]:
@@ -198,7 +205,7 @@ class DeliveryMachine(RuleBasedStateMachine):
             assert not any(isinstance(event, MessagesAcknowledged) for event in self.world.log)
 
     def teardown(self) -> None:
-        """In the end consumers that take everything have, or have acknowledged, all that is committed and free."""
+        """In the end consumers that take everything have, or have acknowledged, all that is shown and free."""
         if not hasattr(self, "world"):
             return
         self.world.pass_time(2_000)  # every transaction has ended
@@ -214,7 +221,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         assert delivery is not None
         end = self.world.state.partitions[0].next_offset
         assert delivery.read_to == end
-        for each in self.dispatcher.committed(subscription.position, end):
+        for each in self.dispatcher.shown(subscription.position, end):
             left = subscription.free(each.base, Offset(each.base + each.count - 1))
             for gap in each.gaps:
                 subtract(left, *gap)

@@ -19,7 +19,7 @@ from exacta.core.invariants.log import Log
 from exacta.core.state.delivery import Delivery
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
-from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
 
 _NEVER = TransactionId(-1)
 _OF_ONE = (SubscriptionDeleted, SubscriptionMoved, MessagesAcknowledged, MessagesAcknowledgedInTransaction)
@@ -188,6 +188,9 @@ def non_durable_ones_are_in_use(state: State) -> Iterator[str]:
     found = [(key, name, each) for key, named in volatile.non_durable.items() for name, each in named.items()]
     if len(found) != volatile.non_durable_subscriptions:
         yield f"limits: {volatile.non_durable_subscriptions} non-durable subscriptions are counted"
+    uncommitted = {(key, name) for key, name, each in found if each.isolation_level is IsolationLevel.READ_UNCOMMITTED}
+    if uncommitted != volatile.uncommitted:
+        yield f"10: {uncommitted} read uncommitted messages, and {volatile.uncommitted} are known to"
     for partition_id, name, subscription in found:
         delivery = volatile.deliveries.get((partition_id, name))
         if (delivery is None or not delivery.consumers) is not (subscription.idle_since_ms is not None):

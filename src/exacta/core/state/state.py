@@ -54,6 +54,8 @@ class Volatile(Struct):
     non_durable: dict[PartitionId, dict[str, NonDurableSubscription]] = field(default_factory=dict)
     """The non-durable subscriptions of each partition that has some. No durable one there has such a name."""
     non_durable_subscriptions: int = 0
+    uncommitted: set[SubscriptionKey] = field(default_factory=set)
+    """The non-durable subscriptions that read uncommitted messages."""
     refusing: dict[PartitionId, Rejection] = field(default_factory=dict)
     """The partitions that take no batches now, because of what is kept for their subscriptions, and the reasons."""
     pending_runs: int = 0

@@ -23,6 +23,13 @@ class SubscriptionType(IntEnum):
     KEY_SHARED = 3
 
 
+class IsolationLevel(IntEnum):
+    """Which messages of transactions a subscription gets, by PIP-298's numbers (`core/subscriptions/isolation.py`)."""
+
+    READ_COMMITTED = 0
+    READ_UNCOMMITTED = 1
+
+
 class CumulativePending(Struct, frozen=True, array_like=True):
     """A transaction has acknowledged every message before an offset that was not acknowledged then."""
 
@@ -147,3 +154,4 @@ class NonDurableSubscription(Subscription, array_like=True):
     is_durable: ClassVar[bool] = False
     idle_since_ms: int | None = None
     """The time since when it waits for a consumer: it is new, or was moved. None: it has consumers."""
+    isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED

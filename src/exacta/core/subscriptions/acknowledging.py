@@ -58,6 +58,7 @@ from exacta.core.state.subscription import Subscription
 from exacta.core.state.transaction import Transaction
 from exacta.core.subscriptions.commands import Acknowledge
 from exacta.core.subscriptions.durability import acknowledged
+from exacta.core.subscriptions.isolation import end_of
 from exacta.core.subscriptions.subscribing import find
 from exacta.core.transactions.handle import extension_in_handle, open_handle
 
@@ -70,7 +71,7 @@ def acknowledge(state: State, command: Acknowledge, now_ms: int) -> Outcome:
     partition, subscription, delivery = found
     if command.consumer_id is not None and (delivery is None or command.consumer_id not in delivery.consumers):
         return Outcome(reply=Rejection.CONSUMER_NOT_FOUND)
-    if not _are_seen(partition, command):
+    if not _are_seen(end_of(partition, subscription), command):
         return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)
     if command.transaction is not None:
         return _acknowledge_in_handle(state, found, command, command.transaction, now_ms)
@@ -110,9 +111,8 @@ def _beyond_passed_in(
     return beyond if has_more else before
 
 
-def _are_seen(partition: Partition, command: Acknowledge) -> bool:
-    """Return whether a consumer can have seen all of these messages."""
-    end = partition.last_stable_offset
+def _are_seen(end: Offset, command: Acknowledge) -> bool:
+    """Return whether a consumer that gets what lies before `end` can have seen all of these messages."""
     return all(0 <= first <= last < end for first, last in command.runs) and 0 <= (command.before or 0) <= end
 
 

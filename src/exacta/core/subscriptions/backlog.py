@@ -8,6 +8,9 @@ A cumulative acknowledgement that is pending covers everything before B; without
     left       =  [B, last stable)  -  acknowledged from B on  -  pending from B on
     pending    =  [position, B)  -  acknowledged before B  +  pending from B on
     held back  =  [last stable or position, end)
+
+A subscription that reads uncommitted messages (`isolation.py`) gets everything before the end: for it, the end takes
+the place of the last stable offset, nothing is held back, and aborted messages are counted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +39,8 @@ def ranges_to_count(found: DescribedSubscription) -> Iterator[Range]:
 
 
 def _ranges(found: DescribedSubscription) -> Iterator[Range]:
-    position, stable = found.position, found.last_stable_offset
+    position = found.position
+    stable = found.last_stable_offset if found.reads_committed else found.high_watermark
     split = max((position, *(each.before for each in found.pending)))
     yield Counted.LEFT, 1, split, stable
     yield Counted.PENDING, 1, position, split

@@ -9,7 +9,7 @@ from exacta.core.ids import ConsumerId, Offset, TransactionId
 from exacta.core.promises import Promise
 from exacta.core.state.delivery import KeyShared, SeenEntry
 from exacta.core.state.runs import Run
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 
 EARLIEST, LATEST = Offset(-2), Offset(-1)
 """These stand for the start of the log and for its end, as offsets that no message has."""
@@ -30,6 +30,7 @@ class Subscribe(Command, frozen=True, kw_only=True):
     begin: Offset = LATEST
     properties: dict[str, str] = field(default_factory=dict)
     durable: bool = True
+    isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
 
 
 class ForgetIdleSubscription(Command, frozen=True, kw_only=True):
@@ -61,7 +62,7 @@ class Seek(Command, frozen=True, kw_only=True):
 
 
 class Skip(Command, frozen=True, kw_only=True):
-    """Acknowledge all messages before an offset in a consumer's place; `LATEST`: all that consumers may see by now.
+    """Acknowledge all messages before an offset in a consumer's place; `LATEST`: all that its consumers may see by now.
 
     Without a subscription it is for all durable ones of the partition, or for as many of them as one step takes.
     """
@@ -116,6 +117,7 @@ class Connect(Command, frozen=True, kw_only=True):
     key_shared: KeyShared = KeyShared()
     """It counts for a Key_Shared subscription only."""
     durable: bool = True
+    isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
 
 
 class Disconnect(Command, frozen=True, kw_only=True):
@@ -144,8 +146,8 @@ class Permit(Command, frozen=True, kw_only=True):
 class Deliver(Command, frozen=True, kw_only=True):
     """Give consumers the entries that wait, and those that were read from the log.
 
-    `seen` are the entries from `read_from` on to `read_to` that have messages for readers of committed records. They
-    are left alone if delivery goes on elsewhere by now.
+    `seen` are the entries from `read_from` on to `read_to` that have messages for readers of the subscription's
+    isolation level. They are left alone if delivery goes on elsewhere by now.
     """
 
     promises: ClassVar[Promise] = Promise.NOTHING

@@ -7,8 +7,9 @@
     Shared       is taken               -
     Key_Shared   is taken (`keys.py`)   -
 
-A consumer of another type than those that are connected is refused. Without consumers the type is free. When the active
-consumer changes, the next one gets everything from the position on, and both are told.
+A consumer of another type than those that are connected is refused. Without consumers the type is free. One that wants
+another kind of subscription is refused (`isolation.py`). When the active consumer changes, the next one gets everything
+from the position on, and both are told.
 """
 
 from collections.abc import Hashable, Iterable
@@ -22,7 +23,7 @@ from exacta.core.state.delivery import IN_ORDER, Consumer, Delivery, KeyShared
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions import keys
+from exacta.core.subscriptions import isolation, keys
 from exacta.core.subscriptions.commands import Connect, Disconnect, Permit, Redeliver
 from exacta.core.subscriptions.durability import gone_without_consumers
 from exacta.core.subscriptions.notices import ActiveConsumerChanged
@@ -37,8 +38,9 @@ def connect(state: State, command: Connect, now_ms: int) -> Outcome:
     if isinstance(found, Rejection):
         return Outcome(reply=found)
     partition, subscription, delivery = found
-    if subscription.is_durable is not command.durable:
-        return Outcome(reply=Rejection.INVALID_SUBSCRIPTION)
+    refused = isolation.refusal(subscription, command)
+    if refused is not None:
+        return Outcome(reply=refused)
     is_idle = not subscription.is_durable and delivery is None
     if is_idle and subscription.subscription_type is not command.subscription_type:
         return Outcome(reply=Rejection.SUBSCRIPTION_BUSY)  # its own consumers are about to connect

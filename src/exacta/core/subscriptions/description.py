@@ -17,8 +17,9 @@ from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
-from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
 from exacta.core.subscriptions.delivering import looks_further, permits
+from exacta.core.subscriptions.isolation import end_of, isolation_of
 
 Place = tuple[str, int, str]
 """The topic, the partition's index, and the name of a subscription; pages are in this order."""
@@ -102,6 +103,7 @@ class DescribedSubscription(Struct, frozen=True, kw_only=True):
     name: str
     subscription_type: SubscriptionType
     is_durable: bool
+    isolation_level: IsolationLevel
     created_ms: int
     position: Offset
     log_start_offset: Offset
@@ -113,6 +115,11 @@ class DescribedSubscription(Struct, frozen=True, kw_only=True):
     acknowledged: tuple[Run, ...]
     pending: tuple[DescribedPending, ...]
     details: Details | None
+
+    @property
+    def reads_committed(self) -> bool:
+        """Return whether it gets messages of committed transactions only."""
+        return self.isolation_level is IsolationLevel.READ_COMMITTED
 
     @property
     def place(self) -> Place:
@@ -193,6 +200,7 @@ def _described(
         name=subscription.name,
         subscription_type=subscription.subscription_type,
         is_durable=subscription.is_durable,
+        isolation_level=isolation_of(subscription),
         created_ms=subscription.created_ms,
         position=subscription.position,
         log_start_offset=partition.log_start_offset,
@@ -270,7 +278,7 @@ def waits(
             yield Wait.KEY
     if subscription.withholds:
         yield Wait.PENDING
-    if partition.last_stable_offset < partition.next_offset:
+    if end_of(partition, subscription) < partition.next_offset:
         yield Wait.HELD_BACK
 
 

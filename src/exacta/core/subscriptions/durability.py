@@ -10,6 +10,8 @@ Its front submits Subscribe and Connect together, so that nobody comes between. 
 come back by Subscribe, and find the new position. A subscription that nobody comes back to is forgotten by a timer.
 """
 
+from typing import Any
+
 from exacta.core.events import (
     Event,
     MessagesAcknowledged,
@@ -33,15 +35,17 @@ from exacta.core.subscriptions.commands import ForgetIdleSubscription, Subscribe
 
 def created(partition: Partition, command: Subscribe, position: Offset, now_ms: int) -> SubscriptionCreated:
     """Return the event that makes a subscription."""
-    event = SubscriptionCreated if command.durable else NonDurableSubscriptionCreated
-    return event(
-        partition_id=partition.partition_id,
-        name=command.subscription,
-        position=position,
-        subscription_type=command.subscription_type,
-        properties=command.properties,
-        at_ms=now_ms,
-    )
+    fields: dict[str, Any] = {
+        "partition_id": partition.partition_id,
+        "name": command.subscription,
+        "position": position,
+        "subscription_type": command.subscription_type,
+        "properties": command.properties,
+        "at_ms": now_ms,
+    }
+    if command.durable:
+        return SubscriptionCreated(**fields)
+    return NonDurableSubscriptionCreated(**fields, isolation_level=command.isolation_level)
 
 
 def deleted(partition: Partition, subscription: Subscription) -> SubscriptionDeleted:

@@ -9,7 +9,7 @@ from exacta.core.event import Event
 from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
 from exacta.core.state.delivery import KeyShared, SeenEntry
 from exacta.core.state.runs import Run
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 
 
 class SubscriptionCreated(Event, frozen=True, kw_only=True, array_like=True):
@@ -73,6 +73,7 @@ class NonDurableSubscriptionCreated(SubscriptionCreated, frozen=True, kw_only=Tr
     """Volatile: a partition has a subscription that is gone with its last consumer, or with a restart."""
 
     durable: ClassVar[bool] = False
+    isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
 
 
 class NonDurableSubscriptionDeleted(SubscriptionDeleted, frozen=True, kw_only=True, array_like=True):

@@ -25,7 +25,7 @@ from exacta.core.events import (
 from exacta.core.ids import ConsumerId
 from exacta.core.state.delivery import Consumer, Delivery, Entry
 from exacta.core.state.state import State
-from exacta.core.state.subscription import NonDurableSubscription, Subscription
+from exacta.core.state.subscription import IsolationLevel, NonDurableSubscription, Subscription
 from exacta.core.subscriptions import progress
 
 
@@ -55,8 +55,11 @@ def _created_non_durable(state: State, event: NonDurableSubscriptionCreated) -> 
         event.properties,
         event.at_ms,
         idle_since_ms=event.at_ms,
+        isolation_level=event.isolation_level,
     )
     state.volatile.non_durable_subscriptions += 1
+    if event.isolation_level is IsolationLevel.READ_UNCOMMITTED:
+        state.volatile.uncommitted.add((event.partition_id, event.name))
 
 
 def _deleted_non_durable(state: State, event: NonDurableSubscriptionDeleted) -> None:

@@ -106,6 +106,7 @@ def drop_non_durable(state: State, key: SubscriptionKey) -> None:
     """Forget a non-durable subscription, and its delivery."""
     volatile = state.volatile
     volatile.non_durable_subscriptions -= 1
+    volatile.uncommitted.discard(key)
     volatile.deliveries.pop(key, None)
     del volatile.non_durable[key[0]][key[1]]
     if not volatile.non_durable[key[0]]:

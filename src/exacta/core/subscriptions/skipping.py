@@ -3,6 +3,7 @@
 What is skipped is acknowledged for good, as if a consumer had acknowledged all messages before an offset at once
 (`acknowledging.py` has the table). Consumers stay connected, and what lies behind stays as it is: in this a skip
 differs from a seek. Messages that no consumer may see yet, because a transaction is open before them, are not skipped.
+One that reads uncommitted messages sees them, so that they are skipped for its subscription.
 """
 
 from itertools import islice
@@ -16,6 +17,7 @@ from exacta.core.replies import DONE
 from exacta.core.state.state import State
 from exacta.core.subscriptions.acknowledging import acknowledge
 from exacta.core.subscriptions.commands import LATEST, Skip
+from exacta.core.subscriptions.isolation import end_of
 
 
 def skip(state: State, command: Skip, now_ms: int) -> Outcome:
@@ -23,9 +25,13 @@ def skip(state: State, command: Skip, now_ms: int) -> Outcome:
     partition = state.partition(command.topic, command.partition)
     if partition is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
-    before = partition.last_stable_offset if command.before == LATEST else command.before
     if command.subscription is not None:
-        return acknowledge(state, _all_before(command, command.subscription, before), now_ms)
+        found = state.subscription((partition.partition_id, command.subscription))
+        if found is None:
+            return Outcome(reply=Rejection.SUBSCRIPTION_NOT_FOUND)
+        before = end_of(partition, found) if command.before == LATEST else command.before
+        return acknowledge(state, _all_before(command, found.name, before), now_ms)
+    before = partition.last_stable_offset if command.before == LATEST else command.before
     if not 0 <= before <= partition.last_stable_offset:
         return Outcome(reply=Rejection.OFFSET_OUT_OF_RANGE)
     behind = (each.name for each in partition.subscriptions.values() if each.position < before)

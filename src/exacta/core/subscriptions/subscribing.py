@@ -30,6 +30,7 @@ from exacta.core.state.delivery import Delivery
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.subscriptions import isolation
 from exacta.core.subscriptions.commands import EARLIEST, LATEST, Seek, Subscribe, Unsubscribe
 from exacta.core.subscriptions.durability import created, deleted, idle_timers, moved
 from exacta.core.subscriptions.notices import ConsumerClosed
@@ -41,9 +42,10 @@ def subscribe(state: State, command: Subscribe, now_ms: int) -> Outcome:
     if partition is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
     found = state.subscription((partition.partition_id, command.subscription))
+    refused = isolation.refusal(found, command)
+    if refused is not None:
+        return Outcome(reply=refused)
     if found is not None:
-        if found.is_durable is not command.durable:
-            return Outcome(reply=Rejection.INVALID_SUBSCRIPTION)
         delivery = state.volatile.deliveries.get((partition.partition_id, found.name))
         if is_busy(delivery, command.subscription_type):
             return Outcome(reply=Rejection.SUBSCRIPTION_BUSY)

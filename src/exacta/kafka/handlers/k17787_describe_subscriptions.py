@@ -147,6 +147,7 @@ def _subscription(found: DescribedSubscription, backlog: Backlog) -> wire.Descri
         name=found.name,
         subscription_type=found.subscription_type,
         is_durable=found.is_durable,
+        isolation_level=found.isolation_level,
         created_ms=found.created_ms,
         position=found.position,
         consumer_count=found.consumer_count,

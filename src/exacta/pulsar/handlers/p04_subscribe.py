@@ -6,7 +6,7 @@ from exacta.core.commands import Subscribe
 from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.ports.authorizer import Operation
@@ -17,6 +17,7 @@ from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import MOST_CONSUMERS, Consumer
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
+from exacta.pulsar.isolation import ISOLATION_LEVEL, isolation_level_of
 from exacta.pulsar.needs import Need, the_topic
 from exacta.pulsar.producers import Place
 from exacta.pulsar.schemas import refusal_of
@@ -44,6 +45,11 @@ def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarReque
         text = "readCompacted only allowed on failover or exclusive subscriptions"
         request.refuse(ServerError.NotAllowedError, text)
         return
+    try:
+        isolation_level = isolation_level_of(command)
+    except ValueError as error:
+        request.refuse(ServerError.NotAllowedError, str(error))
+        return
     if not request.connection.consumers.begin_to_open(command.consumer_id, request):
         request.refuse(ServerError.ServiceNotReady, f"consumer {command.consumer_id} is being opened already")
         return
@@ -51,13 +57,18 @@ def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarReque
         broker,
         request,
         command.topic,
-        lambda topic, place: _open(broker, command, request, topic, place),
+        lambda topic, place: _open(broker, command, request, topic, place, isolation_level),
         creates=command.force_topic_creation,
     )
 
 
 def _open(
-    broker: PulsarBroker, command: CommandSubscribe, request: PulsarRequest, topic: TopicName, place: Place
+    broker: PulsarBroker,
+    command: CommandSubscribe,
+    request: PulsarRequest,
+    topic: TopicName,
+    place: Place,
+    isolation_level: IsolationLevel,
 ) -> None:
     connection = request.connection
     partition_id = partition_to_open(broker, request, topic, place)
@@ -73,7 +84,7 @@ def _open(
         return
 
     def subscribe() -> None:
-        _subscribe(broker, command, request, topic, place, partition_id)
+        _subscribe(broker, command, request, topic, place, partition_id, isolation_level)
 
     if command.start_message_rollback_duration_sec:
         broker.when_shown(request, (place,), subscribe)  # a message that is not seen yet would be passed over
@@ -88,6 +99,7 @@ def _subscribe(
     topic: TopicName,
     place: Place,
     partition_id: PartitionId,
+    isolation_level: IsolationLevel,
 ) -> None:
     consumers = request.connection.consumers
     if not consumers.may_open(command.consumer_id, request):  # nobody would close the consumer
@@ -110,6 +122,7 @@ def _subscribe(
         subscription_type=consumer.subscription_type,
         begin=_begin(broker, command, place, partition_id),
         durable=command.durable,
+        isolation_level=isolation_level,
         properties={each.key: each.value for each in command.subscription_properties},
     )
 
@@ -122,7 +135,11 @@ def _subscribe(
             request.reply(CommandSuccess(request_id=command.request_id))
 
     connect = consumers.connection_command(
-        consumer, priority=command.priority_level, key_shared=_key_shared(command), durable=command.durable
+        consumer,
+        priority=command.priority_level,
+        key_shared=_key_shared(command),
+        durable=command.durable,
+        isolation_level=isolation_level,
     )
     broker.submit(request, (subscribe, connect), done)
 
@@ -163,6 +180,15 @@ def _refuse(request: PulsarRequest, command: Any, rejection: Rejection) -> None:
     elif rejection is Rejection.KEY_RANGES_REFUSED:
         text = "the consumer names no hashes, names some in disorder or twice, or names some of another consumer's"
         request.refuse(ServerError.ConsumerAssignError, text)
+    elif rejection is Rejection.UNCOMMITTED_NOT_DURABLE:
+        text = (
+            f"the subscription {command.subscription!r} is to be durable, and a durable one cannot have the property "
+            f"{ISOLATION_LEVEL}=read_uncommitted: make it non-durable, or use a reader"
+        )
+        request.refuse(ServerError.NotAllowedError, text)
+    elif rejection is Rejection.ISOLATION_LEVELS_DIFFER:
+        text = f"the consumers of the subscription {command.subscription!r} have another {ISOLATION_LEVEL}"
+        request.refuse(ServerError.ConsumerBusy, text)
     else:
         request.reject(rejection)
 

@@ -6,7 +6,9 @@ from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions.isolation import reads_committed
 from exacta.core.subscriptions.subscribing import find
+from exacta.engine.visible import Visible
 from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
 from exacta.protocol.kafka.records import parse_batch_header
 from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER, NO_BATCH_INDEX, message_id
@@ -32,35 +34,45 @@ Read = Converted | Exception | None
 
 
 def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: PulsarRequest) -> None:
-    """Answer with the last message that readers of committed records see; markers and aborted messages are none.
+    """Answer with the last message that the consumer's isolation level shows it; markers and what it hides are none.
 
     Clients compare the two ids to tell whether there is something to wait for. A reader that begins at the last message
     waits for that one if the two are equal. So a position behind the last message is told as the last message.
+
+    A message of an open transaction counts for a reader of uncommitted ones once its sender has the receipt: the read
+    waits until all that was written before it is shown.
     """
     consumer = request.open_consumer()
     if consumer is None:
         return
 
-    def position(state: State, now_ms: int) -> Offset | None:
+    def standing(state: State, now_ms: int) -> tuple[Offset, bool] | None:
         found = find(state, *consumer.place, consumer.subscription)
-        return None if isinstance(found, Rejection) else found[1].position
+        return None if isinstance(found, Rejection) else (found[1].position, reads_committed(found[1]))
 
-    def answer(at: Offset | None) -> None:
+    def answer(at: tuple[Offset, bool] | None) -> None:
         visible = broker.engine.visible(*consumer.place)
         if at is None or visible is None:
             request.refuse(ServerError.TopicNotFound, f"{consumer.topic} is not there")
         else:
-            end = broker.engine.lookups.visible_end(*consumer.place, visible.last_stable_offset)
-            _answer(broker, request, consumer, min(at, Offset(end)), end)
+            _answer(broker, request, consumer, visible, *at)
 
-    broker.read(request, position, answer)
+    broker.read(request, standing, answer)
 
 
-def _answer(broker: PulsarBroker, request: PulsarRequest, consumer: Consumer, position: Offset, end: int) -> None:
-    lookups = broker.engine.lookups
-    marked = _id(consumer, _done_before(broker, consumer, position))
+def _answer(
+    broker: PulsarBroker,
+    request: PulsarRequest,
+    consumer: Consumer,
+    visible: Visible,
+    position: Offset,
+    read_committed: bool,
+) -> None:
+    lookups, (_, shown_to) = broker.engine.lookups, visible.offsets(read_committed)
+    end = lookups.visible_end(*consumer.place, shown_to, read_committed=read_committed)
+    marked = _id(consumer, _done_before(broker, consumer, min(position, Offset(end))))
     # Where all is deleted, the end is the start of the log, and the batch before it may still lie in the journal.
-    is_there = end > 0 and lookups.count_unaborted(consumer.partition_id, end - 1, end) > 0
+    is_there = end > 0 and lookups.count_seen(consumer.partition_id, end - 1, end, read_committed=read_committed) > 0
     last = lookups.batch_at(consumer.partition_id, end - 1) if is_there else None
     if last is None:
         _reply(request, _id(consumer, None), marked)

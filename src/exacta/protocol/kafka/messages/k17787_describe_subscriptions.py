@@ -92,6 +92,7 @@ class DescribedSubscription(Structure, kw_only=True):
     most_redeliveries: Annotated[int, Int32("0+")] = 0
     waits_for: Annotated[list[int], Array("0+", of=Int8)] = EMPTY
     properties: Annotated[list[Property], Array("0+")] = EMPTY
+    isolation_level: Annotated[int, Int8("0+", tag=0)] = 0
 
 
 class OpenTransaction(Structure, kw_only=True):
