@@ -190,8 +190,8 @@ class Steps:
             # A record that was written by the id of a transaction has the first epoch, whatever its owner's pair is.
             if written[1] != (event.producer_epoch if producer_id == event.producer_ids[0] else 0):
                 self._complain(f"7: {event} ends a transaction of epoch {written[1]}")
-        rows = [(partition_id, offset, 1) for partition_id, offset, _ in event.markers]
-        rows += self._entries(event)
+        entries = self._entries(event)
+        rows = [*((partition_id, int(offset), 1) for partition_id, offset, _ in event.markers), *entries]
         for partition_id, offset, count in sorted(rows):
             log = self._log(partition_id)
             if offset != log.end:

@@ -3,7 +3,7 @@
 Owns no behaviour: whatever is overridden here calls what it overrides, and looks.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from exacta.adapters.local import LocalJournal
@@ -16,12 +16,16 @@ from exacta.core.events import (
     BatchStaged,
     Event,
     LogStartMoved,
+    StagedStreamSpilled,
     TopicDeleted,
+    TransactionEnded,
 )
 from exacta.core.ids import PartitionId
 from exacta.core.invariants.invariants import violations
 from exacta.core.invariants.subscriptions import entries_have_one_place
 from exacta.core.invariants.transactions import lost_handles_do_not_commit
+from exacta.core.state.staged import HELD
+from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
 from exacta.core.transactions.expiry import latest_noted_ms
 from exacta.engine.commit_group import Wait
@@ -116,6 +120,24 @@ class Watch(NamedTuple):
     """The function that is told whenever retention deletes."""
     on_partly: Callable[[int], None] = lambda count: None
     """The function that is told of how many committed transactions readers are shown a part first."""
+    on_staged: Callable[[list[str]], None] = lambda what: None
+    """The function that is told what becomes of staged streams."""
+
+
+def _of_staged(state: State, event: Event) -> Iterator[str]:
+    """Yield what becomes of staged streams by an event that is not applied yet."""
+    if isinstance(event, StagedStreamSpilled):
+        yield "spilled"
+    if not isinstance(event, TransactionEnded):
+        return
+    transaction = state.transactions.get(event.transaction_id)
+    for partition_id in () if transaction is None else transaction.partitions:
+        for producer_id, stream in state.partitions[partition_id].staged.items():
+            if producer_id in event.producer_ids:
+                how = "held" if stream.stream == HELD else "in place"
+                yield f"entered, {how}" if event.committed else f"dropped, {how}"
+    if event.entries and event.markers:
+        yield "ended beside markers"
 
 
 class WatchedEngine(Engine):
@@ -126,6 +148,7 @@ class WatchedEngine(Engine):
         self.groups = watch.groups
         self._machine_stopped = watch.machine_stopped
         self._now_ms, self._on_aged, self._on_partly = watch.now_ms, watch.on_aged, watch.on_partly
+        self._on_staged = watch.on_staged
         self._has_recovered = False
         self._looked_at = 0
         self._latest_ms = 0
@@ -169,6 +192,7 @@ class WatchedEngine(Engine):
         for violation in lost_handles_do_not_commit([event], self.ledger.lost_handles):
             self.complain(violation)
         self.groups.decided(self._state, event, self.complain)
+        self._on_staged(list(_of_staged(self._state, event)))
         super()._take(event, payload, wait)
         if event.durable:
             self.ledger.decided(event)

@@ -61,6 +61,8 @@ class Verdict(NamedTuple):
     retentions: int
     partly: int
     """Committed transactions that readers were shown in part while an older one was open."""
+    staging: Counter[str]
+    """What became of staged streams, and how often."""
     acknowledged: int
     last_lines: list[str]
 
@@ -181,6 +183,7 @@ class World:
             self.broker.compactions,
             self.broker.retentions,
             self.broker.partly,
+            self.broker.staging,
             acknowledged,
             list(self.trace.last_lines),
         )
