@@ -25,7 +25,8 @@ def entered_records(events: Iterable[Event]) -> dict[PartitionId, Entered]:
             told = event.provisional_offset, event.record_count
             waiting.setdefault((event.partition_id, event.producer_id), []).append(told)
         elif isinstance(event, TransactionEnded):
-            for partition_id, offset, producer_id, count in event.entries:
+            for partition_id, first_offset, producer_id, count in event.entries:
+                offset: int = first_offset
                 entered = found.setdefault(partition_id, Entered())
                 entered.runs.append((offset, offset + count))
                 for provisional, length in waiting.get((partition_id, producer_id), ()):

@@ -49,7 +49,7 @@ def draw_buffers(chance: random.Random, topics: Iterable[str]) -> Policies:
     """Say in which topics transactions lie aside until they commit; in about half of the worlds in none."""
     if chance.random() < 0.5:
         return {}
-    share = chance.choice([0.4, 0.7, 1.0])
+    share = chance.choice([0.3, 0.6, 0.6, 1.0])
     return {topic: {TRANSACTION_BUFFER: "sidecar"} for topic in topics if chance.random() < share}
 
 
