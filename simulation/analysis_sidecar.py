@@ -57,8 +57,11 @@ def _told(history: History) -> Iterator[str]:
     for writing in history.writings.values():
         for value, offset in writing.acknowledged.items():
             buffers = history.buffers.get(writing.values[value][0], {MARKER})
-            buffer = MARKER if writing.outcome is Outcome.PLAIN or not is_provisional(offset) else SIDECAR
-            if buffer not in buffers and (writing.outcome is not Outcome.PLAIN or is_provisional(offset)):
+            if writing.outcome is Outcome.PLAIN:
+                is_right = not is_provisional(offset)
+            else:
+                is_right = (SIDECAR if is_provisional(offset) else MARKER) in buffers
+            if not is_right:
                 yield f"sidecar: the writer of {value!r} was told {offset} in a topic of {sorted(buffers)}"
 
 
