@@ -424,6 +424,34 @@ def test_two_changes_hold_each_for_those_that_begin_after_it() -> None:
     world.check()
 
 
+def test_a_transaction_goes_on_in_a_partition_as_it_began_there_whatever_the_broker_s_default_is() -> None:
+    world = world_with(replace(LIMITS, transaction_buffer="sidecar"), t={})
+    staged, marked = world.handle(), world.handle()
+    staged.append()
+    world.state = restore(snapshot(world.state), LIMITS)
+    marked.append()
+    world.state = restore(snapshot(world.state), replace(LIMITS, transaction_buffer="sidecar"))
+    length = len(world.log)
+    marked.append()
+    staged.append()
+    world.state = restore(snapshot(world.state), LIMITS)
+    staged.append()
+    assert words(since(world, length)) == ["append", "stage, held", "stage, held"]
+    for writer in (staged, marked):
+        writer.end(commit=True)
+    world.check()
+
+
+def test_no_more_is_remembered_of_changes_than_open_transactions_need(world: World) -> None:
+    topic, writer = world.state.topics["t"], world.handle()
+    for configs in (MARKER, SIDECAR, MARKER):
+        world.send(SetTopicConfigs(topic="t", configs=configs))
+    assert topic.buffers == [(writer.transaction_id, "sidecar")]
+    writer.end(commit=False)
+    world.send(SetTopicConfigs(topic="t", configs={**MARKER, "a": "1"}))
+    assert topic.buffers == []
+
+
 # --- bounds, deletions, recovery --------------------------------------------------------------------------------------
 
 
@@ -527,6 +555,7 @@ def test_the_id_of_a_spilled_stream_is_no_partition_s(world: World) -> None:
     writer = world.handle()
     writer.append(count=WIDE)
     stream = partition_of(world).staged[writer.producer_id].stream
+    assert staging.streams_of(partition_of(world), 0) == {stream: 0}
     world.send(CreateTopic(topic="u", topic_id=b"u" * 16, partition_count=2))
     assert stream not in world.state.partitions
     writer.end(commit=False)
