@@ -2,13 +2,15 @@
 
 Owns the vocabulary of Jepsen's checker for Kafka, as far as this needs it: lost write, aborted read, torn transaction,
 duplicate, reordering, inconsistent offsets, offset and data apart, a last stable offset that moves back. Of compacted
-partitions it takes what was written for what is there: what may be missing is `analysis_compacted`'s.
+partitions it takes what was written for what is there: what may be missing is `analysis_compacted`'s. What holds of
+sidecar topics alone is `analysis_sidecar`'s; here a record that was staged lies where the journal lets it enter.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
 
 from simulation.analysis_compacted import compacted_anomalies
+from simulation.analysis_sidecar import sidecar_anomalies
 from simulation.history import History, Outcome, Partition, Place, Poll, Writing, whose
 
 
@@ -28,6 +30,7 @@ def anomalies(history: History) -> list[str]:
         *_pipelines(history),
         *_read_by_pulsar(history),
         *compacted_anomalies(history),
+        *sidecar_anomalies(history),
     ]
 
 
@@ -36,13 +39,20 @@ def _whole(history: History) -> dict[Place, Partition]:
     return {**history.final, **{place: each for place, each in history.written.items() if place in history.final}}
 
 
-def _kept(history: History, writing: Writing) -> dict[bytes, tuple[Place, int]]:
-    """Return the acknowledged values that nobody has deleted since, with their places."""
-    return {
-        value: (writing.values[value], offset)
-        for value, offset in writing.acknowledged.items()
-        if (final := history.final.get(writing.values[value])) is not None and offset >= final.log_start
-    }
+def _kept(history: History, writing: Writing) -> dict[bytes, tuple[Place, int | None]]:
+    """Return the acknowledged values that nobody has deleted since, with their places; None: it has not entered."""
+    found: dict[bytes, tuple[Place, int | None]] = {}
+    for value, told in writing.acknowledged.items():
+        place = writing.values[value]
+        offset = history.offset_of(place, told)
+        final = history.final.get(place)
+        if final is not None and (offset is None or offset >= final.log_start):
+            found[value] = place, offset
+    return found
+
+
+def _lies(log: Partition, offset: int | None, value: bytes) -> bool:
+    return offset is not None and log.committed.get(offset) == value
 
 
 def _writings(history: History) -> Iterator[str]:
@@ -56,7 +66,7 @@ def _writings(history: History) -> Iterator[str]:
                 if value in visible or value in seen_committed:
                     yield f"aborted read: {value!r} was never committed"
             continue
-        there = {value for value, (place, offset) in kept.items() if whole[place].committed.get(offset) == value}
+        there = {value for value, (place, offset) in kept.items() if _lies(whole[place], offset, value)}
         if len(there) == len(kept):
             continue
         lost = sorted(kept.keys() - there)
@@ -72,11 +82,7 @@ def _joint(history: History) -> Iterator[str]:
     for name, is_there in history.joint.items():
         writing = history.writings[name]
         kept = _kept(history, writing)
-        odd = [
-            value
-            for value, (place, offset) in kept.items()
-            if (whole[place].committed.get(offset) == value) is not is_there
-        ]
+        odd = [value for value, (place, offset) in kept.items() if _lies(whole[place], offset, value) is not is_there]
         if odd:
             how = "committed" if is_there else "not committed"
             yield f"torn joint transaction: Pulsar's part of {name} is {how}, {odd[:3]!r} are otherwise"
@@ -152,7 +158,7 @@ def _polls(history: History) -> Iterator[str]:
 
 
 def _markers(history: History) -> Iterator[tuple[str, dict[Place, int]]]:
-    """Yield every transaction that ended, with the offsets of its markers."""
+    """Yield every transaction that ended, with the offsets of its markers, or of the last records that have entered."""
     after: dict[tuple[Place, int], list[int]] = defaultdict(list)
     whole = _whole(history)
     for place, log in whole.items():
@@ -164,14 +170,16 @@ def _markers(history: History) -> Iterator[tuple[str, dict[Place, int]]]:
             writing = history.writings.get(whose(value))
             if writing is None or writing.outcome is Outcome.PLAIN:
                 continue
-            marker = next((each for each in after[place, producer_id] if each > offset), None)
+            marker = history.end_of_run(place, offset)
+            if marker is None:
+                marker = next((each for each in after[place, producer_id] if each > offset), None)
             if marker is not None:
                 found[writing.name][place] = marker
     yield from found.items()
 
 
 def _torn_answers(history: History) -> Iterator[str]:
-    """Check that a reader is shown all markers of a transaction at once: all of an answer comes from one state (D2)."""
+    """Check that a reader is shown all of a transaction's end at once: all of an answer comes from one state (D2)."""
     answers: dict[str, dict[Place, Poll]] = defaultdict(dict)
     for poll in history.polls:
         if poll.place in history.final:

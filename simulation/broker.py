@@ -6,6 +6,7 @@ on), by the machine's stop (what no sync covered is lost, in part, or kept), by 
 
 import random
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
@@ -123,6 +124,8 @@ class Broker:
         self.compactions = 0
         self.retentions = 0
         self.partly = 0
+        self.staging: Counter[str] = Counter()
+        """What became of staged streams, and how often."""
         self.stays_down = False
         self.on_death: Callable[[], None] = lambda: None
         self.ledger = Ledger(complain)
@@ -197,6 +200,7 @@ class Broker:
             clock.least_ms,
             self._retained,
             self._shown_in_part,
+            self.staging.update,
         )
         try:
             engine = assemble_engine(

@@ -29,15 +29,19 @@ from exacta.core.commands import (
     OffsetToCommit,
     Subscribe,
 )
-from exacta.core.events import BatchAppended
+from exacta.core.events import BatchAppended, BatchStaged, Event
 from exacta.core.ids import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.limits import Limits
+from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
+from exacta.core.state.topic import TRANSACTION_BUFFER
 from exacta.core.subscriptions.commands import EARLIEST
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.core.writers import IdempotentWriter
 from exacta.engine.schema import SCHEMA
+from exacta.ports.journal import Failed
+from exacta.ports.record_format import Buffer
 from exacta.server.assembly import assemble_engine
 from simulation.chance import dice
 from simulation.disk.in_place import InPlace
@@ -56,8 +60,15 @@ LONG_ENOUGH_SECONDS = 0.003  # for an answer ahead of its sync, and not for that
 MODES = ("process", "lost", "prefix", "torn", "reordered", "kept")
 CHANGES = frozenset({"create", "write", "truncate", "sync", "sync directory", "rename", "remove", "failed sync"})
 WIDE = 600
+MOST_BYTES = 1 << 20
 SUBSCRIPTION: dict[str, Any] = {"topic": "t", "partition": 0, "subscription": "s"}
 NARROW = 40
+LIMITS = Limits(max_held_batches_per_stream=1, max_held_bytes_per_stream=WIDE - 1)
+"""A second batch of a staged stream lets it spill, and a wide one is spilled at once."""
+
+
+Write = tuple[str, int, int]
+"""Topic, partition, and the offset that the writer was told."""
 
 
 class Told(NamedTuple):
@@ -65,12 +76,12 @@ class Told(NamedTuple):
 
     durable: int
     written: int
-    open_writes: tuple[tuple[int, int], ...]
-    """The partition and offset of each acknowledged write of the open transaction of version 1."""
+    open_writes: tuple[Write, ...]
+    """Each acknowledged write of the open transaction of version 1."""
     pair: tuple[int, int]
     handle: TransactionId | None
-    handle_writes: tuple[tuple[int, int], ...]
-    """The partition and offset of each acknowledged write of the open handle."""
+    handle_writes: tuple[Write, ...]
+    """Each acknowledged write of the open handle."""
     acknowledged: int
     """The messages before this offset are acknowledged, as their consumer was told."""
 
@@ -100,13 +111,13 @@ class Scene:
         )
         self.journal = journal
         journal.ledger = ledger
-        watch = Watch(ledger, Steps(Limits(), complain), complain, {}, GroupsTold(), stopped)
+        watch = Watch(ledger, Steps(LIMITS, complain), complain, {}, GroupsTold(), stopped)
         self.engine = assemble_engine(
             journal,
             self.process,
             make=partial(WatchedEngine, watch),
             clock=lambda: 1_000_000 + int(self.loop.time() * 1000),
-            limits=Limits(),
+            limits=LIMITS,
             on_failure=lambda failure: complain(str(failure)),
             fold_every_ms=0,
         )
@@ -139,15 +150,17 @@ class _Play:
         self.ledger = Ledger(complain)
         self.scene = Scene(SimulatedDisk(), self.ledger, complain, stopped=False)
         self.scene.ask(CreateTopic(topic="t", topic_id=b"t" * 16, partition_count=2))
+        sidecar = {TRANSACTION_BUFFER: "sidecar"}
+        self.scene.ask(CreateTopic(topic="s", topic_id=b"s" * 16, partition_count=2, configs=sidecar))
         self.scene.ask(Subscribe(**SUBSCRIPTION, subscription_type=SubscriptionType.SHARED, begin=EARLIEST))
         self.pair = (-1, -1)
         self.second = (-1, -1)
-        self._open: list[tuple[int, int]] = []
+        self._open: list[Write] = []
         self._handle: TransactionId | None = None
         self._handle_producer_id = NO_PRODUCER_ID
-        self._handle_writes: list[tuple[int, int]] = []
+        self._handle_writes: list[Write] = []
         self._acknowledged = 0
-        self._sequences: dict[tuple[tuple[int, int], int], int] = {}
+        self._sequences: dict[tuple[tuple[int, int], str, int], int] = {}
         self.first_length = 0
         self.append(None, (-1, -1), 0, NARROW)
         self.bind()
@@ -183,9 +196,17 @@ class _Play:
         self.pair = bound.producer_id, bound.producer_epoch
         self._open.clear()
 
-    def append(self, name: str | None, pair: tuple[int, int], partition: int, size: int, second: bool = False) -> Any:
+    def append(
+        self,
+        name: str | None,
+        pair: tuple[int, int],
+        partition: int,
+        size: int,
+        second: bool = False,
+        topic: str = "t",
+    ) -> Any:
         """Append a batch."""
-        sequence = self._sequences.get((pair, partition), 0)
+        sequence = self._sequences.get((pair, topic, partition), 0)
         writer = IdempotentWriter(
             producer_id=ProducerId(pair[0]),
             producer_epoch=ProducerEpoch(pair[1]),
@@ -194,7 +215,7 @@ class _Play:
             version=TransactionVersion.V2 if second else TransactionVersion.V1,
         )
         command = AppendBatch(
-            topic="t",
+            topic=topic,
             partition=partition,
             record_count=1,
             size=size,
@@ -203,17 +224,28 @@ class _Play:
         )
         answer = self.scene.ask(command, _batch(command))
         if isinstance(answer, Appended):
-            self._sequences[pair, partition] = sequence + 1
+            self._sequences[pair, topic, partition] = sequence + 1
         return answer
 
     def write(self) -> None:
         """Write into the open transaction of version 1, or begin it."""
         for partition in (0, 1):
-            self.scene.engine.submit((AddPartitions(**self._who(), partitions=(("t", partition),)),), lambda _: None)
-            answer = self.append("x", self.pair, partition, NARROW)
-            if isinstance(answer, Appended):
-                self._open.append((partition, answer.base_offset))
-            self.note()
+            self._write("t", partition, NARROW)
+
+    def stage(self) -> None:
+        """Write to a marker topic, and to a sidecar topic, where it is held in one partition and spilled in the other.
+
+        Done again, it spills what was held.
+        """
+        for topic, partition, size in (("t", 0, NARROW), ("s", 0, NARROW), ("s", 1, WIDE)):
+            self._write(topic, partition, size)
+
+    def _write(self, topic: str, partition: int, size: int) -> None:
+        self.scene.engine.submit((AddPartitions(**self._who(), partitions=((topic, partition),)),), lambda _: None)
+        answer = self.append("x", self.pair, partition, size, topic=topic)
+        if isinstance(answer, Appended):
+            self._open.append((topic, partition, answer.base_offset))
+        self.note()
 
     def share(self) -> None:
         """Write into the open handle, or begin it."""
@@ -234,7 +266,7 @@ class _Play:
             )
             answer = self.scene.ask(command, _batch(command))
             if isinstance(answer, Appended):
-                self._handle_writes.append((partition, answer.base_offset))
+                self._handle_writes.append(("t", partition, answer.base_offset))
             self.note()
 
     def join(self) -> None:
@@ -273,6 +305,7 @@ class _Play:
 
 ALPHABET: dict[str, Callable[[_Play], Any]] = {
     "w": _Play.write,
+    "d": _Play.stage,
     "c": lambda play: play.end(True),
     "a": lambda play: play.end(False),
     "i": _Play.bind,
@@ -332,7 +365,6 @@ def _recover(log: list[Operation], mode: str, told: Told, ledger: Ledger, name: 
         scene = Scene(disk, again, wrong.append, stopped=stopped)
     except Exception as error:  # noqa: BLE001  # whatever it is: what a crash left must be recovered from
         return [f"{type(error).__name__}: {error}"]
-    there = {(event.partition_id, event.base_offset) for event in again.events if isinstance(event, BatchAppended)}
     who: dict[str, Any] = {
         "transactional_id": "x",
         "producer_id": ProducerId(told.pair[0]),
@@ -341,25 +373,67 @@ def _recover(log: list[Operation], mode: str, told: Told, ledger: Ledger, name: 
     if wrong or "t" not in scene.engine._state.topics:
         scene.close()
         return wrong or ["the topic is gone, which was acknowledged"]
-    first_partition = scene.engine._state.topics["t"].first_partition_id
-    subscription = scene.engine._state.partitions[first_partition].subscriptions.get("s")
+    state = scene.engine._state
+    there = set(_writes(state, again.events))
+    partition = state.partition("t", 0)
+    subscription = None if partition is None else partition.subscriptions.get("s")
+    wrong += _unreadable(scene)
     if (0 if subscription is None else subscription.position) < told.acknowledged:
         wrong.append(f"acknowledged again: messages before {told.acknowledged} come back, as {subscription} has it")
-    lost = [write for write in told.open_writes if (first_partition + write[0], write[1]) not in there]
+    lost = [write for write in told.open_writes if write not in there]
     if told.open_writes:
         answer = scene.ask(EndTransaction(**who, commit=True), seconds=0.02)
         if isinstance(answer, TransactionEndedReply) and lost:
             wrong.append(f"a transaction commits that has lost {lost}")
     if told.handle is not None:
-        lost = [write for write in told.handle_writes if (first_partition + write[0], write[1]) not in there]
+        lost = [write for write in told.handle_writes if write not in there]
         answer = scene.ask(EndHandle(transaction_id=told.handle, commit=True), seconds=0.02)
         if answer == DONE and lost:
             wrong.append(f"a handle commits that has lost {lost}")
         begun = scene.ask(BeginTransaction(timeout_ms=60_000), seconds=0.02)
         if not isinstance(begun, TransactionBegunReply) or begun.transaction_id <= told.handle:
             wrong.append(f"ids: {begun} comes after transaction {told.handle}, which is given out a second time")
+    wrong += _unreadable(scene)
     scene.close()
     return wrong
+
+
+def _writes(state: State, events: list[Event]) -> Iterator[Write]:
+    """Yield all writes into partitions that are there, with the offsets that their writers were told."""
+    for event in events:
+        if isinstance(event, BatchAppended | BatchStaged):
+            partition = state.partitions[event.partition_id]
+            told = event.base_offset if isinstance(event, BatchAppended) else event.provisional_offset
+            yield partition.topic, partition.index, told
+
+
+def _unreadable(scene: Scene) -> Iterator[str]:
+    """Yield where a partition's log, as readers find it, has a hole or other bytes than were written (`_batch`)."""
+    log = scene.engine._log
+    for partition_id, seen in scene.engine._visible.items():
+        partition, offset = scene.engine._state.partitions[partition_id], int(seen.log_start_offset)
+        extents = log.find(partition_id, offset, seen.high_watermark, MOST_BYTES)
+        found: list[Buffer | Failed] = []
+        log.read(extents, found.extend)
+        scene.loop.run_until_complete(asyncio.sleep(LONG_ENOUGH_SECONDS))
+        for extent, data in zip(extents, found, strict=True):
+            for first, last in zip(extent.first_offsets, extent.last_offsets, strict=True):
+                if first != offset:
+                    yield f"10: {partition.topic}-{partition.index} has nothing from {offset} to {first}"
+                offset = last + 1
+            if isinstance(data, Failed) or len(data) != extent.size:
+                yield f"10: {partition.topic}-{partition.index} cannot be read at {extent.first_offsets}: {data!r}"
+            elif partition.topic == "s" and not _is_as_written(bytes(data), partition.index, len(extent.first_offsets)):
+                yield f"10: {partition.topic}-{partition.index} has other bytes at {extent.first_offsets}: {data!r}"
+        if offset != seen.high_watermark:
+            yield f"10: {partition.topic}-{partition.index} can be read to {offset}, and not to {seen.high_watermark}"
+
+
+def _is_as_written(data: bytes, partition: int, count: int) -> bool:
+    """Say whether so many batches of a sidecar topic's partition, all of one size, are as `_batch` makes them."""
+    size = len(data) // count
+    batches = [data[size * number : size * (number + 1)] for number in range(count)]
+    return all(set(batch[MAGIC_AT + 1 :]) == {partition + 1} for batch in batches)
 
 
 def _crashed(disk: SimulatedDisk, mode: str, name: str) -> SimulatedDisk:

@@ -5,8 +5,11 @@ Values name their writing, so that whoever reads one knows whose it is; those of
 they are tombstones.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from enum import Enum
+
+from exacta.core.log.staging import is_provisional
 
 KEY_SIGN, TOMBSTONE_SIGN = b"~", b"!"
 Place = tuple[str, int]
@@ -65,6 +68,16 @@ class Partition:
 
 
 @dataclass(slots=True)
+class Entered:
+    """What was staged in one partition, and has entered it, by the events of the journal."""
+
+    runs: list[tuple[int, int]] = field(default_factory=list)
+    """The first offset and the end of each transaction, in the order of the commits."""
+    offsets: dict[int, int] = field(default_factory=dict)
+    """The offset of each record by the provisional offset that its writer was told."""
+
+
+@dataclass(slots=True)
 class History:
     """Everything. Places that are not in `final` (topics made anew) are not looked at."""
 
@@ -78,6 +91,11 @@ class History:
     """Everything that was ever written into compacted places, as if nothing had been compacted."""
     by_pulsar: dict[Place, Poll] = field(default_factory=dict)
     """Everything that a reader of Pulsar's gets in the end."""
+    buffers: dict[str, set[str]] = field(default_factory=dict)
+    """All values that `transaction.buffer` may have had in a topic; it is `marker` where nothing is said."""
+    may_be_full: bool = False
+    """True: so little may be staged that a write may be refused for that."""
+    entered: dict[Place, Entered] = field(default_factory=dict)
     tombstones_stay: set[Place] = field(default_factory=set)
     """The compacted places whose tombstones are to be kept for longer than the world lasts."""
     refusals: list[str] = field(default_factory=list)
@@ -95,6 +113,25 @@ class History:
 
     topic_epochs: dict[Place, int] = field(default_factory=dict)
     """The highest epoch under which some client was told that it has a partition for itself."""
+
+    def offset_of(self, place: Place, told: int) -> int | None:
+        """Return the offset of a record whose writer was told this; None if it was staged, and has not entered."""
+        if not is_provisional(told):
+            return told
+        entered = self.entered.get(place)
+        return None if entered is None else entered.offsets.get(told)
+
+    def end_of_run(self, place: Place, offset: int) -> int | None:
+        """Return the last offset of the run of staged records that has entered there; None: it was not staged."""
+        entered = self.entered.get(place)
+        if entered is None:
+            return None
+        number = bisect_right(entered.runs, offset, key=lambda run: run[0]) - 1
+        return entered.runs[number][1] - 1 if number >= 0 and offset < entered.runs[number][1] else None
+
+    def stages(self, topic: str) -> bool:
+        """Say whether what transactions write to a topic may be staged."""
+        return "sidecar" in self.buffers.get(topic, ())
 
     def begin(self, name: str, outcome: Outcome) -> Writing:
         """Note a new writing."""

@@ -4,10 +4,10 @@ Owns invariant 8: what is recovered is the state of a prefix of all that was dec
 durable; where only the process died, everything written. Knows positions of the journal as marks between events.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from exacta.core.apply import apply
-from exacta.core.events import BatchAppended, Event
+from exacta.core.events import BatchAppended, BatchStaged, Event, StagedStreamSpilled, TransactionEnded
 from exacta.core.ids import Body, TransactionId
 from exacta.core.snapshot import is_same
 from exacta.core.state.limits import Limits
@@ -40,6 +40,7 @@ class Ledger:
         other.events = list(self.events)
         other._marks = dict(self._marks)
         other.lost_handles = set(self.lost_handles)
+        other.batches = self.batches.copy()
         other.durable_position, other.written_position = durable, written
         return other
 
@@ -51,13 +52,23 @@ class Ledger:
         """Note a group that is about to be written from one position to another."""
         self._marks[end] = self._marks[position] + entry_count
 
-    def framed_batch(self, event: Event, row: IndexEntry, payload: bytes) -> None:
-        """Note a batch, or a marker, that is about to be written with its event; it must have the event's body."""
-        body = event.body if isinstance(event, BatchAppended) else Body.KAFKA
-        magic = payload[row.start + MAGIC_AT]
-        if magic != body:
-            self._complain(f"bodies: {event} has a batch of magic {magic}, its body is {body}")
-        self.batches.note(row, payload)
+    def framed_entry(self, event: Event, rows: Sequence[IndexEntry], payload: bytes) -> None:
+        """Note what is about to be written with an event; a batch must have the event's body."""
+        if isinstance(event, BatchStaged):
+            self._look_at_magic(event, event.batch if event.is_held else payload, event.body)
+            self.batches.stage(event, payload)
+        elif isinstance(event, StagedStreamSpilled | TransactionEnded):
+            bring_in = self.batches.spill if isinstance(event, StagedStreamSpilled) else self.batches.end
+            for violation in bring_in(event, rows, payload):  # type: ignore[arg-type]
+                self._complain(violation)
+        elif isinstance(event, BatchAppended):
+            for row in rows:
+                self._look_at_magic(event, payload[row.start : row.start + row.size], event.body)
+                self.batches.note(row, payload)
+
+    def _look_at_magic(self, event: Event, batch: bytes, body: Body) -> None:
+        if batch[MAGIC_AT] != body:
+            self._complain(f"bodies: {event} has a batch of magic {batch[MAGIC_AT]}, its body is {body}")
 
     def written(self, position: int) -> None:
         """Note what outlives the process."""
@@ -83,6 +94,7 @@ class Ledger:
             self._complain(f"8: recovered up to {position}, where no group ended")
             return
         del self.events[count:]
+        self.batches.recovered(self.events)
         self._marks = {mark: number for mark, number in self._marks.items() if mark <= position}
         self.written_position = self.durable_position = position  # recovery has synced what it believes
         again = self.folded(state.limits)

@@ -1,10 +1,12 @@
-"""The retention of a world's topics, and the bounds of their backlogs, drawn by chance.
+"""The retention of a world's topics, the bounds of their backlogs, and what stages transactions, drawn by chance.
 
 The clients' clocks are a day behind the broker's (`clock`); so are the ages of records that bear their producers' time.
 """
 
 import random
+from collections.abc import Iterable
 
+from exacta.core.state.topic import TRANSACTION_BUFFER
 from simulation.clock import CLIENTS_BEHIND_MS
 
 FOR_EVER_MS = 10 * 365 * 24 * 3_600_000
@@ -12,6 +14,9 @@ FOR_EVER_MS = 10 * 365 * 24 * 3_600_000
 
 HOLD, REFUSE, EVICT = "producer_request_hold", "producer_exception", "consumer_backlog_eviction"
 """The policies of backlog quotas."""
+
+FEW_STAGED_BYTES = 1_500
+"""The bytes of a dozen batches."""
 
 Policies = dict[str, dict[str, str]]
 """The configurations of each topic."""
@@ -38,6 +43,27 @@ def draw_backlogs(chance: random.Random, retention: dict[str, str]) -> dict[str,
     if chance.random() < 0.3:
         found["pulsar.backlog.quota.ms"] = str(behind_ms + chance.choice([500, 5_000]))
     return found
+
+
+def draw_buffers(chance: random.Random, topics: Iterable[str]) -> Policies:
+    """Say in which topics transactions lie aside until they commit; in about half of the worlds in none."""
+    if chance.random() < 0.5:
+        return {}
+    share = chance.choice([0.3, 0.6, 0.6, 1.0])
+    return {topic: {TRANSACTION_BUFFER: "sidecar"} for topic in topics if chance.random() < share}
+
+
+def draw_staging_limits(chance: random.Random) -> dict[str, int]:
+    """Say how much is staged in the state, and how much at all: so little that streams spill, and sometimes too little.
+
+    A batch has about a hundred bytes.
+    """
+    return {
+        "max_held_bytes_per_stream": chance.choice([100, 300, 600, 256 << 10]),
+        "max_held_batches_per_stream": chance.choice([1, 2, 3, 500]),
+        "max_held_bytes": chance.choice([300, 1_000, 32 << 20]),
+        "max_staged_bytes": chance.choice([FEW_STAGED_BYTES, *[1 << 40] * 4]),
+    }
 
 
 def draw_input(chance: random.Random) -> dict[str, str]:

@@ -27,6 +27,7 @@ class Totals:
     retentions: int = 0
     partly: int = 0
     acknowledged: int = 0
+    staging: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     failures: list[Verdict] = field(default_factory=list)
     others: list[Verdict] = field(default_factory=list)
@@ -42,6 +43,7 @@ class Totals:
         self.retentions += verdict.retentions
         self.partly += verdict.partly
         self.acknowledged += verdict.acknowledged
+        self.staging += verdict.staging
         self.faults += verdict.faults
         if verdict.violations:
             is_known = canary is None or canaries()[canary].is_seen_in(verdict.violations)
@@ -56,6 +58,7 @@ class Totals:
             f"{self.compactions} compactions, {self.retentions} deletions by age, "
             f"{self.acknowledged} records acknowledged, {self.partly} committed transactions shown in part first"
         )
+        yield f"staged streams: {', '.join(f'{count} {what}' for what, count in sorted(self.staging.items()))}"
         yield f"{self.faults.total()} faults injected:"
         for kind, count in sorted(self.faults.items(), key=lambda each: (-each[1], each[0])):
             yield f"  {count:8} {kind}"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from exacta.core.events import (
     BatchAppended,
+    BatchStaged,
     Event,
     LogStartMoved,
     PartitionsAdded,
@@ -24,6 +25,7 @@ from exacta.core.events import (
     WritersExpired,
 )
 from exacta.core.ids import NO_WRITER_ID, PartitionId, ProducerId, WriterId
+from exacta.core.log import staging
 from exacta.core.state.limits import Limits
 from exacta.core.state.transaction import name_of
 from exacta.engine.visible import Visible
@@ -50,6 +52,10 @@ class _Log:
         """The first offset of the open transaction and the epoch of its writes, by producer id."""
         self.written: dict[ProducerId, list[tuple[int, int]]] = {}
         """The runs of the open transaction's records, first and last offset, by producer id."""
+        self.staged: dict[ProducerId, tuple[int, int]] = {}
+        """The number of staged records of the open transaction and the epoch of its writes, by producer id."""
+        self.staged_count = 0
+        """The number of records that were ever staged."""
         self.sequences: dict[ProducerId, tuple[int, int]] = {}
         """The epoch and the next sequence, by producer id."""
         self.topic_epoch = -1
@@ -85,6 +91,8 @@ class Steps:
         match event:
             case BatchAppended():
                 self._batch(event)
+            case BatchStaged():
+                self._stage(event)
             case TransactionEnded():
                 self._end(event)
             case ProducerBound():
@@ -120,15 +128,32 @@ class Steps:
         if event.base_offset != log.end:
             self._complain(f"4: {event} leaves a hole: the log ends at {log.end}")
         log.end = event.base_offset + event.record_count
-        if event.writer_id >= 0:
-            self._named(log, event)
-        elif event.base_sequence >= 0 and event.writer_id == NO_WRITER_ID:
-            self._idempotent(log, event)
+        self._sequence(log, event)
         if event.transactional:
+            if event.producer_id in log.staged:
+                self._complain(f"10: {event} lies in the log, and what was written before it is staged")
             _, open_epoch = log.open.setdefault(event.producer_id, (event.base_offset, event.producer_epoch))
             if open_epoch != event.producer_epoch:
                 self._complain(f"6: {event} joins a transaction of epoch {open_epoch}")
             log.written.setdefault(event.producer_id, []).append((event.base_offset, log.end - 1))
+
+    def _stage(self, event: BatchStaged) -> None:
+        log = self._log(event.partition_id)
+        self._sequence(log, event)
+        count, open_epoch = log.staged.get(event.producer_id, (0, event.producer_epoch))
+        if open_epoch != event.producer_epoch:
+            self._complain(f"6: {event} joins a transaction of epoch {open_epoch}")
+        told = staging.place_of(event.provisional_offset)
+        if (event.first_index, told) != (count, log.staged_count) or event.producer_id in log.open:
+            self._complain(f"10: {event} is staged where {count} are, and {log.staged_count} ever were")
+        log.staged[event.producer_id] = count + event.record_count, open_epoch
+        log.staged_count += event.record_count
+
+    def _sequence(self, log: _Log, event: BatchAppended | BatchStaged) -> None:
+        if event.writer_id >= 0:
+            self._named(log, event)
+        elif event.base_sequence >= 0 and event.writer_id == NO_WRITER_ID:
+            self._idempotent(log, event)
 
     def _take_partition(self, event: TopicEpochMoved) -> None:
         log = self._log(event.partition_id)
@@ -136,13 +161,13 @@ class Steps:
             self._complain(f"writers: {event} does not fence epoch {log.topic_epoch}")
         log.topic_epoch = event.topic_epoch
 
-    def _named(self, log: _Log, event: BatchAppended) -> None:
+    def _named(self, log: _Log, event: BatchAppended | BatchStaged) -> None:
         highest = log.named.get(event.writer_id, -1)
         if event.base_sequence <= highest:
             self._complain(f"1: {event} where a sequence above {highest} was next")
         log.named[event.writer_id] = event.base_sequence
 
-    def _idempotent(self, log: _Log, event: BatchAppended) -> None:
+    def _idempotent(self, log: _Log, event: BatchAppended | BatchStaged) -> None:
         epoch, wanted = log.sequences.get(event.producer_id, (event.producer_epoch, event.base_sequence))
         if event.producer_epoch > epoch:
             wanted = 0
@@ -165,15 +190,33 @@ class Steps:
             # A record that was written by the id of a transaction has the first epoch, whatever its owner's pair is.
             if written[1] != (event.producer_epoch if producer_id == event.producer_ids[0] else 0):
                 self._complain(f"7: {event} ends a transaction of epoch {written[1]}")
-        for partition_id, offset, _ in event.markers:
+        entries = self._entries(event)
+        rows = [*((partition_id, int(offset), 1) for partition_id, offset, _ in event.markers), *entries]
+        for partition_id, offset, count in sorted(rows):
             log = self._log(partition_id)
             if offset != log.end:
                 self._complain(f"4: {event} leaves a hole: the log ends at {log.end}")
-            log.end = offset + 1
-        partitions = {partition_id for partition_id, _ in markers}
+            log.end = offset + count
+        partitions = {partition_id for partition_id, _, _ in rows}
         self._ends[self.count] = _End(name_of(event), event.committed, len(partitions))
         if event.bumps:
             self._bind(str(event.owner), (event.next_producer_id, event.next_producer_epoch), event)
+
+    def _entries(self, event: TransactionEnded) -> list[tuple[PartitionId, int, int]]:
+        """Let go of what the transaction has staged; return where it enters, and with how many records."""
+        entered = {(partition_id, producer_id): count for partition_id, _, producer_id, count in event.entries}
+        expected: dict[tuple[PartitionId, ProducerId], int] = {}
+        for (partition_id, log), producer_id in itertools.product(self._logs.items(), event.producer_ids):
+            count, epoch = log.staged.pop(producer_id, (0, -1))
+            if count and epoch != (event.producer_epoch if producer_id == event.producer_ids[0] else 0):
+                self._complain(f"7: {event} ends a transaction of epoch {epoch}")
+            if count and event.committed:
+                expected[partition_id, producer_id] = count
+        if entered != expected or len(event.entries) != len(entered):
+            self._complain(f"10: {event} lets enter what is not staged: that is {expected}")
+        for partition_id, first_offset, _, count in event.entries:
+            self._log(partition_id).unread.append((first_offset, first_offset + count - 1, self.count))
+        return [(partition_id, offset, count) for partition_id, offset, _, count in event.entries]
 
     def _bind(self, transactional_id: str, pair: tuple[int, int], event: Event) -> None:
         before = self._bound.get(transactional_id, (-1, -1))

@@ -3,22 +3,34 @@
 Owns no behaviour: whatever is overridden here calls what it overrides, and looks.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.framing import Framed
 from exacta.core.commands import AcknowledgeSoon, Command, ExpireTransaction, Skip
 from exacta.core.event_codec import decode_event
-from exacta.core.events import AppendsRefused, BatchAppended, Event, LogStartMoved, TopicDeleted
+from exacta.core.events import (
+    AppendsRefused,
+    BatchAppended,
+    BatchStaged,
+    Event,
+    LogStartMoved,
+    StagedStreamSpilled,
+    TopicDeleted,
+    TransactionEnded,
+)
 from exacta.core.ids import PartitionId
 from exacta.core.invariants.invariants import violations
 from exacta.core.invariants.subscriptions import entries_have_one_place
 from exacta.core.invariants.transactions import lost_handles_do_not_commit
+from exacta.core.state.staged import HELD
+from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
 from exacta.core.transactions.expiry import latest_noted_ms
 from exacta.engine.commit_group import Wait
 from exacta.engine.engine import Engine
+from exacta.engine.staged_batches import with_bytes
 from exacta.engine.visible import Changes
 from exacta.ports.compaction import Compact
 from exacta.ports.journal import Appended, AppendResult, Cleaned, CompactionOrder, Entry, Failed
@@ -87,11 +99,7 @@ class WatchedJournal(LocalJournal):
         group = super()._frame(entries)
         self.ledger.framed(self.position, len(entries), group.end)
         for entry in entries:
-            if entry.index:
-                payload = b"".join(entry.payload)
-                event = decode_event(entry.event)
-                for row in entry.index:
-                    self.ledger.framed_batch(event, row, payload)
+            self.ledger.framed_entry(decode_event(entry.event), entry.index, b"".join(entry.payload))
         return group
 
 
@@ -112,6 +120,24 @@ class Watch(NamedTuple):
     """The function that is told whenever retention deletes."""
     on_partly: Callable[[int], None] = lambda count: None
     """The function that is told of how many committed transactions readers are shown a part first."""
+    on_staged: Callable[[list[str]], None] = lambda what: None
+    """The function that is told what becomes of staged streams."""
+
+
+def _of_staged(state: State, event: Event) -> Iterator[str]:
+    """Yield what becomes of staged streams by an event that is not applied yet."""
+    if isinstance(event, StagedStreamSpilled):
+        yield "spilled"
+    if not isinstance(event, TransactionEnded):
+        return
+    transaction = state.transactions.get(event.transaction_id)
+    for partition_id in () if transaction is None else transaction.partitions:
+        for producer_id, stream in state.partitions[partition_id].staged.items():
+            if producer_id in event.producer_ids:
+                how = "held" if stream.stream == HELD else "in place"
+                yield f"entered, {how}" if event.committed else f"dropped, {how}"
+    if event.entries and event.markers:
+        yield "ended beside markers"
 
 
 class WatchedEngine(Engine):
@@ -122,6 +148,7 @@ class WatchedEngine(Engine):
         self.groups = watch.groups
         self._machine_stopped = watch.machine_stopped
         self._now_ms, self._on_aged, self._on_partly = watch.now_ms, watch.on_aged, watch.on_partly
+        self._on_staged = watch.on_staged
         self._has_recovered = False
         self._looked_at = 0
         self._latest_ms = 0
@@ -151,12 +178,13 @@ class WatchedEngine(Engine):
         return self.submit(commands, done)
 
     def _take(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
+        event = with_bytes(event, payload)
         if isinstance(event, TopicDeleted):
             for partition_id in self._state.topics[event.topic].partition_ids:
                 self.shown.pop(partition_id, None)
         if isinstance(event, AppendsRefused):
             (self._full.discard if event.reason is None else self._full.add)(event.partition_id)
-        if isinstance(event, BatchAppended) and event.partition_id in self._full:
+        if isinstance(event, BatchAppended | BatchStaged) and event.partition_id in self._full:
             self.complain(f"quota: {event} is appended where nothing is to be appended")
         if isinstance(event, LogStartMoved):
             self._look_at_deleted(event)
@@ -164,6 +192,7 @@ class WatchedEngine(Engine):
         for violation in lost_handles_do_not_commit([event], self.ledger.lost_handles):
             self.complain(violation)
         self.groups.decided(self._state, event, self.complain)
+        self._on_staged(list(_of_staged(self._state, event)))
         super()._take(event, payload, wait)
         if event.durable:
             self.ledger.decided(event)
@@ -191,7 +220,7 @@ class WatchedEngine(Engine):
             self.complain(f"retention: {event} deletes from {partition.open_transactions}, which are open")
         young_ms = self._now_ms() - int(retention_ms)
         for batch in self.ledger.batches.between(event.partition_id, begin, end):
-            if is_compacted and not self._journal.count_records(
+            if is_compacted and not self._log.count_records(
                 event.partition_id, batch.first_offset, batch.last_offset + 1
             ):
                 continue  # compaction was faster
@@ -206,7 +235,7 @@ class WatchedEngine(Engine):
         for first, last in command.runs:
             batch = self.lookups.batch_at(partition.partition_id, first)
             while batch is not None and batch[0] <= last:
-                left = self._journal.count_records(partition.partition_id, batch[0], batch[1] + 1)
+                left = self._log.count_records(partition.partition_id, batch[0], batch[1] + 1)
                 if left == batch[1] + 1 - batch[0]:
                     self.complain(f"removed: {command} acknowledges what is there, in the batch {batch}")
                 batch = self.lookups.batch_at(partition.partition_id, batch[1] + 1)

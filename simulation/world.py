@@ -17,6 +17,7 @@ from exacta.config.options import configure
 from exacta.ports.compaction import BYTES_PER_KEY
 from exacta.protocol.kafka.errors import ErrorCode
 from simulation.analysis import anomalies
+from simulation.analysis_sidecar import SIDECAR, entered_records
 from simulation.broker import Broker
 from simulation.cast import SHORT, Cast
 from simulation.chance import dice
@@ -33,7 +34,7 @@ from simulation.late_requests import Late
 from simulation.loop import NothingHappens, SimulatedLoop
 from simulation.nemesis import Nemesis
 from simulation.network import Network
-from simulation.policies import FOR_EVER_MS, draw, draw_backlogs
+from simulation.policies import FEW_STAGED_BYTES, FOR_EVER_MS, draw, draw_backlogs, draw_buffers, draw_staging_limits
 from simulation.trace import Trace
 
 FAULTY_SECONDS = (15.0, 60.0)
@@ -60,6 +61,8 @@ class Verdict(NamedTuple):
     retentions: int
     partly: int
     """Committed transactions that readers were shown in part while an older one was open."""
+    staging: Counter[str]
+    """What became of staged streams, and how often."""
     acknowledged: int
     last_lines: list[str]
 
@@ -81,7 +84,9 @@ class World:
             "highest_epoch": chance.choice([3, 6, 32766, 32766]),
             "group_consumer_session_timeout_ms": SESSION_MS,
             "max_participants_per_handle": dice(seed, "participants").choice([3, *[20_000] * 7]),
+            **draw_staging_limits(dice(seed, "staging")),
         }
+        self.history.may_be_full = limits["max_staged_bytes"] == FEW_STAGED_BYTES
         self.broker = Broker(
             self.loop,
             self.trace,
@@ -102,6 +107,9 @@ class World:
         )
         self._policies = draw(dice(seed, "policies"))
         self._policies["aging"] |= draw_backlogs(dice(seed, "backlogs"), self._policies["aging"])
+        for topic, buffer in draw_buffers(dice(seed, "buffers"), TOPICS).items():
+            self._policies.setdefault(topic, {}).update(buffer)
+            self.history.buffers[topic] = {SIDECAR}
         self._disk.on_end = self._ends
         self._network = Network(self.loop, self.trace, dice(seed, "network"), self.broker)
         self._late = Late(self.loop, self.trace, dice(seed, "late"), self._network, self.broker)
@@ -175,6 +183,7 @@ class World:
             self.broker.compactions,
             self.broker.retentions,
             self.broker.partly,
+            self.broker.staging,
             acknowledged,
             list(self.trace.last_lines),
         )
@@ -219,8 +228,10 @@ class World:
         end = self.loop.time() + PATIENCE_SECONDS
         while self.loop.time() < end and not self.violations:
             life = self.broker.life
-            if life is not None and not any(each.open_transactions for each in life.engine._state.partitions.values()):
-                return
+            if life is not None:
+                partitions = life.engine._state.partitions.values()
+                if not any(each.open_transactions or each.staged for each in partitions):
+                    return
             await asyncio.sleep(20.0)
         if not self.violations:
             self.complain("liveness: a transaction is open that nobody ends")
@@ -254,10 +265,14 @@ class World:
             self.broker.life.engine.look(whole=True)
 
     def _note_what_was_written(self) -> None:
-        """Let the history know all of what was compacted."""
+        """Let the history know all of what was compacted, and where what was staged has entered."""
         life = self.broker.life
         assert life is not None
         state, batches = life.engine._state, self.broker.ledger.batches
+        for partition_id, entered in entered_records(self.broker.ledger.events).items():
+            if partition_id in state.partitions:
+                partition = state.partitions[partition_id]
+                self.history.entered[partition.topic, partition.index] = entered
         for topic, policy in self._policies.items():
             if "compact" not in policy.get("cleanup.policy", ""):
                 continue

@@ -89,6 +89,7 @@ def canaries() -> dict[str, Canary]:
         mixed,
         pulsar,
         readers,
+        staging,
         storage,
         subscriptions,
         transactions,

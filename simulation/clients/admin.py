@@ -1,9 +1,10 @@
-"""An administrator: makes the topics, deletes records, and deletes a topic to make it anew."""
+"""An administrator: makes the topics, changes one, deletes records, and deletes a topic to make it anew."""
 
 from collections.abc import Mapping
 
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from exacta.core.state.internal_topics import GROUP_OFFSETS
+from exacta.core.state.topic import TRANSACTION_BUFFER
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import (
     k10_find_coordinator,
@@ -57,11 +58,14 @@ async def intrude(here: Surroundings) -> ErrorCode:
 
 
 async def administrate(here: Surroundings) -> bool:
-    """Delete a little, now and then."""
+    """Delete a little, now and then, and change where transactions lie until they end."""
     while not here.is_over():
         await here.think(15.0)
         try:
-            if here.chance.random() < 0.6:
+            dice = here.chance.random()
+            if dice < 0.15 and here.history.buffers:
+                await _change_buffer(here)
+            elif dice < 0.6:
                 place = ("plain", here.chance.randrange(TOPICS["plain"]))
                 offset = here.chance.choice([TO_THE_END, here.chance.randint(0, 40)])
                 entry = k21_delete_records.DeleteRecordsPartition(partition_index=place[1], offset=offset)
@@ -70,24 +74,42 @@ async def administrate(here: Surroundings) -> bool:
             else:
                 await here.connection.ask(k20_delete_topics.DeleteTopicsRequest(topic_names=["short"]), 5)
                 await here.think(0.5)
-                await create(here, {"short": TOPICS["short"]})
+                await _make_short(here)
         except Disconnected:
             await here.connection.back_off()
-    await create(here, {"short": TOPICS["short"]})
+    await _make_short(here)
     await lift_quotas(here)
     return False
 
 
+async def _make_short(here: Surroundings) -> None:
+    buffers = here.history.buffers.get("short", set())
+    policies = {"short": {TRANSACTION_BUFFER: here.chance.choice(sorted(buffers))}} if buffers else NO_POLICIES
+    await create(here, {"short": TOPICS["short"]}, policies)
+
+
+async def _change_buffer(here: Surroundings) -> None:
+    """Change where transactions that begin later lie until they end, in one topic; raise Disconnected."""
+    topic, buffer = here.chance.choice(sorted(TOPICS)), here.chance.choice(["marker", "sidecar"])
+    here.history.buffers.setdefault(topic, {"marker"}).add(buffer)
+    answer = await here.connection.ask(_alter(topic, {TRANSACTION_BUFFER: buffer}), 1)
+    code = answer.responses[0].error_code
+    if code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+        here.history.refusals.append(f"refused: {topic} does not become {buffer}: {answer.responses[0].error_message}")
+
+
+def _alter(topic: str, configs: Mapping[str, str]) -> k44_incremental_alter_configs.IncrementalAlterConfigsRequest:
+    wanted = [
+        k44_incremental_alter_configs.AlterableConfig(name=name, config_operation=0, value=value)
+        for name, value in configs.items()
+    ]
+    resource = k44_incremental_alter_configs.AlterConfigsResource(resource_type=2, resource_name=topic, configs=wanted)
+    return k44_incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[resource])
+
+
 async def lift_quotas(here: Surroundings) -> None:
     """Let everything be kept that subscriptions have not acknowledged, so that those who write come to their end."""
-    unbounded = [
-        k44_incremental_alter_configs.AlterableConfig(name=name, config_operation=0, value="-1")
-        for name in ("pulsar.backlog.quota.bytes", "pulsar.backlog.quota.ms")
-    ]
-    resource = k44_incremental_alter_configs.AlterConfigsResource(
-        resource_type=2, resource_name="aging", configs=unbounded
-    )
-    request = k44_incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[resource])
-    answer = await here.connection.until_answered(request, 1)
+    unbounded = dict.fromkeys(("pulsar.backlog.quota.bytes", "pulsar.backlog.quota.ms"), "-1")
+    answer = await here.connection.until_answered(_alter("aging", unbounded), 1)
     if answer.responses[0].error_code != ErrorCode.NONE:
         here.history.refusals.append(f"refused: no quotas any more: {answer.responses[0].error_message}")

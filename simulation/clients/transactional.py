@@ -132,11 +132,14 @@ class Producer:
             raise Fenced
         if code == ErrorCode.INVALID_PRODUCER_EPOCH:
             self._skips_end = True
-        elif code == ErrorCode.POLICY_VIOLATION and place[0] in QUOTAS:
+        elif code == ErrorCode.POLICY_VIOLATION and (place[0] in QUOTAS or self._may_be_full(place)):
             pass
         elif code not in NOBODYS_FAULT and place[0] not in self._forgetful:
             self._history.refusals.append(f"refused: {writing.name} to {place}: {ErrorCode(code).name}")
         raise Abort
+
+    def _may_be_full(self, place: Place) -> bool:
+        return self._history.may_be_full and self._history.stages(place[0])
 
     async def _add(self, places: list[Place]) -> None:
         new = [place for place in dict.fromkeys(places) if place not in self._added]
