@@ -14,9 +14,12 @@ from exacta.core.events import (
     TopicDeleted,
     TransactionEnded,
 )
-from exacta.core.ids import PartitionId, ProducerId
+from exacta.core.ids import Body, Offset, PartitionId, ProducerId
 from exacta.core.invariants.log import Log
-from exacta.core.state.staged import HELD
+from exacta.core.log.staging import place_of
+from exacta.core.log.staging_fold import MOST_RECEIPTS
+from exacta.core.state.partition import Partition
+from exacta.core.state.staged import HELD, EnteredStream
 from exacta.core.state.state import State
 
 Key = tuple[PartitionId, ProducerId]
@@ -29,7 +32,11 @@ class _Walk(Struct):
     next_offsets: dict[PartitionId, int] = field(default_factory=dict)
     streams: dict[Key, PartitionId] = field(default_factory=dict)
     """The spilled streams of what waits."""
-    entered: dict[PartitionId, list[tuple[int, int, PartitionId]]] = field(default_factory=dict)
+    entered: dict[PartitionId, list[EnteredStream]] = field(default_factory=dict)
+    offsets: dict[PartitionId, dict[int, int]] = field(default_factory=dict)
+    """Where each record has entered, by the place that its writer was told."""
+    messages: dict[PartitionId, set[int]] = field(default_factory=dict)
+    """The places of those that are Pulsar's."""
     told: set[tuple[PartitionId, int]] = field(default_factory=set)
     given: set[PartitionId] = field(default_factory=set)
     partitions: dict[str, list[PartitionId]] = field(default_factory=dict)
@@ -39,7 +46,7 @@ def staged_streams_enter_whole(state: State, log: Log) -> Iterator[str]:
     """Invariant 10: what is staged enters its partition when its transaction commits, whole and at the end; or never.
 
     So it lies there in the order of the commits, and no other record lies between. No two batches are told one
-    provisional offset, and no two streams of the journal have one id.
+    provisional offset, and no two streams of the journal have one id. Receipts of messages lead to where these are.
     """
     walk = _Walk()
     for event in log:
@@ -61,7 +68,7 @@ def staged_streams_enter_whole(state: State, log: Log) -> Iterator[str]:
                 yield from _ended(walk, event)
             case LogStartMoved():
                 kept = walk.entered.get(event.partition_id, [])
-                walk.entered[event.partition_id] = [each for each in kept if each[1] > event.log_start_offset]
+                walk.entered[event.partition_id] = [each for each in kept if each.end_offset > event.log_start_offset]
             case _:
                 pass
     yield from _is_what_it_comes_to(state, walk)
@@ -104,12 +111,38 @@ def _ended(walk: _Walk, event: TransactionEnded) -> Iterator[str]:
         if first_offset != walk.next_offsets.get(partition_id, 0):
             yield f"10: {event} does not enter where {partition_id} ends"
         walk.next_offsets[partition_id] = first_offset + count
+        batches = of_it.get((partition_id, producer_id), [])
         stream = walk.streams.get((partition_id, producer_id))
         if stream is not None:
-            walk.entered.setdefault(partition_id, []).append((first_offset, first_offset + count, stream))
+            entered = _entered(batches, stream, first_offset, event.at_ms)
+            walk.entered.setdefault(partition_id, []).append(entered)
+        _note_places(walk, partition_id, batches, first_offset)
     for key in of_it:
         del walk.waiting[key]
         walk.streams.pop(key, None)
+
+
+def _entered(batches: list[BatchStaged], stream: PartitionId, first_offset: Offset, at_ms: int) -> EnteredStream:
+    append_time_ms = at_ms if any(each.takes_append_time for each in batches) else -1
+    times = [each.max_timestamp_ms for each in batches if not each.takes_append_time]
+    return EnteredStream(
+        first_offset,
+        Offset(first_offset + sum(each.record_count for each in batches)),
+        stream,
+        sum(each.size for each in batches),
+        max(append_time_ms, *times, -1),
+        append_time_ms,
+    )
+
+
+def _note_places(walk: _Walk, partition_id: PartitionId, batches: list[BatchStaged], offset: int) -> None:
+    for each in batches:
+        place = place_of(each.provisional_offset)
+        places = range(place, place + each.record_count)
+        walk.offsets.setdefault(partition_id, {}).update(zip(places, range(offset, offset + len(places)), strict=True))
+        if each.body is Body.PULSAR:
+            walk.messages.setdefault(partition_id, set()).update(places)
+        offset += each.record_count
 
 
 def _deleted(walk: _Walk, event: TopicDeleted) -> Iterator[str]:
@@ -136,11 +169,31 @@ def _is_what_it_comes_to(state: State, walk: _Walk) -> Iterator[str]:
     if found != expected:
         yield f"10: {found} is staged, and the log says {expected}"
     for partition_id, partition in state.partitions.items():
-        entered = [(each.first_offset, each.end_offset, each.stream) for each in partition.entered]
-        if entered != walk.entered.get(partition_id, []):
-            yield f"10: {partition.topic}-{partition.index} has {entered} entered, its log {walk.entered}"
+        if partition.entered != (entered := walk.entered.get(partition_id, [])):
+            yield f"10: {partition.topic}-{partition.index} has {partition.entered} entered, its log {entered}"
+        yield from _receipts(partition, walk)
+        for stream in partition.staged.values():
+            if sum(each.record_count for each in stream.held) != (stream.record_count if stream.stream == HELD else 0):
+                yield f"10: {partition.topic}-{partition.index} holds {len(stream.held)} batches of {stream}"
     held = sum(size for _, size, stream in found.values() if stream == HELD)
     if (state.volatile.held_bytes, state.volatile.staged_bytes) != (held, sum(size for _, size, _ in found.values())):
         yield f"10: {state.volatile.held_bytes} held and {state.volatile.staged_bytes} staged bytes are counted"
     if any(producer_id in state.partitions[place].open_transactions for place, producer_id in found):
         yield "10: a transaction is staged in a partition in which it also lies"
+
+
+def _receipts(partition: Partition, walk: _Walk) -> Iterator[str]:
+    """The receipts of Pulsar's messages lead to where they have entered; there is one for each message that is kept."""
+    found = {
+        each.first_place + number: each.first_offset + number
+        for each in partition.receipts
+        for number in range(each.count)
+    }
+    offsets = walk.offsets.get(partition.partition_id, {})
+    if wrong := [place for place, offset in found.items() if offsets.get(place) != offset]:
+        yield f"10: {partition.topic}-{partition.index} has entered elsewhere than receipts for {wrong} say"
+    if len(partition.receipts) < MOST_RECEIPTS:
+        messages = walk.messages.get(partition.partition_id, set())
+        kept = {place for place in messages if offsets[place] >= partition.log_start_offset}
+        if lost := kept - found.keys():
+            yield f"10: {partition.topic}-{partition.index} has no receipts for {lost}, which are there"
