@@ -5,7 +5,7 @@ Owns a second copy of the log, of which nothing is ever compacted or deleted: wh
 
 What is staged is noted by its provisional offset, and comes into its partition's copy when the event is written that
 lets it enter. So this copy knows nothing of the streams in which staged batches lie. Batches that the state has held
-must come into the journal as they were staged (invariant 10).
+must come into the journal as they were staged (invariant 11).
 """
 
 from collections import defaultdict
