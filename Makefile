@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-pulsar test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-two-phase test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
-	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar bench-one-log docs pulsar-messages clean
+	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar bench-one-log bench-sidecar docs pulsar-messages clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9.-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -195,6 +195,9 @@ bench-spark: .venv-spark-kafka/.installed  ## source and sink beside Spark's own
 
 bench-one-log: $(VENV)/.installed-test  ## reading the other protocol's messages, and joint transactions, by turns (minutes)
 	$(BIN)/python -m benchmarks.one_log $(ARGS)
+
+bench-sidecar: $(VENV)/.installed-test  ## sidecar topics beside marker topics, by turns (a quarter of an hour)
+	$(BIN)/python -m benchmarks.sidecar $(ARGS)
 
 bench-pulsar: $(VENV)/.installed-test  ## Pulsar's own client beside Apache Pulsar (needs a JDK and Maven; forty minutes)
 	$(BIN)/python -m benchmarks.pulsar $(ARGS)

@@ -419,14 +419,14 @@ def _unreadable(scene: Scene) -> Iterator[str]:
         for extent, data in zip(extents, found, strict=True):
             for first, last in zip(extent.first_offsets, extent.last_offsets, strict=True):
                 if first != offset:
-                    yield f"10: {partition.topic}-{partition.index} has nothing from {offset} to {first}"
+                    yield f"11: {partition.topic}-{partition.index} has nothing from {offset} to {first}"
                 offset = last + 1
             if isinstance(data, Failed) or len(data) != extent.size:
-                yield f"10: {partition.topic}-{partition.index} cannot be read at {extent.first_offsets}: {data!r}"
+                yield f"11: {partition.topic}-{partition.index} cannot be read at {extent.first_offsets}: {data!r}"
             elif partition.topic == "s" and not _is_as_written(bytes(data), partition.index, len(extent.first_offsets)):
-                yield f"10: {partition.topic}-{partition.index} has other bytes at {extent.first_offsets}: {data!r}"
+                yield f"11: {partition.topic}-{partition.index} has other bytes at {extent.first_offsets}: {data!r}"
         if offset != seen.high_watermark:
-            yield f"10: {partition.topic}-{partition.index} can be read to {offset}, and not to {seen.high_watermark}"
+            yield f"11: {partition.topic}-{partition.index} can be read to {offset}, and not to {seen.high_watermark}"
 
 
 def _is_as_written(data: bytes, partition: int, count: int) -> bool:

@@ -131,7 +131,7 @@ class Steps:
         self._sequence(log, event)
         if event.transactional:
             if event.producer_id in log.staged:
-                self._complain(f"10: {event} lies in the log, and what was written before it is staged")
+                self._complain(f"11: {event} lies in the log, and what was written before it is staged")
             _, open_epoch = log.open.setdefault(event.producer_id, (event.base_offset, event.producer_epoch))
             if open_epoch != event.producer_epoch:
                 self._complain(f"6: {event} joins a transaction of epoch {open_epoch}")
@@ -145,7 +145,7 @@ class Steps:
             self._complain(f"6: {event} joins a transaction of epoch {open_epoch}")
         told = staging.place_of(event.provisional_offset)
         if (event.first_index, told) != (count, log.staged_count) or event.producer_id in log.open:
-            self._complain(f"10: {event} is staged where {count} are, and {log.staged_count} ever were")
+            self._complain(f"11: {event} is staged where {count} are, and {log.staged_count} ever were")
         log.staged[event.producer_id] = count + event.record_count, open_epoch
         log.staged_count += event.record_count
 
@@ -213,7 +213,7 @@ class Steps:
             if count and event.committed:
                 expected[partition_id, producer_id] = count
         if entered != expected or len(event.entries) != len(entered):
-            self._complain(f"10: {event} lets enter what is not staged: that is {expected}")
+            self._complain(f"11: {event} lets enter what is not staged: that is {expected}")
         for partition_id, first_offset, _, count in event.entries:
             self._log(partition_id).unread.append((first_offset, first_offset + count - 1, self.count))
         return [(partition_id, offset, count) for partition_id, offset, _, count in event.entries]

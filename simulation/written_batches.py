@@ -5,7 +5,7 @@ Owns a second copy of the log, of which nothing is ever compacted or deleted: wh
 
 What is staged is noted by its provisional offset, and comes into its partition's copy when the event is written that
 lets it enter. So this copy knows nothing of the streams in which staged batches lie. Batches that the state has held
-must come into the journal as they were staged (invariant 10).
+must come into the journal as they were staged (invariant 11).
 """
 
 from collections import defaultdict
@@ -111,7 +111,7 @@ class Written:
             if held:
                 yield from _different(event, batches, held, payload)
         if rest:
-            yield f"10: {event} has {rest} in the journal, which are neither markers nor were they staged"
+            yield f"11: {event} has {rest} in the journal, which are neither markers nor were they staged"
         for stream, batch in sorted(coming, key=lambda each: each[1].first_offset):
             self._add(stream, batch)
         self._let_go(event)
@@ -164,10 +164,10 @@ def _different(
     """Complain where these rows are not those of batches that were staged, but for their offsets and new times."""
     found = [_batch(row, payload) for row in rows]
     if [each[:3] for each in found] != [each[:3] for each in expected]:
-        yield f"10: {event} has laid {[each[:3] for each in found]} into the journal for {[e[:3] for e in expected]}"
+        yield f"11: {event} has laid {[each[:3] for each in found]} into the journal for {[e[:3] for e in expected]}"
     elif any(
         len(one.data) != len(other.data)
         or (one.data[CHECKED_FROM:] != other.data[CHECKED_FROM:] and not other.has_new_time)
         for one, other in zip(found, expected, strict=True)
     ):
-        yield f"10: {event} has laid other batches into the journal than were staged"
+        yield f"11: {event} has laid other batches into the journal than were staged"

@@ -136,6 +136,22 @@ def test_the_files_of_a_server_are_verified_and_dumped(tmp_path: Path) -> None:
     assert segment.read_bytes() == content
 
 
+def test_what_is_staged_is_dumped_without_its_messages(tmp_path: Path) -> None:
+    with exacta.Broker(data=tmp_path, transaction_buffer="sidecar") as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "x"})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        producer.produce("t", b"a secret" * 100)
+        producer.commit_transaction(30)
+    dumped = run_log("dump", tmp_path)
+    assert "batch" not in dumped.stdout.replace("batches", "")
+    lines = [json.loads(line) for line in dumped.stdout.splitlines()]
+    (staged,) = (line for line in lines if line["event"] == "BatchStaged")
+    (ended,) = (line for line in lines if line["event"] == "TransactionEnded")
+    assert staged["size"] == ended["batches"][0]["size"]
+    assert ended["entries"] == [[staged["partition_id"], 0, staged["producer_id"], 1]]
+
+
 @pytest.mark.parametrize("command", ["verify", "dump", "repair"])
 def test_a_journal_of_another_version_is_not_called_damaged(tmp_path: Path, command: str) -> None:
     journal = tmp_path / "journal"

@@ -91,7 +91,7 @@ def place_of_the_first_write() -> Replacements:
     return [(staging, "entry", as_of_then), (_APPLY, BatchStaged, noted)]
 
 
-@canary("a batch of another transaction comes between those of the one that commits", shows=READ_WRONG + r"|10: ")
+@canary("a batch of another transaction comes between those of the one that commits", shows=READ_WRONG + r"|11: ")
 def transactions_interleaved() -> Replacements:
     original = staged_batches.held_for
 
@@ -139,7 +139,7 @@ def staged_batch_visible() -> Replacements:
 
 @canary(
     "the journal is not told where the last of the held batches lies",
-    shows=r"10: TransactionEnded.* has laid .* into the journal|" + READ_WRONG,
+    shows=r"11: TransactionEnded.* has laid .* into the journal|" + READ_WRONG,
 )
 def row_of_a_held_batch_lost() -> Replacements:
     original = staged_batches.lay_out
@@ -153,7 +153,7 @@ def row_of_a_held_batch_lost() -> Replacements:
 
 @canary(
     "a spilled stream whose transaction is committed is not noted in its partition",
-    shows=READ_WRONG + r"|10: .* entered",
+    shows=READ_WRONG + r"|11: .* entered",
 )
 def entry_not_noted() -> Replacements:
     def enter(state: State, event: TransactionEnded) -> None:

@@ -4,6 +4,7 @@
 - EXACTA_TEST_BROKER=kafka: one Apache Kafka node in both places (Java and Maven; the jars come as `make bench-kafka`
   gets them), so that the scenarios can be held against the reference; EXACTA_TEST_TRANSACTION_VERSION: the level of its
   feature `transaction.version` (2 unless it is set: KIP-890), also of Exacta;
+- EXACTA_TEST_TRANSACTION_BUFFER=sidecar: Exacta whose topics are sidecar topics, unless a scenario says otherwise;
 - EXACTA_TEST_BOOTSTRAP=HOST:PORT: whatever answers there, for the plain scenarios; those that kill are skipped.
 
 A process is always started again on the same port and data, as a supervisor would.
@@ -24,6 +25,10 @@ STOP_TIMEOUT_S = 30.0
 GIVEN_BOOTSTRAP = os.environ.get("EXACTA_TEST_BOOTSTRAP")
 ON_KAFKA = os.environ.get("EXACTA_TEST_BROKER") == "kafka"
 TRANSACTION_VERSION = os.environ.get("EXACTA_TEST_TRANSACTION_VERSION", "2")
+TRANSACTION_BUFFER = os.environ.get("EXACTA_TEST_TRANSACTION_BUFFER", "marker")
+ON_SIDECAR = TRANSACTION_BUFFER == "sidecar"
+"""Whether a topic that says nothing is a sidecar topic: no reader waits for a transaction, and no end has a marker."""
+EXACTA_SETTINGS = (f"transaction.version={TRANSACTION_VERSION}", f"transaction.buffer={TRANSACTION_BUFFER}")
 BROKER_SETTINGS = (
     # A group forms at once instead of waiting for members to come.
     "group.initial.rebalance.delay.ms=0",
@@ -167,7 +172,9 @@ def plain_broker(folder: Path) -> Iterator[str]:
         import exacta
 
         with exacta.Broker(
-            transaction_version=int(TRANSACTION_VERSION), group_consumer_heartbeat_interval_ms=200
+            transaction_version=int(TRANSACTION_VERSION),
+            transaction_buffer=TRANSACTION_BUFFER,
+            group_consumer_heartbeat_interval_ms=200,
         ) as embedded:
             yield embedded.bootstrap_servers
 
@@ -178,7 +185,7 @@ def _exacta(folder: Path, advertised_port: int | None, more: Sequence[str] = (),
     command += ["--data", str(folder / "data"), "--listen", f"{host}:{port}"]
     if advertised_port is not None:
         command += ["--advertise", f"{HOST}:{advertised_port}"]
-    for setting in (*BROKER_SETTINGS, f"transaction.version={TRANSACTION_VERSION}", *more):
+    for setting in (*BROKER_SETTINGS, *EXACTA_SETTINGS, *more):
         command += ["--set", setting]
     return BrokerProcess(command, port, folder / "log", host)
 

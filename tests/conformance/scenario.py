@@ -8,13 +8,17 @@ import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
+from typing import TypeVar
 
+from tests.conformance.brokers import ON_SIDECAR
 from tests.conformance.clients import Client, Consumer, GroupProtocol, Isolation, Producer, Record, TopicPartition
 from tests.conformance.clients.interface import CALL_TIMEOUT_S
 from tests.conformance.topics import Topics
 
 POLL_S = 0.1
 """One poll of a consumer: short, so that several members can be served in turn."""
+BUFFER = "transaction.buffer"
+Wanted = TypeVar("Wanted")
 
 
 class Scenario:
@@ -26,6 +30,7 @@ class Scenario:
         """Bind a client to a broker; `name` makes the names unique, `protocol` is that of its groups."""
         self.client = client
         self.protocol = protocol
+        self.on_sidecar = ON_SIDECAR
         self.bootstrap = bootstrap
         self.topics = Topics(bootstrap)
         self._name = name
@@ -35,13 +40,24 @@ class Scenario:
         """Return a name that nobody has used: for groups, transactional ids, topics that do not exist yet."""
         return f"{self._name}-{kind}-{next(self._numbers)}"
 
-    def topic(self, partitions: int = 1) -> str:
-        """Create a topic."""
-        return self.topics.create(self.new_name("topic"), partitions)
+    def holds(self, *, marker: Wanted, sidecar: Wanted) -> Wanted:
+        """Return what holds on the kind of topic that the scenario runs on."""
+        return sidecar if self.on_sidecar else marker
+
+    def topic(self, partitions: int = 1, **configs: str) -> str:
+        """Create a topic; configurations have `_` for `.` in their names."""
+        asked = {name.replace("_", "."): value for name, value in configs.items()}
+        if self.on_sidecar:
+            asked = {BUFFER: "sidecar"} | asked
+        return self.topics.create(self.new_name("topic"), partitions, asked)
 
     def partition(self) -> TopicPartition:
         """Create a topic with one partition and return that."""
         return TopicPartition(self.topic())
+
+    def marker_partition(self) -> TopicPartition:
+        """Create a topic that is none of the sidecar topics. Here readers wait for the end of a transaction."""
+        return TopicPartition(self.topic(**({"transaction_buffer": "marker"} if self.on_sidecar else {})))
 
     def producer(self, **options: object) -> Producer:
         """Make a producer."""

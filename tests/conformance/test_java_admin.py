@@ -44,7 +44,7 @@ def test_transactions_and_who_holds_readers_back(scenario: Scenario, admin: Admi
         offsets = [each.currentTransactionStartOffset() for each in found.activeProducers()]
         return [int(offset.getAsLong()) for offset in offsets if offset.isPresent()]
 
-    assert held_from() == [1]
+    assert held_from() == scenario.holds(marker=[1], sidecar=[])
     producer.commit()
     # Kafka answers a commit before its markers are written.
     wait_until(lambda: held_from() == [], "the marker")
@@ -53,7 +53,7 @@ def test_transactions_and_who_holds_readers_back(scenario: Scenario, admin: Admi
 
 @pytest.mark.parametrize("how", ["forceTerminateTransaction", "fenceProducers"])
 def test_a_transaction_is_ended_by_its_transactional_id(scenario: Scenario, admin: Admin, how: str) -> None:
-    partition, transactional_id = scenario.partition(), scenario.new_name("id")
+    partition, transactional_id = scenario.marker_partition(), scenario.new_name("id")
     producer = scenario.transactional(transactional_id)
     producer.begin()
     send_all(producer, partition, [b"in the way"])
@@ -69,7 +69,7 @@ def test_a_transaction_is_ended_by_its_transactional_id(scenario: Scenario, admi
 
 def test_a_transaction_is_aborted_by_its_partition(scenario: Scenario, admin: Admin) -> None:
     """As `kafka-transactions.sh abort` does, which finds the producer by DescribeProducers."""
-    partition = scenario.partition()
+    partition = scenario.marker_partition()
     producer = scenario.transactional(scenario.new_name("id"))
     producer.begin()
     send_all(producer, partition, [b"in the way"])

@@ -119,7 +119,8 @@ def test_a_transaction_survives_a_kill_before_its_first_write(
     wanted = [b"v-0", *([b"v-1"] if ends == "commit" else []), b"v-2", b"v-3"]
     wait_until(lambda: proxied_scenario.read(partition)[-1:] == [b"v-3"], "the last transaction")
     assert proxied_scenario.read(partition) == wanted
-    assert proxied_scenario.read(partition, Isolation.UNCOMMITTED) == values("v", 4)
+    everything = proxied_scenario.holds(marker=values("v", 4), sidecar=wanted)
+    assert proxied_scenario.read(partition, Isolation.UNCOMMITTED) == everything
     assert proxied_scenario.committed(group_id, partition) == 4
 
 

@@ -14,27 +14,32 @@ def test_a_commit_shows_and_an_abort_hides(scenario: Scenario) -> None:
         send_all(producer, partition, [value])
         producer.commit() if outcome == "commit" else producer.abort()
     assert scenario.read(partition, Isolation.COMMITTED) == [b"one", b"three"]
-    assert scenario.read(partition, Isolation.UNCOMMITTED) == [b"one", b"two", b"three"]
+    everything = scenario.holds(marker=[b"one", b"two", b"three"], sidecar=[b"one", b"three"])
+    assert scenario.read(partition, Isolation.UNCOMMITTED) == everything
 
 
 def test_an_open_transaction_holds_later_records_back(scenario: Scenario) -> None:
+    """On a sidecar topic it holds nothing back, and enters where it commits."""
     partition = scenario.partition()
     slow, fast = scenario.transactional(), scenario.transactional()
     plain = scenario.producer()
     send_all(plain, partition, [b"before"])
     slow.begin()
-    [held_at] = send_all(slow, partition, [b"slow"])
+    send_all(slow, partition, [b"slow"])
     fast.begin()
     send_all(fast, partition, [b"fast"])
     fast.commit()
     send_all(plain, partition, [b"after"])
 
-    assert scenario.last_stable_offset(partition) == held_at
-    assert scenario.read(partition, Isolation.COMMITTED) == [b"before"]
-    assert scenario.read(partition, Isolation.UNCOMMITTED) == [b"before", b"slow", b"fast", b"after"]
+    others = [b"before", b"fast", b"after"]
+    assert scenario.last_stable_offset(partition) == scenario.holds(marker=1, sidecar=3)
+    assert scenario.read(partition, Isolation.COMMITTED) == scenario.holds(marker=[b"before"], sidecar=others)
+    in_order_of_writing = [b"before", b"slow", b"fast", b"after"]
+    uncommitted = scenario.holds(marker=in_order_of_writing, sidecar=others)
+    assert scenario.read(partition, Isolation.UNCOMMITTED) == uncommitted
 
     slow.commit()
-    everything = [b"before", b"slow", b"fast", b"after"]
+    everything = scenario.holds(marker=in_order_of_writing, sidecar=[*others, b"slow"])
     wait_until_read(scenario, partition, everything)
     assert scenario.last_stable_offset(partition) == scenario.high_watermark(partition)
 
@@ -62,15 +67,18 @@ def test_an_older_open_transaction_holds_back_its_partition_of_a_committed_one(
     younger.begin()
     send_all(younger, free, [b"younger"])  # behind the record of both: it holds nothing of that back
     producer.commit()
-    wait_until(lambda: has_arrived(1), "the record of the partition in which nothing older is open")
-    assert [(each.partition, each.value) for each in scenario.read_records(both)] == [(1, b"of both")]
-    assert [scenario.last_stable_offset(each) for each in both] == [0, 1]
-    assert arrived == [b"of both"]
+    seen = scenario.holds(marker=[1], sidecar=[0, 1])
+    wait_until(lambda: has_arrived(len(seen)), "the record of each partition in which nothing older holds it back")
+    found = sorted((each.partition, each.value) for each in scenario.read_records(both))
+    assert found == [(partition, b"of both") for partition in seen]
+    assert [scenario.last_stable_offset(each) for each in both] == scenario.holds(marker=[0, 1], sidecar=[1, 1])
+    assert arrived == [b"of both" for _ in seen]
 
     older.commit() if outcome == "commit" else older.abort()
-    rest = [b"older", b"of both"] if outcome == "commit" else [b"of both"]
-    wait_until(lambda: has_arrived(1 + len(rest)), "what the older transaction held back")
-    assert arrived == [b"of both", *rest]
+    rest = [b"older"] if outcome == "commit" else []
+    rest += scenario.holds(marker=[b"of both"], sidecar=[])
+    wait_until(lambda: has_arrived(len(seen) + len(rest)), "what the older transaction held back or lets in")
+    assert arrived == [b"of both" for _ in seen] + rest
     younger.abort()
 
 
@@ -86,7 +94,8 @@ def test_interleaved_transactions_are_told_apart(scenario: Scenario) -> None:
     aborting.abort()
     wait_until_read(scenario, partition, values("good", 5))
     interleaved = [value for pair in zip(values("good", 5), values("bad", 5), strict=True) for value in pair]
-    assert scenario.read(partition, Isolation.UNCOMMITTED) == interleaved
+    uncommitted = scenario.holds(marker=interleaved, sidecar=values("good", 5))
+    assert scenario.read(partition, Isolation.UNCOMMITTED) == uncommitted
 
 
 def test_a_reader_that_waits_sees_a_transaction_when_it_commits(scenario: Scenario) -> None:
@@ -121,8 +130,9 @@ def test_one_transaction_spans_many_partitions(scenario: Scenario) -> None:
         producer.flush()
         offsets_of(sent)
         producer.abort() if outcome == "abort" else producer.commit()
+    end = scenario.holds(marker=4, sidecar=1)  # two records and two markers, or the record that was committed
     wait_until(
-        lambda: all(scenario.last_stable_offset(partition) == 4 for partition in partitions),
+        lambda: all(scenario.last_stable_offset(partition) == end for partition in partitions),
         "the markers of both transactions",
     )
     records = scenario.read_records(partitions)
@@ -154,8 +164,8 @@ def test_transactions_follow_each_other_at_once(scenario: Scenario) -> None:
         producer.commit()
         assert future.done()
     wait_until_read(scenario, partition, wanted)
-    # Each transaction is its record and its marker.
-    assert scenario.high_watermark(partition) == 40
+    # Each transaction is its record and its marker, which a sidecar topic does without.
+    assert scenario.high_watermark(partition) == scenario.holds(marker=40, sidecar=20)
 
 
 def test_a_transaction_of_many_batches_is_one(scenario: Scenario) -> None:
@@ -171,16 +181,17 @@ def test_a_transaction_of_many_batches_is_one(scenario: Scenario) -> None:
         end()
     for partition, some in wanted.items():
         wait_until_read(scenario, partition, some)
-        assert scenario.read(partition, Isolation.UNCOMMITTED) == some + some
+        assert scenario.read(partition, Isolation.UNCOMMITTED) == scenario.holds(marker=some + some, sidecar=some)
 
 
 def test_a_transaction_over_its_time_is_aborted(scenario: Scenario) -> None:
-    partition = scenario.partition()
+    partition, waiting = scenario.partition(), scenario.marker_partition()
     slow = scenario.transactional(transaction_timeout_ms=1_000)
     slow.begin()
-    send_all(slow, partition, [b"too-slow"])
-    send_all(scenario.producer(), partition, [b"waiting"])
-    assert scenario.wait_for_what_was_held_back(partition) == [b"waiting"]
+    for each in (partition, waiting):
+        send_all(slow, each, [b"too-slow"])
+        send_all(scenario.producer(), each, [b"waiting"])
+    assert scenario.wait_for_what_was_held_back(waiting) == [b"waiting"]
     with pytest.raises(FencedError):
         slow.commit()
     wait_until_read(scenario, partition, [b"waiting"])

@@ -29,6 +29,7 @@ var commands = map[string]func(ctx context.Context, bootstrap string, names []st
 	"idempotent":   idempotent,
 	"keys":         keys,
 	"read":         read,
+	"staged":       staged,
 	"topics":       topics,
 	"transactions": transactions,
 }

@@ -74,6 +74,39 @@ func transactions(ctx context.Context, bootstrap string, names []string) error {
 	return write(ctx, producer, names[0], 0, "o0")
 }
 
+// staged TOPIC ID COUNT: writes 0, 1, ... into a transaction, in one batch if they fit, and commits; tells the offsets
+// that were reported, by value.
+func staged(ctx context.Context, bootstrap string, names []string) error {
+	count, err := strconv.Atoi(names[2])
+	if err != nil {
+		return err
+	}
+	producer, err := client(bootstrap, kgo.TransactionalID(names[1]))
+	if err != nil {
+		return err
+	}
+	defer producer.Close()
+	if err := producer.BeginTransaction(); err != nil {
+		return err
+	}
+	records := make([]*kgo.Record, count)
+	for value := range records {
+		records[value] = &kgo.Record{Topic: names[0], Value: []byte(strconv.Itoa(value))}
+	}
+	if err := producer.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		return err
+	}
+	if err := producer.EndTransaction(ctx, kgo.TryCommit); err != nil {
+		return err
+	}
+	offsets := make([]int64, count)
+	for value, record := range records {
+		offsets[value] = record.Offset
+	}
+	tell(offsets)
+	return nil
+}
+
 // fence TOPIC ID: a producer is overtaken in its transaction by another one of the same id; tells what each is told.
 func fence(ctx context.Context, bootstrap string, names []string) error {
 	first, err := client(bootstrap, kgo.TransactionalID(names[1]))

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from tests.conformance.brokers import ON_KAFKA
+from tests.conformance.topics import Topics
 from tests.one_log.keys import KAFKA, KEYS, PULSAR, create, placed, printed, wanted
 from tests.spark.clusters import held_back, new_topic, read_committed
 
@@ -66,6 +68,19 @@ def test_transactions_and_what_is_asked_of_them(run: Run, bootstrap: str, name: 
         "group": "Empty",
         "lag": 5,
     }
+
+
+@pytest.mark.skipif(ON_KAFKA, reason="sidecar topics are Exacta's")
+def test_a_staged_record_is_told_no_offset_that_looks_real(run: Run, bootstrap: str, name: str) -> None:
+    """See decision 0042; the records are in one batch here, and in several ones."""
+    topic = Topics(bootstrap).create(name, 1, {"transaction.buffer": "sidecar"})
+    for count in (4, COUNT):
+        told = run("staged", topic, name, count)
+        assert max(told) < -1
+        assert len(set(told)) == count
+    everything = [*map(str, range(4)), *map(str, range(COUNT))]
+    for isolation in ("read_committed", "read_uncommitted"):
+        assert run("read", topic, len(everything), isolation) == everything
 
 
 def test_a_predecessor_is_fenced(run: Run, bootstrap: str, name: str) -> None:

@@ -236,6 +236,7 @@ def _events(place: "Place") -> Iterator[dict[str, Any]]:
             line |= {"unreadable": f"this version knows no such event: {error}", "bytes": entry.event.hex()}
         else:
             line |= {"event": type(event).__name__, **msgspec.structs.asdict(event)}
+            line.pop("batch", None)  # a staged one, which may be long; its size is told
         if entry.rows:
             line["batches"] = [row._asdict() for row in entry.rows]
         yield line

@@ -43,7 +43,7 @@ class _Walk(Struct):
 
 
 def staged_streams_enter_whole(state: State, log: Log) -> Iterator[str]:
-    """Invariant 10: what is staged enters its partition when its transaction commits, whole and at the end; or never.
+    """Invariant 11: what is staged enters its partition when its transaction commits, whole and at the end; or never.
 
     So it lies there in the order of the commits, and no other record lies between. No two batches are told one
     provisional offset, and no two streams of the journal have one id. Receipts of messages lead to where these are.
@@ -78,23 +78,23 @@ def _staged(walk: _Walk, event: BatchStaged) -> Iterator[str]:
     key = (event.partition_id, event.producer_id)
     batches = walk.waiting.setdefault(key, [])
     if event.first_index != sum(each.record_count for each in batches):
-        yield f"10: {event} does not go on where its stream ends"
+        yield f"11: {event} does not go on where its stream ends"
     batches.append(event)
     if event.stream != HELD and walk.streams.get(key) != event.stream:
         if len(batches) > 1:
-            yield f"10: {event} lies elsewhere than what was staged before it"
+            yield f"11: {event} lies elsewhere than what was staged before it"
         yield from _given(walk, key, event.stream)
     if event.stream == HELD and key in walk.streams:
-        yield f"10: {event} is held, and what was staged before it was spilled"
+        yield f"11: {event} is held, and what was staged before it was spilled"
     for provisional in range(event.provisional_offset, event.provisional_offset + event.record_count):
         if provisional >= -1 or (event.partition_id, provisional) in walk.told:
-            yield f"10: {event} is told what another record was told, or an offset"
+            yield f"11: {event} is told what another record was told, or an offset"
         walk.told.add((event.partition_id, provisional))
 
 
 def _given(walk: _Walk, key: Key, stream: PartitionId) -> Iterator[str]:
     if stream in walk.given:
-        yield f"10: the stream {stream} is given out a second time, to {key}"
+        yield f"11: the stream {stream} is given out a second time, to {key}"
     walk.given.add(stream)
     walk.streams[key] = stream
 
@@ -106,10 +106,10 @@ def _ended(walk: _Walk, event: TransactionEnded) -> Iterator[str]:
     expected = {key: sum(each.record_count for each in batches) for key, batches in of_it.items()}
     found = {(partition_id, producer_id): count for partition_id, _, producer_id, count in event.entries}
     if found != (expected if event.committed else {}) or len(found) < len(event.entries):
-        yield f"10: {event} lets {found} enter, staged is {expected}"
+        yield f"11: {event} lets {found} enter, staged is {expected}"
     for partition_id, first_offset, producer_id, count in event.entries:
         if first_offset != walk.next_offsets.get(partition_id, 0):
-            yield f"10: {event} does not enter where {partition_id} ends"
+            yield f"11: {event} does not enter where {partition_id} ends"
         walk.next_offsets[partition_id] = first_offset + count
         batches = of_it.get((partition_id, producer_id), [])
         stream = walk.streams.get((partition_id, producer_id))
@@ -167,19 +167,19 @@ def _is_what_it_comes_to(state: State, walk: _Walk) -> Iterator[str]:
         for key, batches in walk.waiting.items()
     }
     if found != expected:
-        yield f"10: {found} is staged, and the log says {expected}"
+        yield f"11: {found} is staged, and the log says {expected}"
     for partition_id, partition in state.partitions.items():
         if partition.entered != (entered := walk.entered.get(partition_id, [])):
-            yield f"10: {partition.topic}-{partition.index} has {partition.entered} entered, its log {entered}"
+            yield f"11: {partition.topic}-{partition.index} has {partition.entered} entered, its log {entered}"
         yield from _receipts(partition, walk)
         for stream in partition.staged.values():
             if sum(each.record_count for each in stream.held) != (stream.record_count if stream.stream == HELD else 0):
-                yield f"10: {partition.topic}-{partition.index} holds {len(stream.held)} batches of {stream}"
+                yield f"11: {partition.topic}-{partition.index} holds {len(stream.held)} batches of {stream}"
     held = sum(size for _, size, stream in found.values() if stream == HELD)
     if (state.volatile.held_bytes, state.volatile.staged_bytes) != (held, sum(size for _, size, _ in found.values())):
-        yield f"10: {state.volatile.held_bytes} held and {state.volatile.staged_bytes} staged bytes are counted"
+        yield f"11: {state.volatile.held_bytes} held and {state.volatile.staged_bytes} staged bytes are counted"
     if any(producer_id in state.partitions[place].open_transactions for place, producer_id in found):
-        yield "10: a transaction is staged in a partition in which it also lies"
+        yield "11: a transaction is staged in a partition in which it also lies"
 
 
 def _receipts(partition: Partition, walk: _Walk) -> Iterator[str]:
@@ -191,9 +191,9 @@ def _receipts(partition: Partition, walk: _Walk) -> Iterator[str]:
     }
     offsets = walk.offsets.get(partition.partition_id, {})
     if wrong := [place for place, offset in found.items() if offsets.get(place) != offset]:
-        yield f"10: {partition.topic}-{partition.index} has entered elsewhere than receipts for {wrong} say"
+        yield f"11: {partition.topic}-{partition.index} has entered elsewhere than receipts for {wrong} say"
     if len(partition.receipts) < MOST_RECEIPTS:
         messages = walk.messages.get(partition.partition_id, set())
         kept = {place for place in messages if offsets[place] >= partition.log_start_offset}
         if lost := kept - found.keys():
-            yield f"10: {partition.topic}-{partition.index} has no receipts for {lost}, which are there"
+            yield f"11: {partition.topic}-{partition.index} has no receipts for {lost}, which are there"
