@@ -81,6 +81,9 @@ def _seen(history: History) -> Iterator[str]:
                 yield f"sidecar: aborted read: {poll.reader} got {value!r} at {offset} of {poll.place}, reading {how}"
         if history.buffers.get(poll.place[0]) == {SIDECAR} and poll.last_stable < poll.high_watermark:
             yield f"sidecar: {poll.reader} is held back: it was told {poll}"
+    for consumer, place, offset, value in (*history.pushed, *history.pushed_uncommitted):
+        if value in aborted:
+            yield f"sidecar: aborted read: {consumer} got {value!r} from {place} at {offset}"
     for place, final in history.final.items():
         for offset, value, _ in final.records:
             if value in aborted:

@@ -57,6 +57,10 @@ def show_the_aborted(history: History) -> None:
     history.polls[0].records.append((2, GONE))
 
 
+def push_the_aborted(history: History) -> None:
+    history.pushed_uncommitted.append(("c", S, 4, GONE))
+
+
 def keep_the_aborted(history: History) -> None:
     history.final[S].records.append((4, GONE, 7))
 
@@ -110,6 +114,7 @@ def test_a_clean_history_has_none() -> None:
         (leave_a_marker, "has markers"),
         (hold_back, "is held back"),
         (show_the_aborted, "aborted read: r/1 got"),
+        (push_the_aborted, "aborted read: c got b'w/1.2:0000'"),
         (keep_the_aborted, "aborted read: b'w/1.2:0000' is at 4"),
         (tell_an_offset, "was told 1 in a topic of"),
         (tell_no_offset_in_a_marker_topic, "in a topic of ['marker']"),
