@@ -114,8 +114,11 @@ class Transactor:
     ) -> None:
         def delivered(number: int) -> Callable[[KafkaError | None, Message], None]:
             def note(error: KafkaError | None, message: Message) -> None:
-                if error is None and message.offset() >= 0:
-                    offsets[number] = message.offset()
+                if error is not None:
+                    return
+                offset = message.offset()  # None where the broker has told a number below zero
+                if offset is not None and offset >= 0:
+                    offsets[number] = offset
 
             return note
 
