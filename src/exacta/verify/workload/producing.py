@@ -126,8 +126,8 @@ class Transactor:
             topic, partition, value = plan.records[number]
             producer.produce(topic, value.encode(), partition=partition, on_delivery=delivered(number))
             producer.poll(0)
-        if plan.flush:
-            producer.flush(flush_s)
+            if plan.flush:
+                producer.flush(flush_s)
 
     def _commit(self, producer: Producer) -> None:
         producer.commit_transaction(CALL_S)
