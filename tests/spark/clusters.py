@@ -46,13 +46,14 @@ def a_cluster() -> Iterator[str]:
         yield broker.bootstrap_servers
 
 
-def new_topic(bootstrap: str, partitions: int = 3, stem: str = "topic") -> str:
-    """Create a topic with a name that no other test has."""
+def new_topic(bootstrap: str, partitions: int = 3, stem: str = "topic", **configs: str) -> str:
+    """Create a topic with a name that no other test has; configurations have `_` for `.` in their names."""
     name = f"{stem}-{os.getpid()}-{os.urandom(3).hex()}-{next(_numbers)}"
     with Client(bootstrap) as client:
         # One of three brokers may die, and nothing is gone.
         copies = min(3, len(client.nodes()))
-        assert create_topic(client, name, partitions=partitions, replication_factor=copies)
+        asked = {each.replace("_", "."): value for each, value in configs.items()}
+        assert create_topic(client, name, partitions=partitions, replication_factor=copies, configs=asked)
         # Apache Kafka answers before all of its parts know the topic.
         for _ in range(1_000):
             with suppress(UnknownTopic):
