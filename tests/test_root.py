@@ -8,7 +8,16 @@ import pytest
 import exacta
 
 TWO_PHASE = ["OutcomeUnknown", "Postgres", "Sqlite", "TakenOver", "TwoPhaseError", "two_phase"]
-NAMES = ["Broker", "ConfigurationError", "ServerError", "NotJoined", "join_transaction", "spark", *TWO_PHASE]
+NAMES = [
+    "Broker",
+    "ClientError",
+    "ConfigurationError",
+    "ServerError",
+    "NotJoined",
+    "join_transaction",
+    "spark",
+    *TWO_PHASE,
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -23,6 +32,7 @@ def test_a_name_is_there_after_the_only_import(name: str) -> None:
 def test_they_are_those_of_their_modules() -> None:
     from exacta import spark, testing
     from exacta.client import joint
+    from exacta.client.errors import ClientError
     from exacta.config import options as config
     from exacta.databases import errors
     from exacta.databases.postgres import Postgres
@@ -34,6 +44,7 @@ def test_they_are_those_of_their_modules() -> None:
     of_databases = [errors.OutcomeUnknown, Postgres, Sqlite, errors.TakenOver, errors.TwoPhaseError, two_phase]
     assert found == [
         testing.Broker,
+        ClientError,
         config.ConfigurationError,
         server.ServerError,
         joint.NotJoined,

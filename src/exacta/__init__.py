@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from exacta import spark as spark
+    from exacta.client.errors import ClientError
     from exacta.client.joint import NotJoined
     from exacta.client.joint import join_transaction as join_transaction
     from exacta.config.configuration import ConfigurationError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Broker",
+    "ClientError",
     "ConfigurationError",
     "NotJoined",
     "OutcomeUnknown",
@@ -38,6 +40,7 @@ __all__ = [
 
 _HOMES = {
     "Broker": "exacta.testing",
+    "ClientError": "exacta.client.errors",
     "ConfigurationError": "exacta.config.configuration",
     "NotJoined": "exacta.client.joint",
     "OutcomeUnknown": "exacta.databases.errors",
