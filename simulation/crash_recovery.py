@@ -1,4 +1,4 @@
-"""What is there after a crash in a short history, held against what its clients were told (`crash_points.py`).
+"""The recovery from a crash in a short history, held against what its clients were told (`crash_points.py`).
 
 Owns the scene, which is an engine over a simulated disk, the kinds of crashes, and what must hold of each recovery. A
 sidecar topic `s` has batches of one size in each partition, so that one can see whether they are read as written.
