@@ -52,7 +52,11 @@ class Bench:
 
     def producer(self) -> Producer:
         """Return a producer that may begin a transaction."""
-        settings = {"transactional.id": f"producer-{next(self._names)}", "linger.ms": 5}
+        settings = {
+            "transactional.id": f"producer-{next(self._names)}",
+            "transaction.timeout.ms": 600_000,
+            "linger.ms": 5,
+        }
         producer = Producer({**self._servers, **settings, "queue.buffering.max.messages": 1_000_000})
         producer.init_transactions(SECONDS)
         return producer

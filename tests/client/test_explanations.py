@@ -9,6 +9,7 @@ from exacta.client.explanations import CAUSES, WHAT, explain
 from exacta.client.handles import handle_named
 from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import Anyone
+from exacta.client.topics import LATEST, list_offsets
 from exacta.client.transactions import (
     CommittedOffset,
     Producer,
@@ -21,6 +22,7 @@ from exacta.core.ids import Cause
 from exacta.core.state.incidents import IncidentKind
 from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
 from tests.client.appending import append
+from tests.spark.clusters import new_topic
 
 
 @pytest.fixture
@@ -80,6 +82,27 @@ def test_an_open_transaction_is_seen(client, bootstrap, topic, on_exacta):
     end_transaction(client, producer, commit=True)
     assert not any(each.transactional_id == topic for each in explain(client))
     assert topic not in run(bootstrap, "list").stdout
+
+
+def test_what_is_staged_is_told_and_holds_nobody_back(client, bootstrap, on_exacta):
+    if not on_exacta:
+        pytest.skip("sidecar topics are Exacta's")
+    topic = new_topic(bootstrap, transaction_buffer="sidecar")
+    producer = opened(client, topic)
+    at = TopicPartition(topic, 1)
+    (found,) = explain(client, [topic])
+    ((place, records, size),) = found.staged
+    assert (place, records, dict(found.partitions)[at]) == (at, 1, None)
+    assert 0 < size < 200
+    for command in (["list"], ["explain", topic]):
+        shown = run(bootstrap, *command).stdout.partition(f"{topic}: open for")[2]
+        assert f"  staged: {topic}-1, 1 record of {size} bytes\n" in shown
+        assert f"{topic}-1 at" not in shown
+        assert "registered" not in shown
+    assert list_offsets(client, [at], LATEST) == {at: 0}
+    end_transaction(client, producer, commit=True)
+    assert list_offsets(client, [at], LATEST) == {at: 1}
+    assert explain(client, [topic])[0].staged == ()
 
 
 def test_a_fencing_is_explained(client, bootstrap, topic, on_exacta):

@@ -30,7 +30,7 @@ class Writer(Producer):
         self.sequence = 0
         self.is_open = False
 
-    def write(self, count: int, timestamp_ms: int = 1_000) -> None:
+    def write(self, count: int, timestamp_ms: int = 1_000, value: bytes = b"v") -> None:
         if not self.is_open:
             assert self.add_partitions(**{self.topic: [0]}) == {(self.topic, 0): 0}
             self.is_open = True
@@ -38,7 +38,7 @@ class Writer(Producer):
         produce(
             self.wire,
             batch(
-                *[b"v"] * count,
+                *[value] * count,
                 base_sequence=self.sequence,
                 transactional=True,
                 timestamp_ms=timestamp_ms,
@@ -62,10 +62,10 @@ def produce(wire: Wire, records: bytes, transactional_id: str | None = None, nam
     assert wire.ask(request, 11).responses[0].partition_responses[0].error_code == 0
 
 
-def commit_offset(wire: Wire, offset: int, group: str = "g") -> None:
+def commit_offset(wire: Wire, offset: int, group: str = "g", topic: str = "t") -> None:
     partition = commit.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
-    topic = commit.OffsetCommitRequestTopic(name="t", partitions=[partition])
-    wire.ask(commit.OffsetCommitRequest(group_id=group, topics=[topic]), 6)
+    named = commit.OffsetCommitRequestTopic(name=topic, partitions=[partition])
+    wire.ask(commit.OffsetCommitRequest(group_id=group, topics=[named]), 6)
 
 
 def lag(wire: Wire, group: str = "g") -> Any:
@@ -93,9 +93,9 @@ STEPS = st.one_of(
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=st.lists(STEPS, max_size=20))
-def test_the_lag_is_what_a_reader_of_committed_records_has_not_got(steps: list[tuple[Any, ...]]) -> None:
-    with front() as broker:
+@given(steps=st.lists(STEPS, max_size=20), buffer=st.sampled_from(["marker", "sidecar"]))
+def test_the_lag_is_what_a_reader_of_committed_records_has_not_got(steps: list[tuple[Any, ...]], buffer: str) -> None:
+    with front(transaction_buffer=buffer) as broker:
         wire = broker.connect()
         create(wire)
         writers = {name: Writer(wire, name) for name in NAMES}
@@ -119,7 +119,7 @@ def test_the_lag_is_what_a_reader_of_committed_records_has_not_got(steps: list[t
         end = lag(wire)
         assert end.visible_end_offset == (visible[-1] + 1 if visible else 0)
         held_by = {each.transactional_id for each in end.open_transactions}
-        assert held_by == {name for name, writer in writers.items() if writer.is_open}
+        assert held_by == {name for name, writer in writers.items() if writer.is_open and buffer == "marker"}
         for offset in range(end.high_watermark + 1):
             commit_offset(wire, offset)
             found = lag(wire)
@@ -153,6 +153,24 @@ class TestAnswers:
         [held] = found.open_transactions
         assert (held.transactional_id, held.producer_id, held.first_offset) == ("x", writer.producer_id, 0)
         assert 0 < held.start_ms <= response.now_ms
+
+    @pytest.mark.parametrize("value", [b"v", bytes(300_000)], ids=["held", "spilled"])
+    def test_what_is_staged_holds_nothing_back(self, wire: Wire, value: bytes) -> None:
+        create(wire, "s", configs={"transaction.buffer": "sidecar"})
+        writer = Writer(wire, "x", "s")
+        writer.write(2, value=value)
+        produce(wire, batch(b"before"), name="s")
+        commit_offset(wire, 0, topic="s")
+        found = lag(wire)
+        assert (found.unread_records, found.held_back_records, found.open_transactions) == (1, 0, [])
+        assert (found.visible_end_offset, found.last_stable_offset, found.high_watermark) == (1, 1, 1)
+        writer.finish(commit=True)
+        produce(wire, batch(b"behind"), name="s")
+        found = lag(wire)
+        assert (found.unread_records, found.held_back_records) == (4, 0)
+        assert (found.visible_end_offset, found.last_stable_offset, found.high_watermark) == (4, 4, 4)
+        commit_offset(wire, 2, topic="s")
+        assert lag(wire).unread_records == 2
 
     def test_a_position_that_an_open_transaction_moves(self, wire: Wire) -> None:
         produce(wire, batch(b"a", b"b"))

@@ -12,8 +12,9 @@ from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, Metadat
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.records import iter_batches
 from tests.kafka.test_records import fetch, produce
+from tests.kafka.test_topic_ids import create
 from tests.kafka.test_transactions_and_groups import Producer, fetched
-from tests.kafka.wire import Wire, batch, values_in
+from tests.kafka.wire import Wire, batch, front, values_in
 
 
 @pytest.fixture(autouse=True)
@@ -181,6 +182,23 @@ def test_producers_of_a_partition_are_described(wire: Wire) -> None:
     assert described() == [theirs, ours]
     client.finish(commit=True)
     assert [each.current_txn_start_offset for each in described()] == [-1, -1]
+
+
+def test_a_producer_whose_batches_are_staged_holds_nobody_back() -> None:
+    """So find-hanging, which looks for first offsets, does not look at it."""
+    with front(transaction_buffer="sidecar") as broker:
+        wire = broker.connect()
+        create(wire)
+        client = Client(wire)
+        client.write(b"v")
+        request = describe.DescribeProducersRequest(topics=[describe.TopicRequest(name="t", partition_indexes=[0])])
+        for _ in range(2):  # while it is open, and afterwards
+            [found] = wire.ask(request, 0).topics[0].partitions[0].active_producers
+            assert (found.producer_id, found.producer_epoch) == (client.producer_id, 0)
+            assert (found.current_txn_start_offset, found.last_sequence) == (-1, 0)
+            if client.epoch == 0:
+                client.finish(commit=True)
+        assert client.epoch == 1
 
 
 def test_offsets_are_pending_until_the_transaction_ends(wire: Wire) -> None:

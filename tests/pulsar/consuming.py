@@ -128,9 +128,9 @@ class ConsumerClient:
             self.broker.settle()
             return None
         command.request_id = request_id
-        return self._answer_to(command)
+        return self.answer_to(command)
 
-    def _answer_to(self, command: Any) -> Any:
+    def answer_to(self, command: Any) -> Any:
         """Send a command; return its answer, among messages that may be pushed."""
         self.client.send(command)
         self.broker.settle()
@@ -152,12 +152,12 @@ class ConsumerClient:
 
     def begin(self, timeout_ms: int = 60_000) -> int:
         """Begin a transaction; return its number."""
-        answer = self._answer_to(pb.CommandNewTxn(request_id=1, txn_ttl_millis=timeout_ms, tc_id=0))
+        answer = self.answer_to(pb.CommandNewTxn(request_id=1, txn_ttl_millis=timeout_ms, tc_id=0))
         least: int = answer.txnid_least_bits
         return least
 
     def end(self, transaction: int, action: Any = pb.COMMIT) -> Any:
-        return self._answer_to(
+        return self.answer_to(
             pb.CommandEndTxn(request_id=1, txnid_least_bits=transaction, txnid_most_bits=0, txn_action=action)
         )
 

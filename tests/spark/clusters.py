@@ -1,7 +1,8 @@
 """Find a broker for the tests of the client and of Spark, and look at what is in it.
 
 `EXACTA_TEST_BOOTSTRAP` names a running cluster (Apache Kafka, say); without it each test session has an Exacta of its
-own, or, with `EXACTA_TEST_BROKER=kafka`, a node of Apache Kafka.
+own, or, with `EXACTA_TEST_BROKER=kafka`, a node of Apache Kafka. With `EXACTA_TEST_TRANSACTION_BUFFER=sidecar` the
+Exacta's topics are sidecar topics.
 """
 
 import itertools
@@ -13,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import AdminClient
 
@@ -20,7 +22,11 @@ import exacta
 from exacta.client.routing import Client, UnknownTopic
 from exacta.client.topics import READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
 from exacta.client.transactions import TopicPartition as Partition
-from tests.conformance.brokers import ON_KAFKA, broker_process
+from tests.conformance.brokers import ON_KAFKA, ON_SIDECAR, TRANSACTION_BUFFER, broker_process
+
+on_marker_topics = pytest.mark.skipif(
+    ON_SIDECAR, reason="on a sidecar topic no reader waits for a transaction, and no end has a marker"
+)
 
 ELSEWHERE = os.environ.get("EXACTA_TEST_BOOTSTRAP")
 _numbers = itertools.count()
@@ -36,17 +42,18 @@ def a_cluster() -> Iterator[str]:
         with tempfile.TemporaryDirectory() as folder, broker_process(Path(folder)) as broker:
             yield broker.bootstrap
         return
-    with exacta.Broker() as broker:
+    with exacta.Broker(transaction_buffer=TRANSACTION_BUFFER) as broker:
         yield broker.bootstrap_servers
 
 
-def new_topic(bootstrap: str, partitions: int = 3, stem: str = "topic") -> str:
-    """Create a topic with a name that no other test has."""
+def new_topic(bootstrap: str, partitions: int = 3, stem: str = "topic", **configs: str) -> str:
+    """Create a topic with a name that no other test has; configurations have `_` for `.` in their names."""
     name = f"{stem}-{os.getpid()}-{os.urandom(3).hex()}-{next(_numbers)}"
     with Client(bootstrap) as client:
         # One of three brokers may die, and nothing is gone.
         copies = min(3, len(client.nodes()))
-        assert create_topic(client, name, partitions=partitions, replication_factor=copies)
+        asked = {each.replace("_", "."): value for each, value in configs.items()}
+        assert create_topic(client, name, partitions=partitions, replication_factor=copies, configs=asked)
         # Apache Kafka answers before all of its parts know the topic.
         for _ in range(1_000):
             with suppress(UnknownTopic):

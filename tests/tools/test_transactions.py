@@ -3,6 +3,7 @@
 import pytest
 from confluent_kafka import KafkaException
 
+from tests.conformance.brokers import ON_KAFKA
 from tests.tools.bench import Bench
 
 TOOL = "kafka-transactions"
@@ -102,6 +103,23 @@ def test_nothing_hangs(bench: Bench, opened: Open) -> None:
         ("--topic", opened.topic, "--partition", "0"),
     ):
         assert bench.good(TOOL, "find-hanging", *where, "--max-transaction-timeout", "0").table == []
+
+
+@pytest.mark.skipif(ON_KAFKA, reason="sidecar topics are Exacta's")
+def test_what_is_staged_is_not_found_hanging(bench: Bench) -> None:
+    """A transaction that holds nobody back has no first offset. It is listed, and ended by its transactional id."""
+    topic, transactional_id = bench.topic(1, transaction_buffer="sidecar"), bench.name("id")
+    producer = bench.producer(transactional_id)
+    producer.begin_transaction()
+    producer.produce(topic, b"v", partition=0)
+    producer.flush()
+    (writer,) = bench.good(TOOL, "describe-producers", "--topic", topic, "--partition", "0").table
+    assert (writer["LastSequence"], writer["CurrentTransactionStartOffset"]) == ("0", "None")
+    assert bench.good(TOOL, "find-hanging", "--topic", topic, "--max-transaction-timeout", "0").table == []
+    (found,) = bench.good(TOOL, "describe", "--transactional-id", transactional_id).table
+    assert (found["TransactionState"], found["TopicPartitions"]) == ("Ongoing", f"{topic}-0")
+    bench.good(TOOL, "forceTerminateTransaction", "--transactionalId", transactional_id)
+    assert bench.good("kafka-get-offsets", "--topic-partitions", f"{topic}:0").lines == [f"{topic}:0:0"]
 
 
 def test_a_transaction_is_aborted_by_its_first_offset(bench: Bench, opened: Open) -> None:

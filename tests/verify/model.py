@@ -1,7 +1,8 @@
 """Clean histories: a log as Kafka's should be, clients that use it at random, and what they write down.
 
 The log is a list per partition, of values and markers. A transaction's markers are written one partition after the
-other, as on Kafka, so that partitions become visible one after the other.
+other, as on Kafka, so that partitions become visible one after the other. A sidecar topic has no markers. What was sent
+lies aside, and is put behind all partitions at once when its transaction commits.
 """
 
 import random
@@ -45,7 +46,8 @@ class Open(Struct):
 class Model:
     """One run."""
 
-    def __init__(self, seed: int, *, pulsar: bool = False) -> None:
+    def __init__(self, seed: int, *, pulsar: bool = False, sidecar: bool = False) -> None:
+        self.staged: dict[str, list[tuple[tuple[str, int], str]]] | None = {} if sidecar else None
         self.chance = random.Random(seed)
         self.views = [each for each in Isolation if pulsar or each is not Isolation.PULSAR]
         self.ops: list[Op] = []
@@ -78,6 +80,12 @@ class Model:
 
     def end(self, transaction: str, committed: bool) -> None:
         self.ended[transaction] = committed
+        if self.staged is not None:
+            for place, value in self.staged.pop(transaction, []):
+                if committed:
+                    self.log[place].append((transaction, value))
+                    self.marked.add((transaction, place))
+            return
         places = {place for place, log in self.log.items() if any(entry == transaction for entry, _ in log)}
         self.unmarked += [(transaction, place) for place in sorted(places)]
 
@@ -171,6 +179,10 @@ class Model:
         opened = self.open[process]
         topic, partition, value = opened.records[len(opened.offsets)]
         if opened.name in self.ended:
+            opened.offsets.append(None)
+            return
+        if self.staged is not None:
+            self.staged.setdefault(opened.name, []).append(((topic, partition), value))
             opened.offsets.append(None)
             return
         self.log[topic, partition].append((opened.name, value))
@@ -283,9 +295,9 @@ OF_PULSAR = {
 }
 
 
-def clean_history(seed: int, steps: int = 400, *, pulsar: bool = False) -> list[Op]:
+def clean_history(seed: int, steps: int = 400, *, pulsar: bool = False, sidecar: bool = False) -> list[Op]:
     """Return a history in which nothing is wrong."""
-    model = Model(seed, pulsar=pulsar)
+    model = Model(seed, pulsar=pulsar, sidecar=sidecar)
     processes = {"append-0": "append", "append-1": "append", "transfer-0": "transfer", "load-0": "load", "etl-0": "etl"}
     processes |= OF_PULSAR if pulsar else {}
     for process in processes:
@@ -296,7 +308,7 @@ def clean_history(seed: int, steps: int = 400, *, pulsar: bool = False) -> list[
         while len(model.open[process].offsets) < len(model.open[process].records):
             model.send(process)
         model.finish(process)
-    return [run_of(seed, list(Workload), pulsar=pulsar), *finished(model, processes)]
+    return [run_of(seed, list(Workload), pulsar=pulsar, sidecar=sidecar), *finished(model, processes)]
 
 
 def held_back_history(older_commits: bool) -> list[Op]:
@@ -322,7 +334,29 @@ def held_back_history(older_commits: bool) -> list[Op]:
     return [run_of(0, [Workload.APPEND]), *finished(model, processes)]
 
 
-def run_of(seed: int, workloads: list[Workload], *, pulsar: bool = False) -> Run:
+def sidecar_history(order: list[int]) -> list[Op]:
+    """Return a history of two transactions in one partition: 0 and 1 of the first, 2 and 3 of the one that follows.
+
+    `order` is that in which a broker has put them.
+    """
+    model = Model(0, sidecar=True)
+    processes, place = ("append-0", "append-1"), ("append", 0)
+    for process in processes:
+        model.init(process)
+    for process in processes:
+        model.begin_with(process, f"{process}.1", [(*place, f"{process}.1/{number}") for number in range(2)], [], {})
+        for _ in range(2):
+            model.send(process)
+    for process in processes:
+        model.finish(process, "commit")
+    model.log[place] = [model.log[place][number] for number in order]
+    for isolation in model.views:
+        model.read(isolation, place)
+    model.watch()
+    return [run_of(0, [Workload.APPEND], sidecar=True), *finished(model, processes)]
+
+
+def run_of(seed: int, workloads: list[Workload], *, pulsar: bool = False, sidecar: bool = False) -> Run:
     """Return the first line of a history."""
     return Run(
         format=FORMAT,
@@ -335,6 +369,7 @@ def run_of(seed: int, workloads: list[Workload], *, pulsar: bool = False) -> Run
         topics=TOPICS,
         etl=("etl-in", "etl-out", GROUP),
         pulsar="pulsar://model" if pulsar else "",
+        sidecar=sidecar,
     )
 
 

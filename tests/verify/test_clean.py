@@ -30,10 +30,11 @@ from exacta.verify.history import (
 from tests.verify.model import OF_PULSAR, clean_history, held_back_history
 
 
-@given(st.integers(0, 2**32), st.integers(200, 600), st.booleans())
-def test_clean_histories_have_no_anomaly(seed: int, steps: int, pulsar: bool) -> None:
-    verdict = analyse(clean_history(seed, steps, pulsar=pulsar))
+@given(st.integers(0, 2**32), st.integers(200, 600), st.booleans(), st.booleans())
+def test_clean_histories_have_no_anomaly(seed: int, steps: int, pulsar: bool, sidecar: bool) -> None:
+    verdict = analyse(clean_history(seed, steps, pulsar=pulsar, sidecar=sidecar))
     assert [example.message for kind in verdict.anomalies for example in verdict.examples[kind]] == []
+    assert not sidecar or not verdict.counts, "what every Kafka is allowed does not happen there"
 
 
 @given(st.integers(0, 2**32))

@@ -31,6 +31,10 @@ def written(path: Path, history: list) -> Path:
         ([], "give one of --bootstrap-server and --analyze"),
         (["--bootstrap-server", "h:1", "--analyze", "x"], "give one of --bootstrap-server and --analyze"),
         (["--bootstrap-server", "h:1", "--workload", "x"], "--workload: expected one of append, transfer, etl"),
+        (
+            ["--bootstrap-server", "h:1", "--transaction-buffer", "x"],
+            "--transaction-buffer: expected one of marker, sidecar",
+        ),
         (["--bootstrap-server", "h:1", "--kill", "no-such-file"], "--kill: [Errno 2] No such file"),
         (["--bootstrap-server", "h:1", "--kill", "1"], "--kill: 1 names no process to kill"),
         (["--bootstrap-server", "h:1", "--output", "."], "--output: . is not empty"),

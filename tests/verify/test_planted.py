@@ -1,5 +1,6 @@
 """Each anomaly, planted into clean histories, is found, and nothing else is."""
 
+import msgspec
 import pytest
 
 from exacta.verify.analysis.anomalies import Kind
@@ -7,7 +8,7 @@ from exacta.verify.analysis.cycles import components, mixed_cycle, shortest_cycl
 from exacta.verify.analysis.verdict import analyse
 from exacta.verify.history import Isolation
 from tests.verify import planted
-from tests.verify.model import clean_history
+from tests.verify.model import clean_history, sidecar_history
 
 SEEDS = range(12)
 LIVE, FINAL = planted.is_live(Isolation.COMMITTED), planted.is_final(Isolation.COMMITTED)
@@ -52,6 +53,13 @@ OF_PULSAR = [
 ]
 """These are planted where Pulsar's clients take part."""
 EVERYTHING = [(plant, kind, False) for plant, kind in TABLE] + [(plant, kind, True) for plant, kind in OF_PULSAR]
+OF_SIDECAR = [
+    ([0, 2, 1, 3], [Kind.NOT_CONTIGUOUS, Kind.G0]),
+    ([0, 2, 3, 1], [Kind.NOT_CONTIGUOUS, Kind.G0]),
+    ([2, 3, 0, 1], [Kind.NOT_IN_COMMIT_ORDER]),
+    ([0, 1, 2, 3], []),
+]
+"""The order in which a broker has put two transactions, and what is found where the topics are sidecar topics."""
 
 
 @pytest.mark.parametrize(("plant", "kind", "pulsar"), EVERYTHING, ids=lambda each: getattr(each, "title", None))
@@ -71,13 +79,33 @@ def test_what_is_planted_is_found_and_nothing_else(plant: planted.Plant, kind: K
     assert tried >= 3
 
 
+@pytest.mark.parametrize(("order", "kinds"), OF_SIDECAR)
+def test_the_order_in_sidecar_topics(order: list[int], kinds: list[Kind]) -> None:
+    run, *history = sidecar_history(order)
+    verdict = analyse([run, *history])
+    assert verdict.anomalies == kinds
+    assert verdict.unchecked == []
+    for kind in kinds:
+        assert verdict.examples[kind][0].partitions == (("append", 0),)
+        assert set(verdict.examples[kind][0].transactions) == {"append-0.1", "append-1.1"}
+    assert analyse([msgspec.structs.replace(run, sidecar=False), *history]).passed, "every Kafka is allowed this"
+
+
+def test_on_sidecar_topics_every_reader_gets_committed_records_only() -> None:
+    """A record that a read_uncommitted reader got early, or of an aborted transaction, is an anomaly there."""
+    history = clean_history(1)
+    on_sidecar = [msgspec.structs.replace(history[0], sidecar=True), *history[1:]]
+    assert {Kind.ABORTED_READ, Kind.DIRTY_READ} <= set(analyse(on_sidecar).anomalies)
+
+
 def test_what_an_attempt_got_that_crashed_is_no_final_read() -> None:
     verdict = analyse(planted.lost_between_two_attempts(clean_history(1)))
     assert Kind.LOST_WRITE in verdict.anomalies
 
 
 def test_the_table_has_every_kind_that_is_not_allowed() -> None:
-    assert {kind for _, kind, _ in EVERYTHING} == {kind for kind in Kind if not kind.information}
+    found = {kind for _, kind, _ in EVERYTHING} | {kind for _, kinds in OF_SIDECAR for kind in kinds}
+    assert found - {kind for kind in Kind if kind.information} == {kind for kind in Kind if not kind.information}
 
 
 def test_a_read_against_the_order_of_writes_is_information() -> None:

@@ -20,7 +20,7 @@ from exacta.core import apply
 from exacta.core.commands import AppendBatch
 from exacta.core.events import TransactionEnded
 from exacta.core.groups import committing
-from exacta.core.log import append
+from exacta.core.log import append, staging
 from exacta.core.rejections import Rejection
 from exacta.core.state import partition as partition_state
 from exacta.core.state import state
@@ -44,6 +44,8 @@ SECONDS = float(os.environ.get("EXACTA_TEST_VERIFY", "0"))
 KILLED_EVERY_S = 20.0 if os.environ.get("EXACTA_TEST_BROKER") == "kafka" else 1.0
 """The mean time between kills in a long run: hundreds of kills in ten minutes, if a start takes no longer than a
 blink."""
+
+ONLY_EXACTA = pytest.mark.skipif(os.environ.get("EXACTA_TEST_BROKER") == "kafka", reason="sidecar topics are Exacta's")
 
 
 @pytest.fixture
@@ -70,21 +72,33 @@ def as_if_committed(history: Iterator[Op]) -> Iterator[Op]:
         yield msgspec.structs.replace(op, isolation=Isolation.COMMITTED) if live else op
 
 
-def test_nothing_is_found_and_nothing_is_left_behind(bootstrap: str, tmp_path: Path) -> None:
-    verdict, path = run(bootstrap, tmp_path / "run", most_commits=100, least_faults=2, kill_clients_every_s=0.5)
+@pytest.mark.parametrize("buffer", ["", "sidecar"])
+def test_nothing_is_found_and_nothing_is_left_behind(buffer: str, bootstrap: str, tmp_path: Path) -> None:
+    verdict, path = run(
+        bootstrap,
+        tmp_path / "run",
+        most_commits=100,
+        least_faults=2,
+        kill_clients_every_s=0.5,
+        transaction_buffer=buffer,
+    )
     assert verdict.passed, explained(verdict)
     assert verdict.faults["client killed"] >= 2
     assert verdict.figures["of them zombies'"] > 0
     assert verdict.figures["transactions committed"] >= 100
     with Client(bootstrap) as client:
         assert client.topic_names() == []
+    if buffer:
+        assert verdict.counts == {}, "what every Kafka is allowed does not happen on sidecar topics"
+        return
     wrong = analyse(as_if_committed(read_history(path)))
     assert Kind.ABORTED_READ in wrong.anomalies
     assert Kind.DIRTY_READ in wrong.anomalies
 
 
 @pytest.mark.timeout(300)
-def test_nothing_is_found_where_the_broker_is_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("buffer", ["", pytest.param("sidecar", marks=ONLY_EXACTA)])
+def test_nothing_is_found_where_the_broker_is_killed(buffer: str, tmp_path: Path) -> None:
     with served(tmp_path) as broker:
         verdict, _ = run(
             broker.bootstrap,
@@ -97,6 +111,7 @@ def test_nothing_is_found_where_the_broker_is_killed(tmp_path: Path) -> None:
             # A group waits for a killed member until its session ends, and sessions begin anew with each start (0025):
             # a broker that is killed every half second would never let one end. `make test-verify` kills both.
             kill_clients_every_s=0,
+            transaction_buffer=buffer,
         )
     assert verdict.passed, explained(verdict)
     assert verdict.faults["broker killed"] >= 2
@@ -174,6 +189,10 @@ def writes_that_nobody_fences(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(append, "_check_producer", lenient)
 
 
+def sidecar_topics_that_are_marker_topics(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(staging, "stages", lambda *_: False)
+
+
 def offsets_of_any_generation(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(committing, "check_generation", lambda *_: None)
 
@@ -212,6 +231,25 @@ def test_a_broken_broker_is_found_out(
             keep_topics=True,
         )
     assert kind in verdict.anomalies, explained(verdict)
+
+
+@pytest.mark.timeout(180)
+def test_a_broker_that_writes_sidecar_topics_in_place_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sidecar_topics_that_are_marker_topics(monkeypatch)
+    with exacta.Broker(group_initial_rebalance_delay_ms=0) as broker:
+        verdict, _ = run(
+            broker.bootstrap_servers,
+            tmp_path / "run",
+            workloads=(Workload.APPEND,),
+            producers=3,
+            most_commits=150,
+            kill_clients_every_s=0,
+            transaction_buffer="sidecar",
+        )
+    wanted = {Kind.NOT_CONTIGUOUS, Kind.NOT_IN_COMMIT_ORDER, Kind.DIRTY_READ, Kind.ABORTED_READ}
+    assert wanted <= set(verdict.anomalies), explained(verdict)
 
 
 @pytest.mark.skipif(not SECONDS, reason="make test-verify")

@@ -35,8 +35,16 @@ def run_on(broker: exacta.Broker, directory: Path, **settings: Any) -> tuple[Ver
 
 
 @pytest.mark.timeout(300)
-def test_nothing_is_found_and_nothing_is_left_behind(broker: exacta.Broker, tmp_path: Path) -> None:
-    verdict, path = run_on(broker, tmp_path / "run", most_commits=300, least_faults=2, kill_clients_every_s=0.5)
+@pytest.mark.parametrize("buffer", ["", "sidecar"])
+def test_nothing_is_found_and_nothing_is_left_behind(buffer: str, broker: exacta.Broker, tmp_path: Path) -> None:
+    verdict, path = run_on(
+        broker,
+        tmp_path / "run",
+        most_commits=300,
+        least_faults=2,
+        kill_clients_every_s=0.5,
+        transaction_buffer=buffer,
+    )
     assert verdict.passed, explained(verdict)
     assert verdict.figures["records at the end, pulsar"] == verdict.figures["records at the end, read_committed"]
     readers = {op.process for op in read_history(path) if isinstance(op, Poll) and op.isolation is Isolation.PULSAR}

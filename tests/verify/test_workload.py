@@ -108,7 +108,7 @@ def test_an_acknowledged_abort_makes_a_refused_commit_certain(
 def test_an_abort_has_offsets_to_forget(monkeypatch: pytest.MonkeyPatch) -> None:
     producer = Scripted()
     transacted(monkeypatch, plan_of(PlannedEnd.ABORT), producer)
-    assert producer.calls == ["begin", "a", "b", "flush", "offsets", "abort"]
+    assert producer.calls == ["begin", "a", "flush", "b", "flush", "offsets", "abort"]
 
 
 @pytest.mark.parametrize("late", [False, True])

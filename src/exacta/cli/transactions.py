@@ -41,6 +41,8 @@ def root() -> None:
 def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) -> None:
     """Show every transaction that is open: whose, since when, until when, and where it holds readers back.
 
+    What it has written to sidecar topics is staged: it holds nobody back, and is shown with its number of bytes.
+
     The transactions of Apache Pulsar's clients have no transactional ids. They are named like TxnID(0,17). One that
     spans both protocols is shown with both names.
 
@@ -161,7 +163,12 @@ def _show(found: "Explanation", now_ms: int, owners: "Mapping[str, Owner]") -> N
     held = [f"{at.topic}-{at.partition} at {offset}" for at, offset in found.partitions if offset is not None]
     if held:
         say(f"  holds readers back: {', '.join(held)}")
-    registered = [f"{at.topic}-{at.partition}" for at, offset in found.partitions if offset is None]
+    for at, records, size in found.staged:
+        say(f"  staged: {at.topic}-{at.partition}, {records} record{'s'[: records != 1]} of {size} bytes")
+    staged = {each.partition for each in found.staged}
+    registered = [
+        f"{at.topic}-{at.partition}" for at, offset in found.partitions if offset is None and at not in staged
+    ]
     if registered:
         say(f"  registered: {', '.join(registered)}")
     if found.groups:

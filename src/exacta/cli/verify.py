@@ -55,6 +55,15 @@ _Producers = Annotated[int, typer.Option(min=1, help="How many producers each wo
 _Rate = Annotated[float, typer.Option(min=0.1, help="Transactions a second of each producer, at most.")]
 _Partitions = Annotated[int, typer.Option(min=2, help="Partitions of each topic.")]
 _ReplicationFactor = Annotated[int, typer.Option(help="Of the topics; -1: the cluster's default.")]
+_TransactionBuffer = Annotated[
+    str | None,
+    typer.Option(
+        metavar="marker|sidecar",
+        help="The topics' transaction.buffer, on an Exacta. On sidecar topics transactions must lie whole, in the "
+        "order of their commits, and what every Kafka is allowed is an anomaly.",
+        show_default=False,
+    ),
+]
 _RestartCommand = Annotated[
     str | None,
     typer.Option(metavar="COMMAND", help="A shell command that restarts a broker.", show_default=False),
@@ -105,6 +114,7 @@ def verify(
     rate: _Rate = 10,
     partitions: _Partitions = 3,
     replication_factor: _ReplicationFactor = -1,
+    transaction_buffer: _TransactionBuffer = None,
     restart_command: _RestartCommand = None,
     kill: _Kill = None,
     restart_every: _RestartEvery = 20,
@@ -143,6 +153,7 @@ def verify(
                 rate=rate,
                 partitions=partitions,
                 replication_factor=replication_factor,
+                transaction_buffer=transaction_buffer or "",
                 restart_command=restart_command,
                 kill=kill,
                 restart_every_s=restart_every,
@@ -184,12 +195,20 @@ def _kinds(names: list[str]) -> "list[str]":
 
 
 def _settings(
-    *, workloads: list[str], seed: int | None, output: Path | None, kill: str | None, **more: "float | str | None"
+    *,
+    workloads: list[str],
+    seed: int | None,
+    output: Path | None,
+    kill: str | None,
+    transaction_buffer: str,
+    **more: "float | str | None",
 ) -> "CampaignSettings":
     from exacta.verify.campaign.faults import process_id
-    from exacta.verify.campaign.settings import CampaignSettings
+    from exacta.verify.campaign.settings import TRANSACTION_BUFFERS, CampaignSettings
     from exacta.verify.history import Workload
 
+    if transaction_buffer not in ("", *TRANSACTION_BUFFERS):
+        fail(f"--transaction-buffer: expected one of {', '.join(TRANSACTION_BUFFERS)}", EXIT_USAGE)
     try:
         chosen = tuple(dict.fromkeys(Workload(each) for each in workloads)) or tuple(Workload)
     except ValueError:
@@ -207,7 +226,14 @@ def _settings(
             fail(f"--output: {directory} is not empty", EXIT_USAGE)
     except OSError as error:
         fail(f"--output: {directory} cannot be used: {error.strerror}", EXIT_USAGE)
-    return CampaignSettings(workloads=chosen, seed=seed, kill=kill, directory=directory, **more)  # type: ignore[arg-type]
+    return CampaignSettings(
+        workloads=chosen,
+        seed=seed,
+        kill=kill,
+        directory=directory,
+        transaction_buffer=transaction_buffer,
+        **more,  # type: ignore[arg-type]
+    )
 
 
 def _run(cluster: "Cluster", settings: "CampaignSettings") -> Path:

@@ -58,13 +58,22 @@ class Acknowledged(NamedTuple):
     runs: tuple[tuple[int, int], ...]
 
 
+class Staged(NamedTuple):
+    """What the open transaction has written to a partition of a sidecar topic, where it lies aside until its commit."""
+
+    partition: TopicPartition
+    records: int
+    size: int
+    """In bytes."""
+
+
 class Explanation(NamedTuple):
     """A transactional id; `state` is empty if it is unknown.
 
     Times are ms since 1970, or None if there is none or it is unknown.
 
     `partitions` are those that the open transaction holds, with its first offset in each. The offset is None if nothing
-    is written yet, or the cluster does not say.
+    is written yet, or if that is `staged`, or the cluster does not say.
     """
 
     transactional_id: str
@@ -86,6 +95,7 @@ class Explanation(NamedTuple):
     acknowledged: tuple[Acknowledged, ...] = ()
     """The first subscriptions of which the open transaction has acknowledged messages."""
     subscription_count: int = 0
+    staged: tuple[Staged, ...] = ()
 
     @property
     def is_open(self) -> bool:
@@ -144,6 +154,14 @@ def _from_exacta(each: Any) -> Explanation:
         transaction_id=_or_none(each.transaction_id),
         acknowledged=tuple(map(_acknowledged, each.subscriptions)),
         subscription_count=each.subscription_count,
+        staged=tuple(
+            Staged(
+                TopicPartition(topic.name, partition.partition_index), partition.staged_records, partition.staged_bytes
+            )
+            for topic in each.topics
+            for partition in topic.partitions
+            if partition.staged_records
+        ),
         incidents=tuple(
             Incident(
                 _of(WHAT, incident.what),

@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 
 from exacta.core.groups.lag import aborted_records, visible_end
 from exacta.core.ids import Body, Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId, WriterId
+from exacta.core.log import staging
+from exacta.core.log.staging import NotEntered
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
@@ -252,6 +254,11 @@ class Lookups:
         """Return whether a partition has a subscription of this name in this step."""
         entry = self._state.partition(topic, partition)
         return entry is not None and self._state.subscription((entry.partition_id, name)) is not None
+
+    def find_staged(self, partition_id: PartitionId, provisional_offset: int) -> Offset | NotEntered:
+        """Return the offset at which a staged message of Pulsar's has entered a partition, or why there is none."""
+        partition = self._state.partitions.get(partition_id)
+        return NotEntered.GONE if partition is None else staging.find_staged(partition, provisional_offset)
 
     def refusal(self, partition_id: PartitionId) -> Rejection | None:
         """Return why a partition takes no batches now; None: it takes them."""

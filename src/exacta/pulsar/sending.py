@@ -2,7 +2,7 @@
 
 Owns what an entry is checked for, how it becomes a command of the core, and the order of receipts. A client takes a
 receipt for that of its oldest message without one, so the receipts of a connection leave in the order of its SENDs,
-even if the core could answer a later one sooner.
+even if the core could answer a later one sooner. The id of a staged entry is provisional (`provisional_ids.py`).
 
 Theory of operation. `take` gathers; `flush` appends all that has come in this turn of the loop by one submit. Every
 other command flushes first, so that it sees what was sent before it. A writer that has a name is never told that a
@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from exacta.core.commands import AppendBatch, Command
 from exacta.core.ids import NO_PRODUCER_ID, Body, PartitionId, ProducerId, TransactionId
+from exacta.core.log.named_sequence import UNKNOWN_OFFSET
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.core.writers import NamedWriter, NamelessWriter
@@ -39,6 +40,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandSendReceipt,
     ServerError,
 )
+from exacta.pulsar import provisional_ids
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarConnection, PulsarRequest, logger
 from exacta.pulsar.errors import send_error, text_of
@@ -71,15 +73,16 @@ class Send(Struct, eq=False):
         ]
 
     def receipt(self, base_offset: int) -> None:
-        """Answer that the entry is stored; a repeat has no offset."""
+        """Answer that the entry is stored, or staged; a repeat has no offset."""
         command = self.command
         receipt = CommandSendReceipt(producer_id=self.producer.number, sequence_id=command.sequence_id)
         if command.HasField("highest_sequence_id"):
             receipt.highest_sequence_id = command.highest_sequence_id
-        if base_offset < 0:
+        if base_offset == UNKNOWN_OFFSET:
             found = message_id(EARLIEST_NUMBER, EARLIEST_NUMBER)
         else:
-            found = message_id(self.partition_id, base_offset, partition=self.producer.topic.partition)
+            entry_id = base_offset if base_offset >= 0 else provisional_ids.entry_id(base_offset)
+            found = message_id(self.partition_id, entry_id, partition=self.producer.topic.partition)
         receipt.message_id.CopyFrom(found)
         self.answer = [build_frame(receipt)]
 

@@ -79,11 +79,17 @@ class Run(Line, frozen=True, kw_only=True, tag="run"):
     options: dict[str, str] = {}
     pulsar: str = ""
     """The address of Pulsar's protocol, if Pulsar's clients take part."""
+    sidecar: bool = False
+    """The topics are Exacta's sidecar topics: transactions enter them whole, in the order of their commits."""
 
     @property
     def views(self) -> list[Isolation]:
         """Return what is read in this run."""
         return [each for each in Isolation if self.pulsar or each is not Isolation.PULSAR]
+
+    def shows_committed_only(self, isolation: Isolation) -> bool:
+        """Return whether such a reader may get only what is committed; on sidecar topics there is nothing else."""
+        return self.sidecar or isolation.is_committed
 
 
 class Init(Line, frozen=True, kw_only=True, tag="init"):

@@ -260,6 +260,9 @@ def test_a_provisional_offset_is_none_of_the_protocols_numbers() -> None:
     assert staging.place_of(last) == 2**60
 
 
+OPEN, GONE = staging.NotEntered
+
+
 def test_a_receipt_leads_to_the_offset_at_which_its_message_has_entered(world: World) -> None:
     first, second, aborted = world.handle(), world.handle(), world.handle()
     for writer, count in ((first, 2), (second, 3), (first, 1), (aborted, 4), (second, WIDE), (first, 1)):
@@ -269,8 +272,12 @@ def test_a_receipt_leads_to_the_offset_at_which_its_message_has_entered(world: W
     def offsets(places: Iterable[int]) -> list[int | None]:
         return [staging.offset_of_receipt(partition, FIRST_PROVISIONAL_OFFSET + place) for place in places]
 
+    def found(place: int) -> object:
+        return staging.find_staged(partition, FIRST_PROVISIONAL_OFFSET + place)
+
     last = 10 + WIDE
     assert offsets([0, 5, last]) == [None, None, None], "it has not entered yet"
+    assert [found(place) for place in (0, 5, last, last + 1, -1)] == [OPEN, OPEN, OPEN, GONE, GONE]
     second.end(commit=True)
     aborted.end(commit=False)
     first.end(commit=True)
@@ -279,6 +286,7 @@ def test_a_receipt_leads_to_the_offset_at_which_its_message_has_entered(world: W
     assert offsets([10, 9 + WIDE]) == [3, end - 1]
     assert offsets([0, 1, 5, last]) == [end, end + 1, end + 2, end + 3]
     assert offsets([6, 9, last + 1, -1]) == [None] * 4
+    assert [found(place) for place in (2, 0, 6, last + 1)] == [0, end, GONE, GONE]
     world.send(DeleteRecords(topic="t", partition=0, before_offset=end + 1))
     assert offsets([2, 10, 0]) == [None] * 3, "it is not there any more"
     assert offsets([1, 5]) == [end + 1, end + 2]

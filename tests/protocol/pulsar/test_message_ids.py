@@ -11,6 +11,7 @@ from exacta.protocol.pulsar.message_ids import (
     ack_set,
     acknowledged,
     earliest,
+    entry_offset_of,
     is_earliest,
     is_latest,
     latest,
@@ -109,3 +110,10 @@ def test_a_million_messages_cost_no_more_than_their_words() -> None:
     found = acknowledged(0, 1_000_000, words)
     assert len(found) == 500_000
     assert ack_set(0, 1_000_000, found) == words
+
+
+@pytest.mark.parametrize("entry_offset", [0, 7, 2**63 - 1, -1, -(2**62), -(2**63)])
+def test_an_entry_id_is_signed_for_clients_and_unsigned_on_the_wire(entry_offset: int) -> None:
+    found = message_id(7, entry_offset)
+    assert found.entry_id == entry_offset % 2**64
+    assert entry_offset_of(pb.MessageIdData.FromString(found.SerializeToString())) == entry_offset

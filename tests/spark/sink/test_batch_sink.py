@@ -19,7 +19,7 @@ from exacta.spark.sink.errors import NewerDriver, SinkError
 from exacta.spark.sink.names import QueryNames
 from exacta.spark.sink.protocol import SinkDriver
 from exacta.spark.sink.query_records import QueryRecords
-from tests.spark.clusters import held_back, new_topic, read_committed
+from tests.spark.clusters import held_back, new_topic, on_marker_topics, read_committed
 
 
 class Work:
@@ -78,6 +78,7 @@ def work(bootstrap, monkeypatch):
     made.client.close()
 
 
+@on_marker_topics
 def test_nothing_is_visible_before_the_commit_and_everything_after_it(work):
     messages = [work.task(task, [task]) for task in range(3)]
     messages.append(work.task(3, []))

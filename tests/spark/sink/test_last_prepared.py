@@ -4,7 +4,7 @@ import pytest
 
 from exacta.client.transactions import Producer
 from exacta.spark.sink import last_prepared
-from tests.spark.clusters import held_back
+from tests.spark.clusters import held_back, on_marker_topics
 
 DRIVER = Producer("q-driver", 7, 3)
 
@@ -42,6 +42,7 @@ def test_what_cannot_be_read_is_nothing(application):
     assert last_prepared.recall("q") is None
 
 
+@on_marker_topics
 def test_an_abort_that_no_task_has_told_anything_ends_its_own_batch_only(query):
     """The incarnation that the batch was prepared with tells a zombie from the driver that has the query."""
     old = query.driver().prepare()

@@ -7,9 +7,14 @@ from collections import Counter
 
 import pytest
 
-from tests.conformance.brokers import broker_process
+from exacta.client.routing import Client
+from exacta.client.topics import LATEST, list_offsets
+from exacta.client.transactions import TopicPartition
+from tests.conformance.brokers import ON_KAFKA, broker_process
 from tests.spark.clusters import check_exactly, new_topic, read_committed
 from tests.spark.standin import BETWEEN_THE_ENDS, CRASH_POINTS, Campaign
+
+ONLY_EXACTA = pytest.mark.skipif(ON_KAFKA, reason="sidecar topics are Exacta's")
 
 
 @pytest.mark.usefixtures("way")
@@ -21,6 +26,21 @@ def test_every_row_once_whatever_is_killed(bootstrap, seed, scope, shuffled):
     campaign.run()
     assert sum(campaign.crashes.values()) > 0
     check_exactly(bootstrap, topic, campaign.expected)
+
+
+@ONLY_EXACTA
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("scope", ["task", "batch"])
+def test_every_row_once_in_a_sidecar_topic(bootstrap, scope):
+    topic = new_topic(bootstrap, transaction_buffer="sidecar")
+    campaign = Campaign(bootstrap, topic, seed=1, scope=scope)
+    campaign.run()
+    assert sum(campaign.crashes.values()) > 0
+    check_exactly(bootstrap, topic, campaign.expected)
+    with Client(bootstrap) as client:
+        places = [TopicPartition(topic, partition) for partition in range(3)]
+        ends = list_offsets(client, places, LATEST)
+    assert sum(ends.values()) == len(campaign.expected), "no marker, and nothing that was aborted, has an offset"
 
 
 @pytest.mark.parametrize("point", CRASH_POINTS)
@@ -44,9 +64,10 @@ def test_the_campaign_finds_a_planted_fault(bootstrap, monkeypatch):
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("seed", range(1))
-def test_every_row_once_while_the_broker_is_killed_as_well(tmp_path, seed):
+@pytest.mark.parametrize("configs", [{}, pytest.param({"transaction_buffer": "sidecar"}, marks=ONLY_EXACTA)])
+def test_every_row_once_while_the_broker_is_killed_as_well(tmp_path, seed, configs):
     with broker_process(tmp_path) as broker:
-        topic = new_topic(broker.bootstrap)
+        topic = new_topic(broker.bootstrap, **configs)
         campaign = Campaign(broker.bootstrap, topic, seed=seed, batches=20)
         steps, ended, crashes = threading.Semaphore(0), threading.Event(), itertools.count()
         campaign.at_each_point = steps.release

@@ -14,7 +14,7 @@ from exacta.spark.options import OptionError
 from exacta.spark.source import source as source_module
 from exacta.spark.source import subscription
 from exacta.spark.source.planning import DataLost
-from tests.spark.clusters import held_back, new_topic
+from tests.spark.clusters import held_back, new_topic, on_marker_topics
 from tests.spark.readers import batch_of, offsets_of, produced, reader_of, rows_between, rows_of
 
 DAY_MS = 1_700_000_000_000
@@ -58,6 +58,7 @@ def test_a_stream_is_told_that_its_offsets_are_not_there(bootstrap):
     assert offsets_of(tolerant.initialOffset()) == {topic: {"0": 3}}
 
 
+@on_marker_topics
 def test_offsets_of_an_open_transaction_are_not_lost(bootstrap):
     topic = new_topic(bootstrap, 1)
     writer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})

@@ -13,7 +13,7 @@ from exacta.client.fetcher import OffsetOutOfRange, fetch_range
 from exacta.spark.error_sentences import ClusterError
 from exacta.spark.options import OptionError
 from exacta.spark.source.planning import DataLost
-from tests.spark.clusters import held_back, new_topic
+from tests.spark.clusters import held_back, new_topic, on_marker_topics
 from tests.spark.readers import batch_of, offsets_of, produced, reader_of, rows_between, rows_of
 
 
@@ -76,6 +76,7 @@ def test_rows_stay_what_they_are_when_the_next_are_fetched(bootstrap):
     assert [int(row["value"]) for batch in batches for row in batch.to_pylist()] == list(range(40))
 
 
+@on_marker_topics
 def test_reads_what_is_committed_only_and_plans_no_further(bootstrap):
     topic = new_topic(bootstrap, 1)
     writer, aborter, keeper = (transactional(bootstrap, f"{topic}-{name}") for name in ("writer", "aborter", "keeper"))
@@ -131,6 +132,7 @@ def test_ranges_that_begin_and_end_inside_batches(bootstrap):
     assert seen == [list(range(300)), list(range(300, 600)), list(range(600, 900)), list(range(900, 1000))]
 
 
+@on_marker_topics
 def test_a_range_without_any_visible_row(bootstrap):
     topic = new_topic(bootstrap, 1)
     aborter = transactional(bootstrap, f"{topic}-aborter")

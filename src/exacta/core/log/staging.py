@@ -21,6 +21,8 @@ stream of the journal, whose id is given out as a partition's is. A commit only 
 below zero and is never given out a second time (decision 0042).
 """
 
+from enum import Enum, auto
+
 from exacta.core.events import BatchAppended, Entry, Event
 from exacta.core.ids import Offset, ProducerId, TransactionId
 from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
@@ -33,6 +35,15 @@ FIRST_PROVISIONAL_OFFSET = -(1 << 62)
 """The first provisional offset of each partition. What clients add to it stays below zero for ever."""
 
 SIDECAR = "sidecar"
+
+
+class NotEntered(Enum):
+    """The reasons why a staged message has no offset."""
+
+    OPEN = auto()
+    """Its transaction is open."""
+    GONE = auto()
+    """Its transaction was aborted, or it is deleted, or forgotten, or there never was such a message."""
 
 
 def is_provisional(offset: int) -> bool:
@@ -126,6 +137,20 @@ def offset_of_receipt(partition: Partition, provisional_offset: int) -> Offset |
         return None
     found = Offset(receipts[low - 1].first_offset + place - receipts[low - 1].first_place)
     return found if found >= partition.log_start_offset else None
+
+
+def find_staged(partition: Partition, provisional_offset: int) -> Offset | NotEntered:
+    """Return the offset at which a staged message of Pulsar's has entered, or why there is none."""
+    found = offset_of_receipt(partition, provisional_offset)
+    if found is not None:
+        return found
+    place = place_of(provisional_offset)
+    is_open = any(
+        stream.places[number] <= place < stream.places[number] + stream.places[number + 1]
+        for stream in partition.staged.values()
+        for number in range(0, len(stream.places), 2)
+    )
+    return NotEntered.OPEN if is_open else NotEntered.GONE
 
 
 def staged_bytes(partition: Partition) -> int:

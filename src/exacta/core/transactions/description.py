@@ -50,7 +50,9 @@ class DescribedPartition(Struct, frozen=True):
     topic: str
     index: int
     first_offset: Offset
-    """The offset of the transaction's first record in it; `NOTHING_WRITTEN`."""
+    """The offset of the transaction's first record in it; `NOTHING_WRITTEN`, also if what is written is staged."""
+    staged_records: int = 0
+    staged_bytes: int = 0
 
 
 class DescribedAcknowledgements(Struct, frozen=True, kw_only=True):
@@ -115,7 +117,10 @@ class DescribedProducer(Struct, frozen=True, kw_only=True):
     has_coordinator: bool
     """True if it belongs to a transactional id or to an open transaction."""
     open_first_offset: Offset
-    """The first offset of its open transaction in the partition; `NOTHING_WRITTEN`."""
+    """The first offset of its open transaction in the partition; `NOTHING_WRITTEN`, also if that is staged there.
+
+    What is staged holds nobody back, and `kafka-transactions.sh find-hanging` has no reason to ask for it.
+    """
 
 
 def list_transactions(state: State) -> Iterator[ListedTransaction]:
@@ -237,7 +242,18 @@ def _acknowledgements(state: State, transaction: Transaction) -> Iterator[Descri
 
 def _partitions(state: State, transaction: Transaction) -> tuple[DescribedPartition, ...]:
     found = sorted((state.partitions[each] for each in transaction.partitions), key=_by_name)
-    return tuple(DescribedPartition(each.topic, each.index, _first_offset(each, transaction)) for each in found)
+    return tuple(_partition(each, transaction) for each in found)
+
+
+def _partition(partition: Partition, transaction: Transaction) -> DescribedPartition:
+    staged = [partition.staged[each] for each in transaction.producer_ids if each in partition.staged]
+    return DescribedPartition(
+        partition.topic,
+        partition.index,
+        _first_offset(partition, transaction),
+        staged_records=sum(each.record_count for each in staged),
+        staged_bytes=sum(each.size for each in staged),
+    )
 
 
 def _by_name(partition: Partition) -> tuple[str, int]:

@@ -136,10 +136,19 @@ def _topics(partitions: Iterable[DescribedPartition]) -> list[OpenTopic]:
     return [
         OpenTopic(
             name=name,
-            partitions=[OpenPartition(partition_index=each.index, first_offset=each.first_offset) for each in of_topic],
+            partitions=list(map(_partition, of_topic)),
         )
         for name, of_topic in groupby(partitions, key=attrgetter("topic"))
     ]
+
+
+def _partition(found: DescribedPartition) -> OpenPartition:
+    return OpenPartition(
+        partition_index=found.index,
+        first_offset=found.first_offset,
+        staged_records=found.staged_records,
+        staged_bytes=found.staged_bytes,
+    )
 
 
 def _incident(incident: Incident) -> wire.Incident:

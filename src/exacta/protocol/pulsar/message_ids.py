@@ -2,7 +2,8 @@
 
 Owns the way there and back, which needs no table: in an id, `ledger_id` is the number of the partition's stream, which
 is never used again after its topic is gone; `entry_id` is the offset of the entry's first message; and `batch_index`
-counts from there. Clients only compare ids, so it does not matter that entry ids have gaps.
+counts from there. Clients only compare ids, so it does not matter that entry ids have gaps. `entry_id` is a signed
+number in Pulsar's clients and an unsigned one on the wire. So an offset may be negative, as a provisional one is.
 
 An *ack set* says which messages of an entry are acknowledged: 64 bits in a word, the lowest bit first, and a bit that
 is set means **not** acknowledged. Words at the end that are 0 may be missing. So no word at all means "all of them" in
@@ -22,6 +23,8 @@ LATEST_NUMBER: Final = 2**63 - 1
 
 NO_BATCH_INDEX: Final = -1
 
+_NUMBERS: Final = 1 << 64
+
 _WORD: Final = 64
 _ALL: Final = (1 << _WORD) - 1
 
@@ -30,7 +33,7 @@ def message_id(
     ledger_id: int, entry_offset: int, *, partition: int | None = None, batch_index: int = NO_BATCH_INDEX
 ) -> MessageIdData:
     """Return the id of an entry, or of one message of a batch; `partition`: see `TopicName.partition`."""
-    found = MessageIdData(ledger_id=ledger_id, entry_id=entry_offset)
+    found = MessageIdData(ledger_id=ledger_id, entry_id=entry_offset % _NUMBERS)
     if partition is not None:
         found.partition = partition
     if batch_index != NO_BATCH_INDEX:
@@ -56,6 +59,12 @@ def is_earliest(message: MessageIdData) -> bool:
 def is_latest(message: MessageIdData) -> bool:
     """Return whether this is the id behind all messages."""
     return message.ledger_id == LATEST_NUMBER and message.entry_id == LATEST_NUMBER
+
+
+def entry_offset_of(message: MessageIdData) -> int:
+    """Return the entry id as clients have it, which may be negative."""
+    entry_id: int = message.entry_id
+    return entry_id if entry_id <= LATEST_NUMBER else entry_id - _NUMBERS
 
 
 def offset_of(message: MessageIdData) -> int:

@@ -10,6 +10,7 @@ from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.ports.authorizer import Operation
+from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSubscribe, CommandSuccess, ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.acknowledging import end_beyond
@@ -20,6 +21,7 @@ from exacta.pulsar.handler import Handler
 from exacta.pulsar.isolation import ISOLATION_LEVEL, isolation_level_of
 from exacta.pulsar.needs import Need, the_topic
 from exacta.pulsar.producers import Place
+from exacta.pulsar.provisional_ids import is_provisional, resolve
 from exacta.pulsar.schemas import refusal_of
 from exacta.pulsar.topics import find_topic, partition_to_open
 
@@ -81,6 +83,11 @@ def _open(
         return
     if older is not None:
         request.refuse(ServerError.NotAllowedError, f"consumer {command.consumer_id} of this connection is open")
+        return
+
+    unclear = _resolve_start(broker, command, partition_id)
+    if unclear is not None:
+        request.refuse(ServerError.NotAllowedError, unclear)
         return
 
     def subscribe() -> None:
@@ -171,6 +178,20 @@ def _begin(broker: PulsarBroker, command: CommandSubscribe, place: Place, partit
     end = end_beyond(partition_id, start)
     # The client drops what is before the message in its entry.
     return Offset(start.entry_id) if end is None else end
+
+
+def _resolve_start(broker: PulsarBroker, command: CommandSubscribe, partition_id: PartitionId) -> str | None:
+    """Turn a provisional id of the first message into an ordinary one; return why that cannot be. None: it can.
+
+    A client that was told a provisional id cannot drop what is before its message in a batch, so this is left out here.
+    """
+    start = command.start_message_id
+    if not is_provisional(start):
+        return None
+    unclear = resolve(broker.engine.lookups, partition_id, [start])
+    if unclear is None:
+        start.entry_id = offset_of(start)
+    return unclear
 
 
 def _refuse(request: PulsarRequest, command: Any, rejection: Rejection) -> None:

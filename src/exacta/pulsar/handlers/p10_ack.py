@@ -16,6 +16,7 @@ from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Asked, PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
+from exacta.pulsar.provisional_ids import resolve
 from exacta.pulsar.transactions import is_transactional, transaction_of
 
 NEEDS = OPEN_TO_ALL
@@ -30,6 +31,10 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
     wrong = _wrong_cumulatively(consumer, command)
     if wrong is not None:
         request.refuse(ServerError.NotAllowedError, wrong)
+        return
+    unclear = resolve(broker.engine.lookups, consumer.partition_id, command.message_id)
+    if unclear is not None and command.HasField("request_id"):
+        request.refuse(ServerError.NotAllowedError, unclear)
         return
     found = _named(broker, consumer, command)
     if found is None:

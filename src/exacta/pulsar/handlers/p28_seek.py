@@ -5,6 +5,7 @@ from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.core.subscriptions.commands import LATEST
 from exacta.engine.engine import Answer
+from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSeek, CommandSuccess, ServerError
 from exacta.pulsar.acknowledging import end_beyond, first_left
 from exacta.pulsar.broker import PulsarBroker
@@ -12,6 +13,7 @@ from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
+from exacta.pulsar.provisional_ids import is_provisional, resolve
 
 NEEDS = OPEN_TO_ALL
 
@@ -32,8 +34,14 @@ def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -
             request.connection.consumers.close(consumer)  # first, as Apache Pulsar does it
             request.reply(CommandSuccess(request_id=command.request_id))
 
+    is_staged = is_provisional(command.message_id)
+    unclear = resolve(broker.engine.lookups, consumer.partition_id, [command.message_id])
+    if unclear is not None:
+        request.refuse(ServerError.NotAllowedError, unclear)
+        return
+
     def seek() -> None:
-        broker.ask(request, Seek(**consumer.where, to=_target(broker, consumer, command)), done)
+        broker.ask(request, Seek(**consumer.where, to=_target(broker, consumer, command, is_staged=is_staged)), done)
 
     if command.HasField("message_id"):
         seek()
@@ -41,10 +49,11 @@ def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -
         broker.when_shown(request, (consumer.place,), seek)  # a message that is not seen yet would be passed over
 
 
-def _target(broker: PulsarBroker, consumer: Consumer, command: CommandSeek) -> Offset:
+def _target(broker: PulsarBroker, consumer: Consumer, command: CommandSeek, *, is_staged: bool) -> Offset:
     """Return where the subscription goes on: at a message itself, and the client drops it if it does not want it.
 
-    Beyond an end it goes on at that end.
+    Beyond an end it goes on at that end. A client that was told a provisional id cannot drop what is before its message
+    in a batch, so that this is left out here.
     """
     if not command.HasField("message_id"):
         return broker.offset_of_time(consumer.place, command.message_publish_time)
@@ -53,7 +62,9 @@ def _target(broker: PulsarBroker, consumer: Consumer, command: CommandSeek) -> O
     if end is not None:
         return end
     found = first_left(broker.engine.lookups, consumer.partition_id, message)
-    return LATEST if found is None else found
+    if found is None:
+        return LATEST
+    return Offset(max(found, offset_of(message))) if is_staged else found
 
 
 HANDLER = Handler(type=BaseCommand.SEEK, needs=NEEDS, handle=handle)

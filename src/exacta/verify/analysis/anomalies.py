@@ -11,6 +11,10 @@ interleave in opposite orders in two partitions, which is a write cycle (Adya's 
 may be read in one partition before it is in another. That is so on every Kafka, Exacta too, if a transaction is open
 that began before it in the other partition. On Apache Kafka it is so at any time, since Apache Kafka gives each
 partition a marker of its own.
+
+On Exacta's sidecar topics a transaction enters its partitions whole and at one moment. So nothing of this is allowed
+there, and there are two kinds more. A read_uncommitted reader gets committed records only, and is a read_committed
+reader, too.
 """
 
 from enum import Enum
@@ -85,6 +89,15 @@ class Kind(Enum):
     UNEXPECTED_VALUE = (
         "unexpected-value",
         "A reader got a value that nobody sent, or from a partition that it was not sent to.",
+    )
+    NOT_CONTIGUOUS = (
+        "not-contiguous",
+        "On sidecar topics: in a partition, a record of another transaction lies between two records of a transaction.",
+    )
+    NOT_IN_COMMIT_ORDER = (
+        "not-in-commit-order",
+        "On sidecar topics: in a partition, a transaction lies behind another one, although its commit was "
+        "acknowledged before the commit of the other one was asked for.",
     )
     G1C = (
         "g1c",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from exacta.verify.analysis.anomalies import Anomaly, Kind
 from exacta.verify.analysis.ledger import Fate, Ledger, Place, Reading, Record, Transaction
-from exacta.verify.history import Isolation, Outcome
+from exacta.verify.history import Isolation, Outcome, Run
 
 _EXAMPLES = 3
 
@@ -86,7 +86,7 @@ def dirty_reads(ledger: Ledger) -> Iterator[Anomaly]:
 def torn_transactions(ledger: Ledger) -> Iterator[Anomaly]:
     """Find transactions of unknown outcome of which a part is there at the end."""
     for isolation in _views(ledger):
-        if isolation.is_committed:
+        if _run(ledger).shows_committed_only(isolation):
             yield from _torn(ledger, isolation)
 
 
@@ -167,7 +167,7 @@ def unexpected_values(ledger: Ledger) -> Iterator[Anomaly]:
 def _first_committed_reads(ledger: Ledger) -> Iterator[tuple[Reading, int, Record, Transaction, int]]:
     """Yield the first record of each transaction that each read_committed reader got of each partition."""
     for reading in ledger.readings:
-        if not reading.isolation.is_committed:
+        if not _run(ledger).shows_committed_only(reading.isolation):
             continue
         told: set[str] = set()
         for (offset, number), end_us in zip(reading, reading.end_us, strict=True):
@@ -178,9 +178,13 @@ def _first_committed_reads(ledger: Ledger) -> Iterator[tuple[Reading, int, Recor
                 yield reading, offset, record, transaction, end_us
 
 
-def _views(ledger: Ledger) -> list[Isolation]:
+def _run(ledger: Ledger) -> Run:
     assert ledger.run is not None
-    return ledger.run.views
+    return ledger.run
+
+
+def _views(ledger: Ledger) -> list[Isolation]:
+    return _run(ledger).views
 
 
 def _why_aborted(transaction: Transaction) -> str:

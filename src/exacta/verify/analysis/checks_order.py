@@ -123,7 +123,7 @@ def skipped(ledger: Ledger) -> Iterator[Anomaly]:
         passed = [
             (offset, number)
             for offset, number in whole
-            if offset < end and offset not in got and not _hidden(ledger.records[number], reading.isolation)
+            if offset < end and offset not in got and not _hidden(ledger, number, reading.isolation)
         ]
         if passed:
             offset, number = passed[0]
@@ -135,10 +135,11 @@ def skipped(ledger: Ledger) -> Iterator[Anomaly]:
             yield _of(Kind.SKIPPED, message, reading.place, [record], [reading])
 
 
-def _hidden(record: Record, isolation: Isolation) -> bool:
+def _hidden(ledger: Ledger, number: int, isolation: Isolation) -> bool:
     """Say whether a reader did well not to get a record, whoever else got it."""
-    transaction = record.transaction
-    return isolation.is_committed and transaction is not None and transaction.fate is Fate.ABORTED
+    transaction = ledger.records[number].transaction
+    committed_only = ledger.run is not None and ledger.run.shows_committed_only(isolation)
+    return committed_only and transaction is not None and transaction.fate is Fate.ABORTED
 
 
 def _sent(record: Record) -> tuple[int, int]:

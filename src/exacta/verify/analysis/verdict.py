@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from msgspec import Struct
 
-from exacta.verify.analysis import checks_etl, checks_fates, checks_order, checks_visibility, cycles
+from exacta.verify.analysis import checks_etl, checks_fates, checks_order, checks_sidecar, checks_visibility, cycles
 from exacta.verify.analysis.anomalies import Anomaly, Kind
 from exacta.verify.analysis.ledger import Fate, Ledger, fold, workload_of
 from exacta.verify.history import (
@@ -37,6 +37,8 @@ CHECKS: tuple[Callable[[Ledger], Iterator[Anomaly]], ...] = (
     checks_order.reordered,
     checks_order.nonmonotonic_polls,
     checks_order.skipped,
+    checks_sidecar.not_contiguous,
+    checks_sidecar.not_in_commit_order,
     checks_visibility.moved_back,
     checks_visibility.hanging,
     checks_visibility.partly_visible,
@@ -79,7 +81,7 @@ class Verdict(Struct, kw_only=True):
 
     def allowed(self, kind: Kind) -> bool:
         """Return whether a kind is only information."""
-        return kind.information and kind not in self.strict
+        return kind.information and kind not in self.strict and not self.run.sidecar
 
     @property
     def passed(self) -> bool:

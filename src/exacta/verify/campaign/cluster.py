@@ -15,7 +15,7 @@ from exacta.client.security import Cluster
 from exacta.client.topics import LATEST, READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
 from exacta.client.transactions import TopicPartition, init_producer_id
 from exacta.protocol.kafka.errors import ErrorCode
-from exacta.verify.campaign.settings import CampaignError
+from exacta.verify.campaign.settings import CampaignError, CampaignSettings
 from exacta.verify.history import GroupOffsets, Init, Outcome, Watermarks
 
 PROBE_MS = 15_000
@@ -49,11 +49,16 @@ class Watcher:
         """Wait until the cluster answers; raises `ClientError`."""
         self._client.nodes(self._client.deadline(timeout_ms))
 
-    def create(self, topics: Mapping[str, int], replication_factor: int) -> None:
+    def create(self, topics: Mapping[str, int], settings: CampaignSettings) -> None:
         """Make the topics; raises `ClientError`."""
+        buffer = {"transaction.buffer": settings.transaction_buffer} if settings.transaction_buffer else {}
         for topic, partitions in topics.items():
             create_topic(
-                self._client, topic, partitions=partitions, replication_factor=replication_factor, configs=KEEP_ALL
+                self._client,
+                topic,
+                partitions=partitions,
+                replication_factor=settings.replication_factor,
+                configs=KEEP_ALL | buffer,
             )
         deadline = time.monotonic() + RETURN_MS / 1000
         while True:  # a topic that was just created may be unknown to some brokers for a moment

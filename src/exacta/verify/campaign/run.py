@@ -23,7 +23,7 @@ from exacta.verify.campaign.faults import BrokerFaults, Clock
 from exacta.verify.campaign.librdkafka import settings_of
 from exacta.verify.campaign.processes import ClientProcess
 from exacta.verify.campaign.roster import Roster
-from exacta.verify.campaign.settings import CampaignError, CampaignSettings
+from exacta.verify.campaign.settings import SIDECAR, CampaignError, CampaignSettings
 from exacta.verify.history import FORMAT, NEVER_ENDED, End, Fault, HistoryError, Isolation, Op, Outcome, Run
 from exacta.verify.history_file import HistoryWriter
 from exacta.verify.workload.spec import Role, Spec
@@ -85,7 +85,7 @@ class Campaign:
         with HistoryWriter(self.path) as self._history:
             self._history.write(self._header())
             try:
-                self._watcher.create(self._roster.topics, self._settings.replication_factor)
+                self._watcher.create(self._roster.topics, self._settings)
                 self._work()
                 self._finish()
                 self._look_after_clients()
@@ -128,8 +128,10 @@ class Campaign:
                 "kill": settings.kill or "",
                 "restart every": f"{settings.restart_every_s:g}",
                 "kill clients every": f"{settings.kill_clients_every_s:g}",
+                "transaction buffer": settings.transaction_buffer,
             },
             pulsar=settings.pulsar_url,
+            sidecar=settings.transaction_buffer == SIDECAR,
         )
 
     # --- clients

@@ -6,6 +6,10 @@ from msgspec import Struct
 
 from exacta.verify.history import Workload
 
+SIDECAR = "sidecar"
+"""The value of `transaction.buffer` for topics into which transactions enter whole, in the order of their commits."""
+TRANSACTION_BUFFERS = ("marker", SIDECAR)
+
 
 class CampaignSettings(Struct, frozen=True, kw_only=True):
     """One run. Intervals are means, in seconds."""
@@ -20,6 +24,8 @@ class CampaignSettings(Struct, frozen=True, kw_only=True):
     rate: float = 10.0
     partitions: int = 3
     replication_factor: int = -1
+    transaction_buffer: str = ""
+    """The topics' `transaction.buffer`, which only Exacta has; empty: it is not set."""
     seed: int
     kill_clients_every_s: float = 5.0
     """0: never."""

@@ -23,8 +23,9 @@ class PlannedEnd(Enum):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """One transaction. `flush`: wait until all is written before it ends; `look`: poll while it is open.
+    """One transaction.
 
+    `flush`: wait until each record is written, so that those of others may come between; `look`: poll while it is open;
     `late`, of one that is taken over: its last record, and its offsets, are sent after that.
     """
 

@@ -114,8 +114,11 @@ class Transactor:
     ) -> None:
         def delivered(number: int) -> Callable[[KafkaError | None, Message], None]:
             def note(error: KafkaError | None, message: Message) -> None:
-                if error is None and message.offset() >= 0:
-                    offsets[number] = message.offset()
+                if error is not None:
+                    return
+                offset = message.offset()  # None where the broker has told a number below zero
+                if offset is not None and offset >= 0:
+                    offsets[number] = offset
 
             return note
 
@@ -123,8 +126,8 @@ class Transactor:
             topic, partition, value = plan.records[number]
             producer.produce(topic, value.encode(), partition=partition, on_delivery=delivered(number))
             producer.poll(0)
-        if plan.flush:
-            producer.flush(flush_s)
+            if plan.flush:
+                producer.flush(flush_s)
 
     def _commit(self, producer: Producer) -> None:
         producer.commit_transaction(CALL_S)

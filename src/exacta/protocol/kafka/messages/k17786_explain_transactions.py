@@ -32,6 +32,8 @@ class ExplainTransactionsRequest(Message, kw_only=True):
 class OpenPartition(Structure, kw_only=True):
     partition_index: Annotated[int, Int32("0+")] = 0
     first_offset: Annotated[int, Int64("0+")] = -1
+    staged_records: Annotated[int, Int64("0+")] = 0
+    staged_bytes: Annotated[int, Int64("0+")] = 0
 
 
 class OpenTopic(Structure, kw_only=True):

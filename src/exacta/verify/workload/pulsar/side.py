@@ -15,6 +15,8 @@ from exacta.verify.workload.clients import CALL_S
 
 _RECEIVED_BYTES = 1 << 16
 _CLIENT = "exacta-verify"
+_FIRST_THAT_IS_PROVISIONAL = 1 << 62
+"""A sidecar topic tells provisional offsets far below zero. The wire makes them entry ids from here on."""
 
 Place = tuple[str, int]
 
@@ -80,8 +82,8 @@ class Side:
         action = pb.TxnAction.COMMIT if commit else pb.TxnAction.ABORT
         self._ask(pb.CommandEndTxn(txnid_most_bits=0, txnid_least_bits=transaction, txn_action=action))
 
-    def send(self, place: Place, value: str, transaction: int, now_ms: int) -> int:
-        """Send a message in a transaction; return its offset."""
+    def send(self, place: Place, value: str, transaction: int, now_ms: int) -> int | None:
+        """Send a message in a transaction; return its offset, or None if it has none before the commit."""
         self.connect()
         number = self._producers.get(place)
         if number is None:
@@ -101,7 +103,7 @@ class Side:
         self._write(b"".join(map(bytes, build_entry_frame(command, entry))))
         receipt = self._answer(lambda each: getattr(each, "sequence_id", None) == self._sequence)
         offset: int = receipt.message_id.entry_id
-        return offset
+        return offset if 0 <= offset < _FIRST_THAT_IS_PROVISIONAL else None
 
     def _ask(self, command: Any) -> Any:
         self.connect()
