@@ -125,7 +125,7 @@ class Broker:
         self.retentions = 0
         self.partly = 0
         self.staging: Counter[str] = Counter()
-        """What became of staged streams, and how often."""
+        """The things that became of staged streams, and their number."""
         self.stays_down = False
         self.on_death: Callable[[], None] = lambda: None
         self.ledger = Ledger(complain)

@@ -69,7 +69,7 @@ class Partition:
 
 @dataclass(slots=True)
 class Entered:
-    """What was staged in one partition, and has entered it, by the events of the journal."""
+    """The staged records that have entered one partition, by the events of the journal."""
 
     runs: list[tuple[int, int]] = field(default_factory=list)
     """The first offset and the end of each transaction, in the order of the commits."""

@@ -62,7 +62,7 @@ class Verdict(NamedTuple):
     partly: int
     """Committed transactions that readers were shown in part while an older one was open."""
     staging: Counter[str]
-    """What became of staged streams, and how often."""
+    """The things that became of staged streams, and their number."""
     acknowledged: int
     last_lines: list[str]
 

@@ -26,7 +26,7 @@ Key = tuple[PartitionId, ProducerId]
 
 
 class _Walk(Struct):
-    """What the events up to some place come to."""
+    """The sum of the events up to some place."""
 
     waiting: dict[Key, list[BatchStaged]] = field(default_factory=dict)
     next_offsets: dict[PartitionId, int] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class _Walk(Struct):
     """The spilled streams of what waits."""
     entered: dict[PartitionId, list[EnteredStream]] = field(default_factory=dict)
     offsets: dict[PartitionId, dict[int, int]] = field(default_factory=dict)
-    """Where each record has entered, by the place that its writer was told."""
+    """The offset of each record that has entered, by the place that its writer was told."""
     messages: dict[PartitionId, set[int]] = field(default_factory=dict)
     """The places of those that are Pulsar's."""
     told: set[tuple[PartitionId, int]] = field(default_factory=set)
