@@ -6,7 +6,7 @@ import signal
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -127,8 +127,8 @@ def verify(
 ) -> None:
     """Check that a cluster, an Exacta or any Kafka, keeps under faults what Kafka's exactly-once promises.
 
-    Producers write in transactions, commit, abort, are fenced and killed; groups transform; readers watch. Their
-    operations are kept, and analysed in the manner of Jepsen's checker for Kafka. Topics are made, and deleted again.
+    Producers write in transactions, commit, abort, are fenced and killed; groups transform; readers watch. What they do
+    and see is analysed in the manner of Jepsen's checker for Kafka. Topics are made, and deleted again.
 
     Exit code 0 if nothing was found, 1 if something was, or if something could not be checked, 2 if called wrongly.
     """
@@ -142,7 +142,6 @@ def verify(
             verdict, page = _analyse(analyze, kinds), analyze.with_suffix(".html")
         else:
             _check_clients(pulsar_url)
-            cluster = cluster_of(bootstrap_servers or "", command_config, "exacta-verify")
             settings = _settings(
                 workloads=workload or [],
                 pulsar_url=pulsar_url or "",
@@ -160,12 +159,11 @@ def verify(
                 kill_clients_every_s=kill_clients_every,
                 keep_topics=keep_topics,
             )
-            analyze = _run(cluster, settings)
+            analyze = _run(cluster_of(bootstrap_servers or "", command_config, "exacta-verify"), settings)
             verdict, page = _analyse(analyze, kinds), settings.directory / _PAGE
         _show(verdict, analyze, page)
     except HistoryError as error:
         fail(str(error), EXIT_NO)
-    raise typer.Exit(0 if verdict.passed else EXIT_NO)
 
 
 def _check_clients(pulsar_url: str | None) -> None:
@@ -264,7 +262,8 @@ def _analyse(history: Path, strict: list[str]) -> "Verdict":
     return analyse(read_history(history), strict=[kind for kind in Kind if kind.title in strict])
 
 
-def _show(verdict: "Verdict", history: Path, page: Path) -> None:
+def _show(verdict: "Verdict", history: Path, page: Path) -> NoReturn:
+    """Print the verdict, write the page, and end the command."""
     from rich.console import Console
 
     from exacta.verify.history_file import read_history
@@ -277,3 +276,4 @@ def _show(verdict: "Verdict", history: Path, page: Path) -> None:
     except OSError as error:
         fail(f"{page} cannot be written: {error.strerror}", EXIT_NO)
     typer.echo(f"report: {page}; again: exacta verify --analyze {history}", err=True)
+    raise typer.Exit(0 if verdict.passed else EXIT_NO)

@@ -59,12 +59,15 @@ class Acknowledged(NamedTuple):
 
 
 class Staged(NamedTuple):
-    """What the open transaction has written to a partition of a sidecar topic, where it lies aside until its commit."""
+    """The number and size of records that an open transaction has written to a partition of a sidecar topic.
+
+    They lie aside there until its commit.
+    """
 
     partition: TopicPartition
     records: int
     size: int
-    """In bytes."""
+    """The bytes of their batches."""
 
 
 class Explanation(NamedTuple):
