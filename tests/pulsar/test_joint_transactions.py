@@ -4,18 +4,27 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.joint import ABORT, COMMIT, Side, committed_of_kafka, committed_of_pulsar, join, kafka_producer, write
 from tests.pulsar.wire import Wire, running
 
+on_all_kinds = pytest.mark.parametrize("broker", ["marker", "sidecar", "both"], indirect=True)
 NOT_OPEN = pb.ServerError.InvalidTxnStatus
 
 
 @pytest.fixture
-def broker() -> Iterator[exacta.Broker]:
-    with running() as broker:
+def broker(request: pytest.FixtureRequest) -> Iterator[exacta.Broker]:
+    """A broker whose topics are of one kind; "both": the topic of Kafka's side is a sidecar topic, and Pulsar's not."""
+    buffer = getattr(request, "param", "marker")
+    is_both = buffer == "both"
+    with running(transaction_buffer="marker" if is_both else buffer) as broker:
+        if is_both:
+            admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+            topic = NewTopic("k", 1, 1, config={"transaction.buffer": "sidecar"})
+            admin.create_topics([topic])["k"].result(20)
         wire = Wire(broker.pulsar_url)
         wire.open_producer("orders")
         wire.produce(b"order")
@@ -64,6 +73,7 @@ def is_left(broker: exacta.Broker) -> bool:
     return value == b"order"
 
 
+@on_all_kinds
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("ended_by", ["Kafka", "Pulsar"])
 @pytest.mark.parametrize("opened_by", ["Kafka", "Pulsar"])
@@ -186,6 +196,7 @@ def test_a_producer_that_has_written_nothing_has_nothing_to_join(broker: exacta.
         join(broker.bootstrap_servers)
 
 
+@on_all_kinds
 @pytest.mark.parametrize("opened_by", ["Kafka", "Pulsar"])
 def test_it_survives_the_death_of_the_broker(broker: exacta.Broker, producer: Producer, opened_by: str) -> None:
     side = Side(broker.pulsar_url)
@@ -207,6 +218,7 @@ def test_it_survives_the_death_of_the_broker(broker: exacta.Broker, producer: Pr
     assert not is_left(broker)
 
 
+@on_all_kinds
 def test_time_aborts_it_on_both_sides(broker: exacta.Broker, producer: Producer, side: Side) -> None:
     producer.begin_transaction()
     transaction = side.begin(timeout_ms=300).txnid_least_bits

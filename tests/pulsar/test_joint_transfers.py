@@ -155,10 +155,11 @@ class Transfers:
                 time.sleep(0.05)  # it is not there again
 
 
+@pytest.mark.parametrize("buffer", ["marker", "sidecar"])
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_balances_add_up_and_each_order_is_done_once(tmp_path: Path, seed: int) -> None:
+def test_balances_add_up_and_each_order_is_done_once(tmp_path: Path, seed: int, buffer: str) -> None:
     port = free_port()
-    server = Served(tmp_path / "data", tmp_path / "log", free_port(), port)
+    server = Served(tmp_path / "data", tmp_path / "log", free_port(), port, transaction_buffer=buffer)
     bootstrap = f"{HOST}:{port}"
     with server:
         sender = Side(server.url)

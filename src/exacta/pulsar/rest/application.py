@@ -19,7 +19,7 @@ from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.needs import OPEN_TO_ALL, Need, Needs, lacking, the_topic
-from exacta.pulsar.rest import health, lookup, namespaces, partitions, topics, transactions
+from exacta.pulsar.rest import health, lookup, namespaces, partitions, properties, topics, transactions
 from exacta.pulsar.rest.request import RestRequest
 from exacta.web.answers import json_answer
 from exacta.web.requests import Unread, read_body
@@ -57,6 +57,9 @@ ROUTES: Sequence[Served] = (
     Served("DELETE", f"{_TOPIC}/partitions", partitions.delete_all, _on_topic(Operation.DELETE)),
     Served("PUT", _TOPIC, topics.create, _on_topic(Operation.CREATE)),
     Served("DELETE", _TOPIC, topics.delete_one, _on_topic(Operation.DELETE)),
+    Served("GET", f"{_TOPIC}/properties", properties.get, _on_topic(Operation.DESCRIBE_CONFIGS)),
+    Served("PUT", f"{_TOPIC}/properties", properties.update, _on_topic(Operation.ALTER_CONFIGS)),
+    Served("DELETE", f"{_TOPIC}/properties", properties.remove, _on_topic(Operation.ALTER_CONFIGS)),
     Served("GET", f"{_NAMESPACE}/topics", namespaces.topics, OPEN_TO_ALL),
     Served("PUT", _NAMESPACE, namespaces.create, OPEN_TO_ALL),
     Served("DELETE", _NAMESPACE, namespaces.delete, OPEN_TO_ALL),

@@ -3,6 +3,8 @@
 A topic of one partition is not partitioned (decision 0032), whichever of the paths it was created by.
 """
 
+from collections.abc import Mapping
+
 from exacta.core.commands import CreatePartitions
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
@@ -48,11 +50,11 @@ def create(broker: PulsarBroker, request: RestRequest) -> None:
     asked = _asked(request)
     if asked is None:
         return
-    name, count = asked
+    name, count, properties = asked
     if count < 1:
         request.refuse_with(NOT_ACCEPTABLE, "Number of partitions should be more than 0")
         return
-    create_topic(broker, request, name, count)
+    create_topic(broker, request, name, count, properties)
 
 
 def extend(broker: PulsarBroker, request: RestRequest) -> None:
@@ -60,7 +62,7 @@ def extend(broker: PulsarBroker, request: RestRequest) -> None:
     asked = _asked(request)
     if asked is None:
         return
-    name, count = asked
+    name, count, _ = asked
     topic = kafka_name(name)
     present = broker.engine.partition_count(topic)
 
@@ -87,11 +89,11 @@ def delete_all(broker: PulsarBroker, request: RestRequest) -> None:
         delete(broker, request, name, not_found=(NOT_FOUND, f"Topic {name} not found."))
 
 
-def _asked(request: RestRequest) -> tuple[TopicName, int] | None:
-    """Read the topic and the number of its partitions to be. None: one of them is none, and the request is answered."""
-    count = request.partition_count()
-    name = None if count is None else _whole_topic(request)
-    return None if count is None or name is None else (name, count)
+def _asked(request: RestRequest) -> tuple[TopicName, int, Mapping[str, str]] | None:
+    """Read the topic, the number of its partitions to be, and its properties; None: the request is answered."""
+    asked = request.partitioned_topic()
+    name = None if asked is None else _whole_topic(request)
+    return None if asked is None or name is None else (name, asked.partitions, asked.properties or {})
 
 
 def _whole_topic(request: RestRequest) -> TopicName | None:

@@ -82,8 +82,8 @@ class RestRequest(AnsweringRequest, WebRequest):
         """Answer with a status that no error of the protocol has."""
         self.reply_json({"reason": reason}, status)
 
-    def partition_count(self) -> int | None:
-        """Read the number of partitions that is the body; None: it is none, and the request is answered so.
+    def partitioned_topic(self) -> PartitionedTopic | None:
+        """Read the topic that is the body; None: it is none, and the request is answered so.
 
         Go's client of the web interface sends a structure of its own media type, and others the bare number.
         """
@@ -96,9 +96,4 @@ class RestRequest(AnsweringRequest, WebRequest):
         except msgspec.DecodeError as error:
             self.refuse_with(400, f"the body must be a number of partitions: {error}")
             return None
-        if isinstance(body, int):
-            return body
-        if body.properties:
-            self.refuse_with(NOT_IMPLEMENTED, "topics have no properties")
-            return None
-        return body.partitions
+        return PartitionedTopic(body) if isinstance(body, int) else body

@@ -1,10 +1,13 @@
 """Topics: created with one partition, and deleted."""
 
+from collections.abc import Mapping
+
 from exacta.core.commands import CreateTopic, DeleteTopic
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.rest.properties import as_configs, in_body
 from exacta.pulsar.rest.request import CONFLICT, NOT_ACCEPTABLE, NOT_FOUND, PRECONDITION_FAILED, RestRequest
 from exacta.pulsar.topic_names import kafka_name
 from exacta.pulsar.topics import ordinary_name
@@ -18,11 +21,18 @@ def create(broker: PulsarBroker, request: RestRequest) -> None:
     if name.partition is not None:
         request.refuse_with(PRECONDITION_FAILED, "the partition of a topic is created with the topic")
         return
-    create_topic(broker, request, name, 1)
+    given = in_body(request)
+    if given is not None:
+        create_topic(broker, request, name, 1, given)
 
 
-def create_topic(broker: PulsarBroker, request: RestRequest, name: TopicName, partition_count: int) -> None:
+def create_topic(
+    broker: PulsarBroker, request: RestRequest, name: TopicName, partition_count: int, properties: Mapping[str, str]
+) -> None:
     """Create a topic, and answer."""
+    configs = as_configs(request, properties, {})
+    if configs is None:
+        return
 
     def done(answer: Answer) -> None:
         if answer is Rejection.TOPIC_ALREADY_EXISTS:
@@ -35,7 +45,8 @@ def create_topic(broker: PulsarBroker, request: RestRequest, name: TopicName, pa
             request.reply_nothing()
 
     topic_id = broker.entropy.new_uuid().bytes
-    broker.ask(request, CreateTopic(topic=kafka_name(name), topic_id=topic_id, partition_count=partition_count), done)
+    create = CreateTopic(topic=kafka_name(name), topic_id=topic_id, partition_count=partition_count, configs=configs)
+    broker.ask(request, create, done)
 
 
 def refuse_so_many(broker: PulsarBroker, request: RestRequest) -> None:

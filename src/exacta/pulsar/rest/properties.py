@@ -1,0 +1,112 @@
+"""The properties of a topic, which are its own configurations under the names that Kafka's tools know.
+
+Owns what a property may be: a configuration of topics with a value that it can have, such as
+`transaction.buffer=sidecar`. Any other name is refused, since nothing would go by it.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from exacta.config.topic import TOPIC_CONFIGS, UnfitValue, checked, require_consistent
+from exacta.core.commands import SetTopicConfigs
+from exacta.core.rejections import Rejection
+from exacta.engine.engine import Answer
+from exacta.protocol.pulsar.topic_names import TopicName
+from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.rest.request import NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, RestRequest
+from exacta.pulsar.topic_names import kafka_name
+from exacta.pulsar.topics import ordinary_name
+
+Properties = dict[str, str]
+
+
+def in_body(request: RestRequest) -> Properties | None:
+    """Read the properties that are the body, where there is one. None: it is none, and the request is answered so."""
+    try:
+        found: Properties | None = msgspec.json.decode(request.body or b"null", type=Properties | None)
+    except msgspec.DecodeError as error:
+        request.refuse_with(400, f"the body must be an object of strings: {error}")
+        return None
+    return found or {}
+
+
+def as_configs(request: RestRequest, properties: Mapping[str, str], present: Mapping[str, str]) -> Properties | None:
+    """Return a topic's configurations with these properties; None: one is refused, and the request is answered so."""
+    configs = dict(present)
+    unknown = next((name for name in properties if name not in TOPIC_CONFIGS), None)
+    if unknown is not None:
+        request.refuse_with(NOT_IMPLEMENTED, f"a topic has no property {unknown!r}: properties are its configurations")
+        return None
+    try:
+        configs |= {name: checked(name, value) for name, value in properties.items()}
+        require_consistent(configs)
+    except UnfitValue as unfit:
+        request.refuse_with(PRECONDITION_FAILED, str(unfit))
+        return None
+    return configs
+
+
+def get(broker: PulsarBroker, request: RestRequest) -> None:
+    """Answer with the topic's own configurations."""
+    found = _there(broker, request)
+    if found is not None:
+        _, configs = found
+        broker.when_durable(request, lambda: request.reply_json(configs))
+
+
+def update(broker: PulsarBroker, request: RestRequest) -> None:
+    """Set some properties; the others stay."""
+    given = in_body(request)
+    found = None if given is None else _there(broker, request)
+    if given is None or found is None:
+        return
+    name, present = found
+    configs = as_configs(request, given, present)
+    if configs is not None:
+        _set(broker, request, name, configs)
+
+
+def remove(broker: PulsarBroker, request: RestRequest) -> None:
+    """Remove one property, so that the broker's option counts again."""
+    key = request.http.query_params.get("key", "")
+    if not key:
+        request.refuse_with(PRECONDITION_FAILED, "the parameter key must name the property")
+        return
+    found = _there(broker, request)
+    if found is not None:
+        name, present = found
+        configs = as_configs(request, {}, {each: value for each, value in present.items() if each != key})
+        if configs is not None:
+            _set(broker, request, name, configs)
+
+
+def _there(broker: PulsarBroker, request: RestRequest) -> tuple[TopicName, Properties] | None:
+    """Return the topic and its configurations; None: it is not there, and the request is answered so."""
+    name = ordinary_name(request, request.topic)
+    if name is None:
+        return None
+    if name.partition is not None:
+        request.refuse_with(PRECONDITION_FAILED, "a partition has the properties of its topic")
+        return None
+    present = broker.topic_configs(kafka_name(name))
+    if present is None:
+        broker.when_durable(request, lambda: _refuse_unknown(request, name))
+        return None
+    return name, dict(present)
+
+
+def _refuse_unknown(request: RestRequest, name: TopicName) -> None:
+    request.refuse_with(NOT_FOUND, f"Topic {name} not found")
+
+
+def _set(broker: PulsarBroker, request: RestRequest, name: TopicName, configs: Properties) -> None:
+    def done(answer: Answer) -> None:
+        if answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION:
+            _refuse_unknown(request, name)
+        elif isinstance(answer, Rejection):
+            request.reject(answer)
+        else:
+            request.reply_nothing()
+
+    broker.ask(request, SetTopicConfigs(topic=kafka_name(name), configs=configs), done)
