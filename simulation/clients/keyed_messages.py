@@ -7,7 +7,9 @@ it has written and read is in the history like that of every other client, hence
 
 from typing import Any
 
+from exacta.core.log.staging import FIRST_PROVISIONAL_OFFSET
 from exacta.protocol.pulsar import messages_pb2 as pb
+from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER
 from simulation.clients.admin import TOPICS
 from simulation.clients.connection import Disconnected
 from simulation.clients.messages import entry
@@ -18,6 +20,9 @@ from simulation.clients.surroundings import Surroundings
 from simulation.clients.transfers import values_for
 from simulation.history import Outcome, Place, Writing
 from simulation.network import Network
+
+NEGATIVE = 1 << 63
+"""An entry id that is not lower than this is a negative number."""
 
 
 class _Messages:
@@ -64,15 +69,8 @@ class _Messages:
             return
 
     async def transact(self) -> None:
-        """Send entries into some partitions in one transaction, and end it; raise Disconnected.
-
-        None of them may be a sidecar topic's: a receipt does not say yet where a staged message is.
-        """
+        """Send entries into some partitions in one transaction, and end it; raise Disconnected."""
         here, chance = self._here, self._here.chance
-        places = [place for place in here.places if not here.history.stages(place[0])]
-        if not places:
-            await self.send()
-            return
         begun = await self._other.ask(pb.CommandNewTxn(txn_ttl_millis=here.timeout_ms, tc_id=0))
         if begun.HasField("error"):
             self._refused(f"no transaction begins: {begun.message}")
@@ -81,7 +79,7 @@ class _Messages:
         here.history.given_out("transaction", transaction)
         writing = self._begin(Outcome.NO_COMMIT)
         is_whole = True
-        for place in chance.sample(places, chance.randint(1, min(3, len(places)))):
+        for place in chance.sample(here.places, chance.randint(1, min(3, len(here.places)))):
             is_whole = is_whole and await self._send_in(transaction, writing, place)
         dice = chance.random()
         if dice < ABANDONED:
@@ -136,8 +134,11 @@ class _Messages:
     @staticmethod
     def _acknowledged(writing: Writing, values: list[bytes], receipt: pb.CommandSendReceipt) -> None:
         base = receipt.message_id.entry_id
-        if base < 2**63:  # a repeat is not told where it lies
-            writing.acknowledged.update({value: base + index for index, value in enumerate(values)})
+        if base == EARLIEST_NUMBER:  # a repeat is not told where it lies
+            return
+        if base >= NEGATIVE:  # every second number is a staged entry's
+            base = FIRST_PROVISIONAL_OFFSET + (base - (FIRST_PROVISIONAL_OFFSET + 2 * NEGATIVE)) // 2
+        writing.acknowledged.update({value: base + index for index, value in enumerate(values)})
 
     async def _end(self, transaction: int, action: "pb.TxnAction") -> tuple[Any, int]:
         """Ask for an end until it is answered; return the answer, and how often it was asked for."""
