@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from exacta.core.events import TransactionEnded
 from exacta.core.transactions import binding, fold, handle, transaction, transaction_set
+from exacta.core.transactions import ending as ending_room
 from simulation.canaries import canary
 
 Replacements = list[tuple[object, Any, object]]
@@ -16,7 +17,7 @@ Replacements = list[tuple[object, Any, object]]
     shows=r"3: TransactionEnded.* leaves partition|7: TransactionEnded.* left .* open",
 )
 def other_side_gets_no_marker() -> Replacements:
-    ending = transaction.ending
+    ending = ending_room.ending
 
     def for_the_first_alone(state: Any, ended: Any, **options: Any) -> TransactionEnded:
         event: TransactionEnded = ending(state, ended, **options)

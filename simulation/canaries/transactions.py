@@ -15,6 +15,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.subscriptions import acknowledging, progress
 from exacta.core.transactions import binding, handle, transaction
+from exacta.core.transactions import ending as ending_room
 from exacta.core.writers import IdempotentWriter
 from simulation.canaries import canary
 
@@ -138,7 +139,7 @@ def epoch_passes_the_limit() -> Replacements:
     def next_pair(state: State, producer_id: int, producer_epoch: int) -> tuple[int, int]:
         return producer_id, producer_epoch + 1
 
-    return [(transaction, "next_pair", next_pair), (binding, "next_pair", next_pair)]
+    return [(ending_room, "next_pair", next_pair), (binding, "next_pair", next_pair)]
 
 
 @canary(
@@ -146,7 +147,7 @@ def epoch_passes_the_limit() -> Replacements:
     shows=r"3: TransactionEnded.* leaves partition",
 )
 def marker_left_out() -> Replacements:
-    ending = transaction.ending
+    ending = ending_room.ending
 
     def without_the_last(state: State, held: Any, **options: Any) -> TransactionEnded:
         event: TransactionEnded = ending(state, held, **options)

@@ -15,13 +15,11 @@ from exacta.core.events import (
     TransactionEnded,
 )
 from exacta.core.ids import PartitionId
-from exacta.engine.staged_batches import Held, lay_out
+from exacta.engine.staged_batches import NO_HELD, Held, lay_out
 from exacta.ports.journal import Entry, IndexEntry
 from exacta.ports.record_format import Buffer, RecordFormat
 
 Release = Callable[[], None]
-
-NO_HELD: list[Held] = []
 
 
 class Wait(IntEnum):

@@ -15,23 +15,14 @@ A failed or conflicting append, or a defect of ours, makes the state in memory w
 more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
 """
 
-from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
 from exacta.core.apply import apply
-from exacta.core.commands import Command, EndDelays, ExpireTransaction, ForgetIdleSubscription, Parked
+from exacta.core.commands import Command, ExpireTransaction, Parked
 from exacta.core.decide import decide
-from exacta.core.events import (
-    BatchStaged,
-    ConsumerConnected,
-    Event,
-    StagedStreamSpilled,
-    SubscriptionDeleted,
-    TopicDeleted,
-    TransactionEnded,
-)
+from exacta.core.events import ConsumerConnected, Event, SubscriptionDeleted, TopicDeleted, TransactionEnded
 from exacta.core.groups.consumer.subscriptions import topics_to_match
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.outcome import Notice
@@ -40,7 +31,7 @@ from exacta.core.replies import Reply
 from exacta.core.snapshot import snapshot
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
-from exacta.engine.commit_group import NO_HELD, NOTHING, SYNC, WRITE, Wait
+from exacta.engine.commit_group import NOTHING, SYNC, WRITE, Wait
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.dispatch import Dispatcher
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
@@ -49,9 +40,9 @@ from exacta.engine.log_reader import LogReader
 from exacta.engine.lookups import Lookups
 from exacta.engine.notices import Sink, Sinks
 from exacta.engine.reading import BatchReader
-from exacta.engine.recovery import recover
+from exacta.engine.recovery import Recovered, recover
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, SnapshotSchedule
-from exacta.engine.staged_batches import held_for, with_bytes
+from exacta.engine.staged_batches import StreamsLetGo, held_for, with_bytes
 from exacta.engine.timers import Timers
 from exacta.engine.upkeep import Schedule, Upkeep
 from exacta.engine.visible import Changes, Visible, visible_changes
@@ -101,8 +92,6 @@ class Engine:
         self._parked: dict[Ticket, OnAnswers] = {}
         self._last_ticket = 0
         self._sinks = Sinks()
-        self._let_go: deque[tuple[int, list[PartitionId]]] = deque()
-        """Streams of the journal that nothing needs once the commit group of this number is durable."""
 
         journal.on_failure(lambda failed: self._fail(failed.reason))
         recovered = recover(journal, limits, clock)
@@ -110,6 +99,7 @@ class Engine:
         self._visible: dict[PartitionId, Visible] = {}
         self._deadlines = Deadlines(scheduler, self._clock)
         self._timers = Timers(self._deadlines, lambda command: self.submit((command,), _nobody))
+        self._let_go = StreamsLetGo(self._state)
         log = self._log = LogReader(journal, self._state.partitions)
         reader = BatchReader(log, records, scheduler)
         self._fetcher = Fetcher(self._state, log, reader, self._visible, self._deadlines)
@@ -131,6 +121,9 @@ class Engine:
             journal, self._deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
         )
         self._upkeep = None if schedule is None else self._make_upkeep(schedule, clock)
+        self._begin(recovered)
+
+    def _begin(self, recovered: Recovered) -> None:
         self._show(visible_changes(self._state, self._state.partitions))
         for timer in recovered.timers:
             self._timers.set(timer)
@@ -144,7 +137,7 @@ class Engine:
             self._visible,
             reader=self._log,
             space=self._journal,
-            let_go=lambda: [stream for _, streams in self._let_go for stream in streams],
+            let_go=self._let_go.needed,
             scheduler=self.scheduler,
             deadlines=self._deadlines,
             clock=self._clock,
@@ -336,32 +329,21 @@ class Engine:
             topic = self._state.topics[event.topic]
             gathering.touched.update(topic.partition_ids)
             for partition_id in topic.partition_ids:
-                self._drop_timers(partition_id, self._state.subscription_names(partition_id))
+                names = self._state.subscription_names(partition_id)
+                self._timers.drop_subscriptions(self._state.partitions[partition_id], names)
         elif type(event) is TransactionEnded:
             self._timers.drop(ExpireTransaction(transaction_id=event.transaction_id))
         elif isinstance(event, SubscriptionDeleted):
-            self._drop_timers(event.partition_id, (event.name,))
+            self._timers.drop_subscriptions(self._state.partitions[event.partition_id], (event.name,))
         if self._state.volatile.deliveries or type(event) is ConsumerConnected:
             self.dispatcher.hear(event)
-        held = NO_HELD
-        if type(event) in _OF_STAGED_BATCHES:
-            event = with_bytes(event, payload)
-            held = held_for(self._state, event)
+        event, held = with_bytes(event, payload), held_for(self._state, event)
         apply(self._state, event)
-        if self._state.volatile.streams_let_go:
-            self._let_go.append((gathering.number, self._state.volatile.streams_let_go))
-            self._state.volatile.streams_let_go = []
+        self._let_go.note(gathering.number)
         if event.durable:
             gathering.add(event, payload, held)
             if wait is SYNC and gathering.waited_for is not SYNC:
                 self._writer.want(wait)
-
-    def _drop_timers(self, partition_id: PartitionId, subscriptions: Iterable[str]) -> None:
-        """Forget the timers of subscriptions that are deleted: a delay may be long, and readers come and go."""
-        partition = self._state.partitions[partition_id]
-        for name in subscriptions:
-            for kind in (ForgetIdleSubscription, EndDelays):
-                self._timers.drop(kind(topic=partition.topic, partition=partition.index, subscription=name))
 
     def _notify(self, key: Hashable, notice: Notice) -> None:
         """Tell the sink under the key once the present state is durable, if it is still there then."""
@@ -381,10 +363,8 @@ class Engine:
 
     def _show_durable(self, changes: Changes) -> None:
         self._show(changes)
-        while self._let_go and self._let_go[0][0] <= self._writer.durable_number:
-            self._let_go.popleft()
-            if self._upkeep is not None:
-                self._upkeep.may_free()
+        if self._let_go.settle(self._writer.durable_number) and self._upkeep is not None:
+            self._upkeep.may_free()
         self._folding.look()
 
     def _show(self, changes: Changes) -> None:
@@ -414,9 +394,6 @@ class Engine:
         self._folding.stop()
         if self._upkeep is not None:
             self._upkeep.stop()
-
-
-_OF_STAGED_BATCHES = frozenset({BatchStaged, StagedStreamSpilled, TransactionEnded})
 
 
 def _nobody(answers: list[Answer]) -> None:

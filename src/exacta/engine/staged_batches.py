@@ -5,6 +5,7 @@ payload of the event that lets it into the journal: at a commit, or when a strea
 in the journal already.
 """
 
+from collections import deque
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -25,6 +26,9 @@ class Held(NamedTuple):
     batches: list[HeldBatch]
 
 
+NO_HELD: list[Held] = []
+
+
 def with_bytes(event: Event, payload: Buffer | None) -> Event:
     """Return the event with the batch that the state is to hold, if it is one."""
     if type(event) is not BatchStaged or not event.is_held:
@@ -35,7 +39,7 @@ def with_bytes(event: Event, payload: Buffer | None) -> Event:
 
 def held_for(state: State, event: Event) -> list[Held]:
     """Return the batches that an event takes out of the state into the journal; to be called before it is applied."""
-    if type(event) is TransactionEnded:
+    if type(event) is TransactionEnded and event.entries:
         partitions = state.partitions
         return [
             Held(partition_id, first_offset, partitions[partition_id].staged[producer_id].held)
@@ -44,7 +48,32 @@ def held_for(state: State, event: Event) -> list[Held]:
     if type(event) is StagedStreamSpilled:
         staged = state.partitions[event.partition_id].staged[event.producer_id]
         return [Held(event.stream, 0, staged.held)]
-    return []
+    return NO_HELD
+
+
+class StreamsLetGo:
+    """Streams of the journal that nobody needs any more once what has let them go is durable."""
+
+    def __init__(self, state: State) -> None:
+        self._volatile = state.volatile
+        self._waiting: deque[tuple[int, list[PartitionId]]] = deque()
+
+    def note(self, number: int) -> None:
+        """Take the streams that the last event has let go, which is in the commit group of this number."""
+        if self._volatile.streams_let_go:
+            self._waiting.append((number, self._volatile.streams_let_go))
+            self._volatile.streams_let_go = []
+
+    def settle(self, durable_number: int) -> bool:
+        """Forget those that groups up to this number, which is durable, have let go; return whether there were any."""
+        before = len(self._waiting)
+        while self._waiting and self._waiting[0][0] <= durable_number:
+            self._waiting.popleft()
+        return len(self._waiting) < before
+
+    def needed(self) -> list[PartitionId]:
+        """Return the streams that a crash would bring back."""
+        return [stream for _, streams in self._waiting for stream in streams]
 
 
 def lay_out(

@@ -1,9 +1,10 @@
 """Timers: commands that the core asks to be sent later."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from exacta.core.commands import Command
+from exacta.core.commands import Command, EndDelays, ForgetIdleSubscription
 from exacta.core.outcome import Timer
+from exacta.core.state.partition import Partition
 from exacta.engine.deadlines import Deadline, Deadlines
 
 
@@ -36,6 +37,12 @@ class Timers:
         known = self._deadline_of.pop(command, None)
         if known is not None:
             self._deadlines.cancel(known)
+
+    def drop_subscriptions(self, partition: Partition, names: Iterable[str]) -> None:
+        """Forget the timers of subscriptions that are deleted: a delay may be long, and readers come and go."""
+        for name in names:
+            for kind in (ForgetIdleSubscription, EndDelays):
+                self.drop(kind(topic=partition.topic, partition=partition.index, subscription=name))
 
     def _fire(self, command: Command) -> None:
         del self._deadline_of[command]

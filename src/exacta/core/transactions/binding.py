@@ -30,8 +30,8 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import ProducerBoundReply
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase, Transaction, TransactionalId
+from exacta.core.transactions.ending import NO_PAIR, ending
 from exacta.core.transactions.numbering import Pair, after_reservation, next_pair
-from exacta.core.transactions.transaction import NO_PAIR, ending
 
 
 def init_producer_id(state: State, command: InitProducerId, now_ms: int) -> Outcome:

@@ -36,8 +36,9 @@ from exacta.core.replies import DONE, TransactionBegunReply
 from exacta.core.state.state import State
 from exacta.core.state.transaction import HANDLE_EPOCH, EndedHandle, Transaction
 from exacta.core.transactions.binding import aborted_and_fenced
+from exacta.core.transactions.ending import ending
 from exacta.core.transactions.numbering import after_reservation
-from exacta.core.transactions.transaction import Extension, ending, extended, time_out
+from exacta.core.transactions.transaction import Extension, extended, time_out
 
 
 def begin(state: State, command: BeginTransaction, now_ms: int) -> Outcome:

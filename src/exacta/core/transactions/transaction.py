@@ -46,20 +46,13 @@ from msgspec import Struct
 
 from exacta.core.commands import AddGroup, AddPartitions, EndTransaction, ExpireTransaction
 from exacta.core.events import (
-    Entry,
     Event,
-    Marker,
     NothingAborted,
     TransactionBegun,
-    TransactionEnded,
     TransactionExtended,
 )
 from exacta.core.ids import (
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
     NO_TIMEOUT_MS,
-    Cause,
-    Offset,
     PartitionId,
     ProducerEpoch,
     ProducerId,
@@ -67,7 +60,6 @@ from exacta.core.ids import (
     TransactionId,
     TransactionVersion,
 )
-from exacta.core.log import staging
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, PartitionsVerified, TransactionEndedReply
@@ -75,9 +67,8 @@ from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase, Transaction, TransactionalId
 from exacta.core.transactions.conclusion import heard, refusal_of_end, refusal_of_group, refusal_of_write
-from exacta.core.transactions.numbering import Pair, after_reservation, next_pair
-
-NO_PAIR: Pair = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+from exacta.core.transactions.ending import ending, ending_of_nothing
+from exacta.core.transactions.numbering import after_reservation
 
 
 def authorize(
@@ -92,77 +83,6 @@ def authorize(
     if held.producer_epoch != producer_epoch:
         return Rejection.PRODUCER_FENCED
     return held
-
-
-def ending(
-    state: State,
-    transaction: Transaction,
-    *,
-    commit: bool,
-    now_ms: int,
-    next_offsets: dict[PartitionId, Offset] | None = None,
-    bump: bool = False,
-    cause: Cause = Cause.OWNER,
-    client: tuple[str, str] = ("", ""),
-) -> TransactionEnded:
-    """Make the one event that ends an open transaction; with `bump` it also gives its holder the next pair.
-
-    Only partitions that were written to get a marker: a lone abort marker confuses readers. What was staged enters
-    instead, if the transaction commits. `next_offsets` is where several endings in one outcome leave off in each
-    partition, and is kept up to date here. `client` is the one that asked
-    for the end by the transaction's id.
-    """
-    if next_offsets is None:
-        next_offsets = {}
-    markers: list[Marker] = []
-    entries: list[Entry] = []
-    for partition_id in sorted(transaction.partitions):
-        partition = state.partitions[partition_id]
-        for producer_id in transaction.producer_ids:
-            if producer_id in partition.open_transactions:
-                offset = next_offsets.get(partition_id, partition.next_offset)
-                next_offsets[partition_id] = Offset(offset + 1)
-                markers.append((partition_id, offset, producer_id))
-            elif commit and producer_id in partition.staged:
-                offset = next_offsets.get(partition_id, partition.next_offset)
-                entered = staging.entry(partition, producer_id, offset)
-                next_offsets[partition_id] = Offset(offset + entered[3])
-                entries.append(entered)
-    held = state.holder_of(transaction)
-    following = next_pair(state, *held.pair) if bump and held is not None else NO_PAIR
-    return TransactionEnded(
-        transaction_id=transaction.transaction_id,
-        producer_ids=transaction.producer_ids,
-        producer_epoch=transaction.producer_epoch,
-        committed=commit,
-        markers=tuple(markers),
-        marker_epoch=ProducerEpoch(transaction.producer_epoch + bump),
-        at_ms=now_ms,
-        owner=transaction.owner,
-        next_producer_id=following[0],
-        next_producer_epoch=following[1],
-        cause=cause,
-        client_id=client[0],
-        client_host=client[1],
-        entries=tuple(entries),
-    )
-
-
-def _ending_of_nothing(state: State, held: TransactionalId, *, commit: bool, now_ms: int) -> TransactionEnded:
-    """Make the event of a transaction that begins and ends now, so that its holder gets the next pair."""
-    following = next_pair(state, *held.pair)
-    return TransactionEnded(
-        transaction_id=state.volatile.next_transaction_id,
-        producer_ids=(held.producer_id,),
-        producer_epoch=held.producer_epoch,
-        committed=commit,
-        markers=(),
-        marker_epoch=ProducerEpoch(held.producer_epoch + 1),
-        at_ms=now_ms,
-        owner=held.transactional_id,
-        next_producer_id=following[0],
-        next_producer_epoch=following[1],
-    )
 
 
 def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome:
@@ -387,7 +307,7 @@ def _end_and_bump(state: State, held: TransactionalId, *, commit: bool, now_ms: 
             refused = commit is not held.last_committed
         if refused:
             return Outcome(reply=Rejection.INVALID_TRANSACTION_STATE)
-        ended = _ending_of_nothing(state, held, commit=commit, now_ms=now_ms)
+        ended = ending_of_nothing(state, held, commit=commit, now_ms=now_ms)
     reply = TransactionEndedReply(producer_id=ended.next_producer_id, producer_epoch=ended.next_producer_epoch)
     return Outcome(events=after_reservation(state, ended), reply=reply)
 

@@ -47,7 +47,8 @@ from exacta.core.replies import DONE, TransactionsRefused
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Transaction, TransactionalId
 from exacta.core.transactions.conclusion import heard
-from exacta.core.transactions.transaction import authorize, ending
+from exacta.core.transactions.ending import ending
+from exacta.core.transactions.transaction import authorize
 
 
 def end_all(state: State, command: EndTransactions, now_ms: int) -> Outcome:
