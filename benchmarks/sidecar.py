@@ -32,7 +32,7 @@ BULK = 100_000
 LARGE = 1_000_000
 """Messages of 100 bytes in one transaction."""
 OPEN_S = 3.0
-"""How long a transaction is held open beside the readers."""
+"""The time for which a transaction is held open beside the readers."""
 
 
 class Bench:

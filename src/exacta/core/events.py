@@ -270,7 +270,7 @@ class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True):
     """The client that asked for it in another's place; empty where the holder, or nobody, did."""
     client_host: str = ""
     entries: tuple[Entry, ...] = ()
-    """What was staged enters the partitions here, where the transaction commits. Batches that the state has held are
+    """The places where staged streams enter the partitions, if the transaction commits. Batches that the state has held are
     the event's payload, behind the markers."""
 
     @property

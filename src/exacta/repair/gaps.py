@@ -27,7 +27,7 @@ Gaps = dict[tuple[int, int], list[tuple[PartitionId, int, int]]]
 
 
 class Stream(NamedTuple):
-    """What is expected of a stream of the journal; ends are exclusive."""
+    """The content that is expected of a stream of the journal; ends are exclusive."""
 
     partition: Partition
     shift: int

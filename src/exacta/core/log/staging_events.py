@@ -32,7 +32,7 @@ class BatchStaged(Event, frozen=True, kw_only=True, array_like=True):
     at_ms: int
     body: Body = Body.KAFKA
     writer_id: WriterId = NO_WRITER_ID
-    """As in BatchAppended."""
+    """The number of the writer is the one of BatchAppended."""
     takes_append_time: bool = False
     batch: bytes = b""
 

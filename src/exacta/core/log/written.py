@@ -1,4 +1,4 @@
-"""What a partition remembers of the writer of a batch, so that a repeat of the batch is recognised."""
+"""The memory that a partition has of the writer of a batch, so that a repeat of the batch is recognised."""
 
 from exacta.core.events import BatchAppended
 from exacta.core.ids import NO_WRITER_ID, Offset

@@ -13,7 +13,7 @@ class RetainedBatch(Struct, array_like=True):
     first_sequence: int
     last_sequence: int
     base_offset: Offset
-    """What its producer was told; of a staged batch it is provisional."""
+    """The offset that its producer was told; of a staged batch it is provisional."""
     max_timestamp_ms: int = -1
     transactional: bool = False
 
@@ -66,7 +66,7 @@ class Partition(Struct, array_like=True):
     nameless_sequences: dict[ProducerId, dict[WriterId, int]] = field(default_factory=dict)
     """The highest sequence of each nameless writer, by the producer id of an open transaction."""
     staged: dict[ProducerId, StagedStream] = field(default_factory=dict)
-    """What open transactions have written, where the topic is a sidecar topic (`core.log.staging`)."""
+    """The staged streams of open transactions, where the topic is a sidecar topic (`core.log.staging`)."""
     staged_count: int = 0
     """The number of records that were ever staged."""
     entered: list[EnteredStream] = field(default_factory=list)

@@ -5,7 +5,7 @@ from msgspec import Struct, field
 from exacta.core.ids import Body, Offset, PartitionId
 
 HELD = PartitionId(-1)
-"""In the place of a stream of the journal: the batches are held in the state."""
+"""Stands in the place of a stream of the journal: the batches are held in the state."""
 
 
 class HeldBatch(Struct, frozen=True, array_like=True):
@@ -18,7 +18,7 @@ class HeldBatch(Struct, frozen=True, array_like=True):
 
 
 class StagedStream(Struct, array_like=True):
-    """What one producer id of an open transaction has written to one partition, numbered from 0 without gaps.
+    """The batches of one producer id of an open transaction in one partition. Records are numbered from 0 without gaps.
 
     Its batches are held in the state, or *spilled*: then they lie in a stream of the journal's own (decision 0041).
     """
