@@ -270,8 +270,8 @@ class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True):
     """The client that asked for it in another's place; empty where the holder, or nobody, did."""
     client_host: str = ""
     entries: tuple[Entry, ...] = ()
-    """The places where staged streams enter the partitions, if the transaction commits. Batches that the state has held are
-    the event's payload, behind the markers."""
+    """The places where staged streams enter the partitions, if the transaction commits. Batches that the state has held
+    are the event's payload, behind the markers."""
 
     @property
     def bumps(self) -> bool:

@@ -24,7 +24,7 @@ class SubscriptionType(IntEnum):
 
 
 class IsolationLevel(IntEnum):
-    """The messages of transactions that a subscription gets, by PIP-298's numbers (`core/subscriptions/isolation.py`)."""
+    """The messages of transactions that a subscription gets, by PIP-298's numbers (`subscriptions/isolation.py`)."""
 
     READ_COMMITTED = 0
     READ_UNCOMMITTED = 1

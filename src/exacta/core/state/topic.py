@@ -21,7 +21,7 @@ class Topic(Struct, array_like=True):
     configs: dict[str, str]
     added: list[PartitionId] = field(default_factory=list)
     buffers: list[tuple[TransactionId, str]] = field(default_factory=list)
-    """The value of `transaction.buffer` for transactions up to each of these, which may still be open; empty: not set."""
+    """The value of `transaction.buffer` for transactions up to each of these, which may be open; empty: not set."""
 
     @property
     def partition_count(self) -> int:
