@@ -244,6 +244,8 @@ NOT_RUN = {
     ("docs/reference/pulsar.md", "exacta serve --pulsar-listen"): "tests/server start it on a free port",
     ("docs/reference/pulsar.md", "  --web-listen"): "the same",
     ("docs/reference/pulsar.md", "  --set pulsar.tls.certificate"): "the same",
+    ("docs/reference/pulsar.md", "pulsar-admin"): "Apache Pulsar's tool; tests/pulsar/test_rest.py asks what it asks",
+    ("docs/reference/pulsar.md", "  --metadata"): "the same",
     (
         "docs/reference/describe-subscriptions.md",
         "exacta subscriptions ",

@@ -48,7 +48,7 @@ def at(message: pb.MessageIdData, batch_index: int = -1) -> pb.MessageIdData:
 
 
 def before(message: pb.MessageIdData) -> pb.MessageIdData:
-    """Return the id before an entry, as the client for Java makes it."""
+    """Return the id before an entry, as clients make it."""
     return pb.MessageIdData(ledger_id=message.ledger_id, entry_id=message.entry_id - 1)
 
 

@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 
+import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import exacta
@@ -22,10 +23,15 @@ import exacta
 PULSAR_URL = os.environ.get("EXACTA_TEST_PULSAR")
 PULSAR_WEB = os.environ.get("EXACTA_TEST_PULSAR_WEB", "http://127.0.0.1:18080")
 ON_PULSAR = PULSAR_URL is not None
+BUFFERS = ["marker"] if ON_PULSAR else ["marker", "sidecar"]
+"""The kinds of topics: Apache Pulsar has one."""
 DEDUPLICATING = "public/deduplicating"
 """A namespace in which Apache Pulsar drops repeats. Exacta does so everywhere."""
 _RUN = f"{os.getpid()}-{time.time_ns() // 1_000_000 % 100_000_000}"
 _numbers = itertools.count()
+
+
+on_topics_of_both_kinds = pytest.mark.parametrize("given", BUFFERS, indirect=True)
 
 
 def unique(name: str) -> str:
@@ -37,10 +43,12 @@ def unique(name: str) -> str:
 class Given:
     """The broker under test, as the scenarios see it."""
 
-    def __init__(self, url: str, bootstrap: str | None) -> None:
+    def __init__(self, url: str, bootstrap: str | None, *, is_sidecar: bool = False) -> None:
         """Remember where clients connect; `bootstrap` is where those of Kafka do, if it is Exacta."""
         self.url = url
         self.bootstrap = bootstrap
+        self.is_sidecar = is_sidecar
+        """Whether its topics are sidecar topics."""
 
     def create_partitioned(self, topic: str, partitions: int) -> None:
         """Create a topic of so many partitions in the default namespace."""
@@ -79,4 +87,5 @@ def broker_under_test(**options: str) -> Iterator[Given]:
         yield Given(PULSAR_URL, None)
         return
     with exacta.Broker(pulsar=True, **options) as broker:
-        yield Given(broker.pulsar_url, broker.bootstrap_servers)
+        is_sidecar = options.get("transaction_buffer") == "sidecar"
+        yield Given(broker.pulsar_url, broker.bootstrap_servers, is_sidecar=is_sidecar)

@@ -12,9 +12,9 @@ collect_ignore_glob = [] if os.environ.get("EXACTA_TEST_JAVA") else ["test_java_
 
 
 @pytest.fixture(scope="session")
-def given() -> Iterator[Given]:
-    """One broker for all scenarios, which use topics of their own."""
-    with broker_under_test() as found:
+def given(request: pytest.FixtureRequest) -> Iterator[Given]:
+    """One broker for all scenarios, which use topics of their own; a parameter says of which kind these are."""
+    with broker_under_test(transaction_buffer=getattr(request, "param", "marker")) as found:
         yield found
 
 

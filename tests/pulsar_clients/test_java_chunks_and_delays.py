@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.pulsar_clients.brokers import on_topics_of_both_kinds
 from tests.pulsar_clients.java import (
     JavaClient,
     api,
@@ -33,6 +34,7 @@ def test_a_large_message_arrives_whole(java: JavaClient, topic: str) -> None:
     assert [bytes(each.getData()) for each in receive(consumer, 3)] == [LARGE, b"small", LARGE[::-1]]
 
 
+@on_topics_of_both_kinds
 @pytest.mark.parametrize("kind", ["Exclusive", "Shared"])
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
 def test_a_large_message_in_a_transaction_arrives_whole_or_never(

@@ -18,8 +18,8 @@ Theory of operation. The ledger of the id is the number of the partition, as eve
 behind the id before all messages (-1, -1), so that a client sends a cumulative acknowledgement of it. It lies before
 all messages of its partition. So no client takes another message for one that it has acknowledged, or read, already.
 
-The client for Java acknowledges what is before a batch by the entry before it. That is why only every second number is
-an entry's. The number before it stands for the last message before that entry, wherever the entry has come to lie.
+Clients acknowledge what is before a batch by the number before its entry's. That is why only every second number is an
+entry's. The one before it stands for the last message before that entry, wherever the entry has come to lie.
 """
 
 from collections.abc import Iterable
