@@ -11,7 +11,7 @@ from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.core.ids import Offset, PartitionId
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import EnteredStream
-from exacta.engine.log_reader import LogReader
+from exacta.engine.log_reader import MOST_PIECES, LogReader
 from exacta.engine.reading import BatchReader, Read
 from exacta.ports.journal import Entry, IndexEntry
 from exacta.protocol.kafka.batch_building import data_batch
@@ -135,3 +135,34 @@ def test_an_altered_batch_is_not_made_good_by_being_moved(byte: int, append_time
     reads = list(logs.read(logs.log, 0, logs.end, 1 << 20))
     assert [bool(fault) for _, fault in reads] == [False, True]
     assert parse_batch_header(reads[0][0]).base_offset == 0
+
+
+class CountingJournal:
+    """Note every question that the journal is asked."""
+
+    def __init__(self, journal: MemoryJournal) -> None:
+        self._journal = journal
+        self.asked = 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.asked += 1
+        return getattr(self._journal, name)
+
+
+@pytest.mark.parametrize("append_time_ms", [-1, 5])
+def test_thousands_of_tiny_streams_are_not_asked_about_one_by_one(append_time_ms: int) -> None:
+    """Where the state holds no more, every small transaction enters in place."""
+    count = MOST_PIECES + 100
+    logs = Logs([(True, [(1, time_ms, 1)]) for time_ms in range(count)], append_time_ms)
+    counting: Any = CountingJournal(logs.split)
+    log = LogReader(counting, {PartitionId(OWN): logs.partition})
+    size = logs.flat.size_bytes(OWN, 0, count)
+    assert log.size_bytes(OWN, 0, count) == size
+    assert log.count_records(OWN, 0, count) == count
+    assert log.find_by_time(OWN, 5, 0, count) == logs.flat.find_by_time(OWN, 5, 0, count)
+    assert log.find_latest(OWN, 0, count) == logs.flat.find_latest(OWN, 0, count)
+    assert counting.asked < 10
+    assert [each.last_offset for each in log.find(OWN, 0, count, size)] == list(range(MOST_PIECES))
+    counting.asked = 0
+    assert [each.last_offset for each in log.find(OWN, count - 1, count, size)] == [count - 1]
+    assert counting.asked == 1

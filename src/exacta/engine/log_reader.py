@@ -8,9 +8,12 @@ Theory of operation. A partition has pieces: runs of its own stream, and entered
 their offsets. A question is put to each piece that it concerns, in the piece's own numbers, and the answers are moved.
 The bytes of an entered batch are as they were staged. Whoever reads them sees to it that they say where the batch is
 now (`Moved`).
+
+A partition may have tens of thousands of entered streams that are tiny: where the state has no room left, each small
+transaction spills. So the journal is asked about as few of them as can be, and the others are only added up.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,6 +21,9 @@ from exacta.core.ids import PartitionId
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import EnteredStream
 from exacta.ports.journal import Buffer, Extent, Failed, JournalReader, TimeEntry
+
+MOST_PIECES = 1_000
+"""The number of pieces that one `find` goes through, if it has found something. Each costs some microseconds."""
 
 
 class _Piece(NamedTuple):
@@ -84,16 +90,10 @@ class LogReader(JournalReader):
         for each in _overlapping(entered, offset, end_offset):
             if offset < each.first_offset:
                 yield _Piece(stream, 0, offset, each.first_offset, None)
-            end = min(end_offset, each.end_offset)
-            yield _Piece(each.stream, each.first_offset, max(offset, each.first_offset), end, each)
+            yield _piece_of(each, offset, end_offset)
             offset = each.end_offset
         if offset < end_offset:
             yield _Piece(stream, 0, offset, end_offset, None)
-
-    def _entered_pieces(self, offset: int, end_offset: int, entered: Sequence[EnteredStream]) -> Iterator[_Piece]:
-        for each in _overlapping(entered, offset, end_offset):
-            begin, end = max(offset, each.first_offset), min(end_offset, each.end_offset)
-            yield _Piece(each.stream, each.first_offset, begin, end, each)
 
     # --- look-ups -----------------------------------------------------------------------------------------------------
 
@@ -104,8 +104,8 @@ class LogReader(JournalReader):
             return self._journal.find(stream, offset, end_offset, max_bytes)
         found: list[Extent] = []
         room = max_bytes
-        for piece in self._pieces(stream, offset, end_offset, entered):
-            if found and room <= 0:
+        for number, piece in enumerate(self._pieces(stream, offset, end_offset, entered)):
+            if found and (room <= 0 or number >= MOST_PIECES):
                 break
             extents = self._journal.find(*piece.own, room)
             size = sum(extent.size for extent in extents)
@@ -120,13 +120,13 @@ class LogReader(JournalReader):
     def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `JournalReader.find_by_time`."""
         found = self._journal.find_by_time(stream, timestamp_ms, offset, end_offset)
-        for piece in self._entered_pieces(offset, end_offset, self._entered(stream)):
-            if found is not None and found.first_offset < piece.offset:
+        for each in _overlapping(self._entered(stream), offset, end_offset):
+            if found is not None and found.first_offset < each.first_offset:
                 break
-            entered = piece.entered
-            if entered is None or entered.max_timestamp_ms < timestamp_ms:
+            if each.max_timestamp_ms < timestamp_ms:
                 continue
-            if (first := self._first_from(piece, entered, timestamp_ms)) is not None:
+            first = self._first_from(_piece_of(each, offset, end_offset), each, timestamp_ms)
+            if first is not None:
                 return first
         return found
 
@@ -141,14 +141,14 @@ class LogReader(JournalReader):
     def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `JournalReader.find_latest`."""
         found = self._journal.find_latest(stream, offset, end_offset)
-        for piece in self._entered_pieces(offset, end_offset, self._entered(stream)):
-            entered = piece.entered
-            if entered is None or (found is not None and entered.max_timestamp_ms < found.max_timestamp_ms):
-                continue
-            if entered.append_time_ms < 0:
-                latest = _shifted(self._journal.find_latest(*piece.own), entered, -1)
+        for each in sorted(_overlapping(self._entered(stream), offset, end_offset), key=_latest_first):
+            if found is not None and _latest_first(each) > (-found.max_timestamp_ms, found.first_offset):
+                break  # neither this one nor those that follow have a later batch, or as late a one before it
+            piece = _piece_of(each, offset, end_offset)
+            if each.append_time_ms < 0:
+                latest = _shifted(self._journal.find_latest(*piece.own), each, -1)
             else:
-                latest = self._first_from(piece, entered, 0)
+                latest = self._first_from(piece, each, 0)
             if latest is not None and (found is None or _is_later(latest, found)):
                 found = latest
         return found
@@ -156,16 +156,21 @@ class LogReader(JournalReader):
     def count_records(self, stream: int, offset: int, end_offset: int) -> int:
         """See `JournalReader.count_records`."""
         count = self._journal.count_records(stream, offset, end_offset)
-        for piece in self._entered_pieces(offset, end_offset, self._entered(stream)):
-            # A staged batch has one record for each of its offsets.
-            count += piece.end - piece.offset if piece.is_whole else self._journal.count_records(*piece.own)
+        for each in _overlapping(self._entered(stream), offset, end_offset):
+            if offset <= each.first_offset and each.end_offset <= end_offset:
+                count += each.end_offset - each.first_offset  # a staged batch has one record for each of its offsets
+            else:
+                count += self._journal.count_records(*_piece_of(each, offset, end_offset).own)
         return count
 
     def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
         """See `JournalReader.size_bytes`."""
         size = self._journal.size_bytes(stream, offset, end_offset)
-        for piece in self._entered_pieces(offset, end_offset, self._entered(stream)):
-            size += self._size(piece)
+        for each in _overlapping(self._entered(stream), offset, end_offset):
+            if offset <= each.first_offset and each.end_offset <= end_offset:
+                size += each.size
+            else:
+                size += self._journal.size_bytes(*_piece_of(each, offset, end_offset).own)
         return size
 
     def _size(self, piece: _Piece) -> int:
@@ -206,10 +211,25 @@ class LogReader(JournalReader):
 
 
 def _overlapping(entered: Sequence[EnteredStream], offset: int, end_offset: int) -> Iterator[EnteredStream]:
-    place = bisect_right(entered, offset, key=lambda each: each.end_offset)
-    while place < len(entered) and entered[place].first_offset < end_offset:
-        yield entered[place]
-        place += 1
+    begin = bisect_right(entered, offset, key=_end_offset)
+    return map(entered.__getitem__, range(begin, bisect_left(entered, end_offset, key=_first_offset)))
+
+
+def _first_offset(entered: EnteredStream) -> int:
+    return entered.first_offset
+
+
+def _end_offset(entered: EnteredStream) -> int:
+    return entered.end_offset
+
+
+def _latest_first(entered: EnteredStream) -> tuple[int, int]:
+    return -entered.max_timestamp_ms, entered.first_offset
+
+
+def _piece_of(entered: EnteredStream, offset: int, end_offset: int) -> _Piece:
+    begin, end = max(offset, entered.first_offset), min(end_offset, entered.end_offset)
+    return _Piece(entered.stream, entered.first_offset, begin, end, entered)
 
 
 def _own(extent: Extent) -> Extent:
