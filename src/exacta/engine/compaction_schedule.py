@@ -95,7 +95,7 @@ class CompactionSchedule:
         partitions are looked at: only floors of partitions may have moved since, or a partition may be gone.
         """
         for partition, seen, compacting in self._partitions():
-            self._seal_if_due(partition.partition_id, seen, compacting, now_ms)
+            self._seal_if_due(partition, seen, compacting, now_ms)
             yield self._candidate(partition, seen, compacting, now_ms)
 
     def orders(self, found: list[Candidate], failures: int = 0) -> list[CompactionOrder]:
@@ -118,10 +118,10 @@ class CompactionSchedule:
     def _candidate(
         self, partition: Partition, seen: Visible, compacting: CompactionPolicy, now_ms: int
     ) -> Candidate | None:
+        if partition.log_start_offset > seen.log_start_offset:
+            return None  # what has entered before it is forgotten already, and a crash would bring it back
         stream, reader = partition.partition_id, self._reader
-        end_offset = int(seen.last_stable_offset)
-        if partition.entered:  # a stream that has entered in place is no part of the partition's own
-            end_offset = min(end_offset, partition.entered[0].first_offset)
+        end_offset = _own_end(partition, seen.last_stable_offset)
         if compacting.min_lag_ms:
             young = reader.find_by_time(stream, now_ms - compacting.min_lag_ms, seen.log_start_offset, end_offset)
             if young is not None:
@@ -144,11 +144,17 @@ class CompactionSchedule:
         rules = Rules(now_ms=now_ms, delete_retention_ms=compacting.delete_retention_ms, aborted=aborted)
         return Candidate(ratio, size_bytes, CompactionOrder(stream, dirty_to, rules))
 
-    def _seal_if_due(self, stream: PartitionId, seen: Visible, compacting: CompactionPolicy, now_ms: int) -> None:
+    def _seal_if_due(self, partition: Partition, seen: Visible, compacting: CompactionPolicy, now_ms: int) -> None:
+        stream, end_offset = partition.partition_id, _own_end(partition, seen.high_watermark)
         begin = max(self._space.sealed_to(stream), seen.log_start_offset)
-        oldest = self._reader.find_by_time(stream, 0, begin, seen.high_watermark)
+        oldest = self._reader.find_by_time(stream, 0, begin, end_offset)
         for_ms = min(compacting.segment_ms, compacting.max_lag_ms)
         if (oldest is not None and now_ms - oldest.max_timestamp_ms >= for_ms) or (
-            self._reader.size_bytes(stream, begin, seen.high_watermark) >= compacting.segment_bytes
+            self._reader.size_bytes(stream, begin, end_offset) >= compacting.segment_bytes
         ):
             self._space.seal()
+
+
+def _own_end(partition: Partition, end_offset: int) -> int:
+    """Return the end of what can be compacted: a stream that has entered in place is no part of the partition's own."""
+    return min(end_offset, partition.entered[0].first_offset) if partition.entered else end_offset
