@@ -173,6 +173,22 @@ def test_nothing_is_freed_whose_abort_may_still_be_lost(rig: SidecarRig) -> None
     assert not [stream for stream in rig.engine._upkeep._all_floors() if stream > 1]
 
 
+@pytest.mark.parametrize("read_committed", [True, False])
+def test_a_reader_does_not_pass_over_what_is_not_deleted_durably(rig: SidecarRig, *, read_committed: bool) -> None:
+    """A crash would bring it back, and the reader would never get it."""
+    producer = rig.begin()
+    producer.add()
+    rig.write(producer, *SPILLED)
+    producer.end()
+    rig.append(b"[after]")
+    rig.settle()
+    rig.submit(DeleteRecords(topic="t", partition=0, before_offset=4, allowed=True))
+    assert rig.records(read_committed=read_committed) == b""
+    rig.settle()
+    assert rig.fetch(0, read_committed=read_committed)[0].rejection is Rejection.OFFSET_OUT_OF_RANGE
+    assert rig.records(4, read_committed=read_committed) == b"[after]"
+
+
 def test_staged_bytes_count_towards_the_size_that_a_partition_keeps(rig: SidecarRig) -> None:
     producer = rig.begin(size="20")
     for _ in range(2):

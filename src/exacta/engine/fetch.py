@@ -245,8 +245,10 @@ class Fetcher:
         partition: Partition,
         visible: Visible,
     ) -> None:
-        if read_committed and wanted.fetch_offset < partition.log_start_offset:
-            return  # while a deletion is being made durable, the aborted transactions there are forgotten already
+        if wanted.fetch_offset < partition.log_start_offset:
+            # While a deletion is being made durable, it is forgotten already which transactions were aborted there, and
+            # what has entered there in place.
+            return
         end_offset = visible.last_stable_offset if read_committed else visible.high_watermark
         room = min(wanted.max_bytes, max_bytes - plan.size)
         if wanted.fetch_offset >= end_offset or (room <= 0 and plan.size > 0):
