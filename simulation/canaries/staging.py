@@ -175,7 +175,7 @@ def sequences_of_the_aborted_forgotten() -> Replacements:
 
     def takes_back(state: State, event: TransactionEnded) -> None:
         staged = [
-            (partition.producers[producer_id], staging.FIRST_PROVISIONAL_OFFSET + stream.places[0])
+            (partition.producers[producer_id], staging.FIRST_PROVISIONAL_OFFSET + ~stream.places[0])
             for partition in state.partitions.values()
             for producer_id, stream in partition.staged.items()
             if producer_id in event.producer_ids and producer_id in partition.producers and not event.committed

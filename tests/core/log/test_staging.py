@@ -307,3 +307,33 @@ def test_receipts_that_follow_one_another_are_one(world: World, monkeypatch: pyt
         aborted.end(commit=False)
         writer.end(commit=True)
     assert [each.first_place for each in partition_of(world).receipts] == [9, 11], "the oldest are forgotten"
+
+
+@pytest.mark.parametrize("few", [0, 1, 50])
+def test_many_receipts_are_remembered_as_few_are(world: World, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """Where transactions take turns in a partition, each message has a receipt of its own."""
+    monkeypatch.setattr(staging_fold, "FEW_RECEIPTS", few)
+    writers = [world.handle() for _ in range(3)]
+    for number in range(9):
+        append_as(writers[number % 3], count=1 + number % 2, body=Body.KAFKA if number == 4 else Body.PULSAR)
+    for number in (2, 0, 1):
+        writers[number].end(commit=True)
+    found = [(each.first_place, each.first_offset, each.count) for each in partition_of(world).receipts]
+    assert found == [(0, 4, 1), (1, 8, 2), (3, 0, 1), (4, 5, 2), (7, 1, 2), (9, 7, 1), (10, 11, 2), (12, 3, 1)]
+    world.check()
+
+
+def test_places_that_nobody_asks_for_take_no_room(world: World) -> None:
+    """Two bulk loads into one partition would note each of their batches."""
+    kafka, pulsar = world.handle(), world.handle()
+    for _ in range(9):
+        append_as(kafka)
+        append_as(pulsar, body=Body.PULSAR)
+    append_as(kafka, body=Body.PULSAR)
+    partition = partition_of(world)
+    assert next(each.places for each in partition.staged.values()) == [~0, 9, 18, 1]
+    found = [staging.find_staged(partition, FIRST_PROVISIONAL_OFFSET + place) for place in (0, 1, 2, 17, 18, 19)]
+    assert found == [GONE, OPEN, GONE, OPEN, OPEN, GONE]
+    kafka.end(commit=True)
+    assert staging.find_staged(partition, FIRST_PROVISIONAL_OFFSET + 18) == 9
+    world.check()

@@ -21,6 +21,7 @@ stream of the journal, whose id is given out as a partition's is. A commit only 
 below zero and is never given out a second time (decision 0042).
 """
 
+from bisect import bisect
 from enum import Enum, auto
 
 from exacta.core.events import BatchAppended, Entry, Event
@@ -145,12 +146,14 @@ def find_staged(partition: Partition, provisional_offset: int) -> Offset | NotEn
     if found is not None:
         return found
     place = place_of(provisional_offset)
-    is_open = any(
-        stream.places[number] <= place < stream.places[number] + stream.places[number + 1]
-        for stream in partition.staged.values()
-        for number in range(0, len(stream.places), 2)
-    )
+    is_open = any(_is_told(stream.places, place) for stream in partition.staged.values())
     return NotEntered.OPEN if is_open else NotEntered.GONE
+
+
+def _is_told(places: list[int], place: int) -> bool:
+    """Return whether a place is one of Pulsar's messages in a staged stream that was told these runs of places."""
+    run = bisect(range(0, len(places), 2), place, key=lambda at: max(places[at], ~places[at])) - 1
+    return run >= 0 and places[2 * run] >= 0 and place < places[2 * run] + places[2 * run + 1]
 
 
 def staged_bytes(partition: Partition) -> int:

@@ -18,6 +18,8 @@ MOST_RECEIPTS = 100_000
 
 A producer that has one transaction open at a time makes one run of all its transactions.
 """
+FEW_RECEIPTS = 50
+"""So many are put in their places one by one. More of them are merged with those that are known, in one pass."""
 
 
 def _batch_staged(state: State, event: BatchStaged) -> None:
@@ -32,7 +34,7 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
     else:
         _give_out(state, event.stream)
         stream.stream = event.stream
-    _told(stream, place_of(event.provisional_offset), event.record_count)
+    _told(stream, place_of(event.provisional_offset), event.record_count, event.body)
     stream.record_count += event.record_count
     stream.size += event.size
     stream.bodies.add(event.body)
@@ -48,9 +50,14 @@ def _give_out(state: State, stream: PartitionId) -> None:
     state.next_partition_id = PartitionId(max(state.next_partition_id, stream + 1))
 
 
-def _told(stream: StagedStream, place: int, count: int) -> None:
+def _told(stream: StagedStream, place: int, count: int, body: Body) -> None:
     places = stream.places
-    if places and places[-2] + places[-1] == place:
+    if body is not Body.PULSAR:
+        if places and places[-2] < 0:
+            places[-1] += count
+        else:
+            places += (~place, count)
+    elif places and places[-2] >= 0 and places[-2] + places[-1] == place:
         places[-1] += count
     else:
         places += (place, count)
@@ -81,16 +88,28 @@ def enter(state: State, event: TransactionEnded) -> None:
 
 
 def _remember_receipts(partition: Partition, stream: StagedStream, first_offset: int) -> None:
+    """Remember where Pulsar's messages of a stream have entered. Where these are too many, the oldest are forgotten."""
+    new: list[Receipt] = []
     offset = first_offset
     for number in range(0, len(stream.places), 2):
         place, count = stream.places[number : number + 2]
-        _remember_receipt(partition.receipts, Receipt(place, Offset(offset), count))
+        if place >= 0:
+            new.append(Receipt(place, Offset(offset), count))
         offset += count
-    del partition.receipts[: max(0, len(partition.receipts) - MOST_RECEIPTS)]
+    receipts = partition.receipts
+    if len(new) > FEW_RECEIPTS:
+        behind = bisect(receipts, new[0].first_place, key=_first_place)
+        new = sorted(receipts[behind:] + new, key=_first_place)
+        del receipts[behind:]
+    for receipt in new:
+        _remember_receipt(receipts, receipt)
+    del receipts[: max(0, len(receipts) - MOST_RECEIPTS)]
 
 
 def _remember_receipt(receipts: list[Receipt], receipt: Receipt) -> None:
-    index = bisect(receipts, receipt.first_place, key=_first_place)
+    index = len(receipts)
+    if receipts and receipts[-1].first_place > receipt.first_place:
+        index = bisect(receipts, receipt.first_place, key=_first_place)
     before = receipts[index - 1] if index else None
     if (
         before is not None

@@ -31,7 +31,10 @@ class StagedStream(Struct, array_like=True):
     stream: PartitionId = HELD
     held: list[HeldBatch] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
-    """The runs of places that its writers were told: the first place and the number of records of each."""
+    """The runs of places that its writers were told: the first place and the number of records of each.
+
+    Nobody asks for the places of Kafka's records. A run of those may have gaps, and its first place is inverted (`~`).
+    """
     takes_append_time: bool = False
     """True: there is a batch whose timestamps are the log's. They become the time of the commit."""
     bodies: set[Body] = field(default_factory=set)
