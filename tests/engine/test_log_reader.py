@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.core.ids import Offset, PartitionId
@@ -82,7 +83,7 @@ class Logs:
             yield bytes(read.batches), read.fault
 
 
-batches = st.lists(st.tuples(st.integers(1, 3), st.integers(0, 9), st.integers(1, 40)), max_size=4)
+batches = st.lists(st.tuples(st.integers(1, 3), st.integers(-1, 9), st.integers(1, 40)), max_size=4)
 layouts = st.lists(st.tuples(st.booleans(), batches), max_size=5)
 
 
@@ -166,3 +167,15 @@ def test_thousands_of_tiny_streams_are_not_asked_about_one_by_one(append_time_ms
     counting.asked = 0
     assert [each.last_offset for each in log.find(OWN, count - 1, count, size)] == [count - 1]
     assert counting.asked == 1
+
+
+def test_a_stream_with_timestamps_of_both_kinds_is_found_by_both() -> None:
+    """`message.timestamp.type` was changed in the middle of a transaction."""
+    logs = Logs([(True, [(1, 0, 1), (1, 9, 1)])])
+    [entered] = logs.partition.entered
+    logs.partition.entered = [replace(entered, append_time_ms=5)]  # the time of the first batch
+    found = [logs.log.find_by_time(OWN, time_ms, 0, logs.end) for time_ms in (5, 6, 9, 10)]
+    assert [each and each.first_offset for each in found] == [0, 1, 1, None]
+    latest = logs.log.find_latest(OWN, 0, logs.end)
+    assert latest is not None
+    assert (latest.first_offset, latest.max_timestamp_ms) == (1, 9)

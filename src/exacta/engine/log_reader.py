@@ -131,11 +131,9 @@ class LogReader(JournalReader):
         return found
 
     def _first_from(self, piece: _Piece, entered: EnteredStream, timestamp_ms: int) -> TimeEntry | None:
-        if entered.append_time_ms < 0:
+        if timestamp_ms > entered.append_time_ms:  # a batch that has its producer's timestamps, or none
             return _shifted(self._journal.find_by_time(piece.stream, timestamp_ms, *piece.own[1:]), entered, -1)
-        if timestamp_ms > entered.append_time_ms:
-            return None
-        first = self._journal.find_by_time(piece.stream, 0, *piece.own[1:])
+        first = self._journal.find_by_time(piece.stream, -1, *piece.own[1:])
         return _shifted(first, entered, entered.append_time_ms)
 
     def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
@@ -145,7 +143,7 @@ class LogReader(JournalReader):
             if found is not None and _latest_first(each) > (-found.max_timestamp_ms, found.first_offset):
                 break  # neither this one nor those that follow have a later batch, or as late a one before it
             piece = _piece_of(each, offset, end_offset)
-            if each.append_time_ms < 0:
+            if each.append_time_ms < 0 or each.max_timestamp_ms > each.append_time_ms:
                 latest = _shifted(self._journal.find_latest(*piece.own), each, -1)
             else:
                 latest = self._first_from(piece, each, 0)
