@@ -188,6 +188,22 @@ def test_the_two_streams_of_a_joint_transaction_enter_one_after_the_other(world:
     world.check()
 
 
+@pytest.mark.parametrize("before", ["sidecar", "marker"])
+def test_both_sides_of_a_joint_transaction_go_on_in_a_partition_as_it_began(before: str) -> None:
+    """The broker was started again with another default: records and a marker would lie across one another."""
+    world = world_with(replace(LIMITS, transaction_buffer=before), t={})
+    producer = world.producer()
+    producer.add()
+    producer.append()
+    other = producer.join()
+    world.state.limits = replace(LIMITS, transaction_buffer="marker" if before == "sidecar" else "sidecar")
+    other.append()
+    assert bool(partition_of(world).open_transactions) is (before == "marker")
+    producer.end(commit=True)
+    assert partition_of(world).next_offset == (2 if before == "sidecar" else 4)
+    world.check()
+
+
 def test_transactions_that_end_together_enter_one_after_the_other(world: World) -> None:
     producers = [world.producer(name) for name in "xyz"]
     for count, producer in enumerate(producers, 1):

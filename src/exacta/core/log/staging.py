@@ -64,10 +64,12 @@ def next_provisional_offset(partition: Partition) -> Offset:
 
 def stages(state: State, partition: Partition, producer_id: ProducerId, transaction_id: TransactionId) -> bool:
     """Return whether what this producer of an open transaction writes to the partition is staged."""
-    if producer_id in partition.staged:
-        return True
-    if producer_id in partition.open_transactions:
-        return False
+    transaction = state.transactions.get(transaction_id)
+    for each in (producer_id,) if transaction is None else transaction.producer_ids:
+        if each in partition.staged:
+            return True
+        if each in partition.open_transactions:
+            return False
     buffer = state.topics[partition.topic].buffer_of(transaction_id)
     return (buffer or state.limits.transaction_buffer) == SIDECAR
 
