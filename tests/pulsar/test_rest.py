@@ -417,8 +417,9 @@ def test_what_a_transaction_has_acknowledged_is_shown(web: Web, wire: Wire) -> N
 
 
 @ours_only
-def test_what_was_announced_is_forgotten_by_a_restart_and_what_was_written_is_not() -> None:
-    with running() as broker:
+@pytest.mark.parametrize("buffer", ["marker", "sidecar"])
+def test_what_was_announced_is_forgotten_by_a_restart_and_what_was_written_is_not(buffer: str) -> None:
+    with running(transaction_buffer=buffer) as broker:
         web, wire = Web(broker.web_url, broker.pulsar_url), Wire(broker.pulsar_url)
         wire.open_producer("written")
         wire.open_producer("announced", 1)
@@ -430,3 +431,4 @@ def test_what_was_announced_is_forgotten_by_a_restart_and_what_was_written_is_no
         broker.restart()
         found = metadata(web, least)[1]["producedPartitions"]
         assert set(found) == {"persistent://public/default/written"}
+        assert ("startPosition" in found["persistent://public/default/written"]) is (buffer == "marker")

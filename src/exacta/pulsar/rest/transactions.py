@@ -85,6 +85,8 @@ def _produced(state: State, transaction: Transaction, names: Names) -> Metadata:
         if first_offsets:
             name = _name_of(state, partition, told)
             found[name] = {"startPosition": _position(partition, min(first_offsets)), "aborted": False}
+        elif any(each in partition.staged for each in transaction.producer_ids):
+            found[_name_of(state, partition, told)] = {"aborted": False}  # it has no position yet
     return found
 
 
