@@ -11,6 +11,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, RecordsDeleted
 from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
 from exacta.core.state.limits import Limits
+from exacta.core.state.staged import HELD
 from tests.core.log.staging_world import (
     LIMITS,
     MARKER,
@@ -220,4 +221,27 @@ def test_the_id_of_a_spilled_stream_is_no_partition_s(world: World) -> None:
     other = world.handle()
     other.append(count=WIDE)
     assert partition_of(world).staged[other.producer_id].stream > stream, "and it is not given out a second time"
+    world.check()
+
+
+def test_many_large_streams_leave_room_for_small_ones() -> None:
+    """Whoever loads much into one topic must not let every small transaction of all others spill."""
+    limits = replace(
+        LIMITS, max_held_bytes_per_stream=4 * ONE, max_held_bytes=12 * ONE, small_held_bytes_per_stream=2 * ONE
+    )
+    world = world_with(limits, t=SIDECAR)
+    large = [world.handle() for _ in range(4)]
+    for writer in large:
+        for _ in range(3):
+            writer.append()
+    staged = partition_of(world).staged
+    assert [staged[writer.producer_id].stream == HELD for writer in large] == [True, True, False, False]
+    small = [world.handle() for _ in range(4)]
+    for writer in small:
+        writer.append()
+    assert all(staged[writer.producer_id].stream == HELD for writer in small)
+    small[0].append()
+    assert staged[small[0].producer_id].stream == HELD
+    small[0].append()
+    assert staged[small[0].producer_id].stream != HELD, "it is not small any more"
     world.check()

@@ -111,10 +111,11 @@ def stage(
 
 def _can_hold(state: State, known: StagedStream, size: int) -> bool:
     limits = state.limits
+    is_small = known.size + size <= limits.small_held_bytes_per_stream
     return (
         known.size + size <= limits.max_held_bytes_per_stream
         and len(known.held) < limits.max_held_batches_per_stream
-        and state.volatile.held_bytes + size <= limits.max_held_bytes
+        and state.volatile.held_bytes + size <= (limits.max_held_bytes if is_small else limits.max_held_bytes // 2)
     )
 
 
