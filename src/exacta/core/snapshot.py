@@ -137,6 +137,7 @@ def _rebuild_indexes(state: State) -> None:
         for stream in partition.staged.values():
             volatile.staged_bytes += stream.size
             volatile.held_bytes += 0 if stream.stream != HELD else stream.size
+            volatile.held_batches += len(stream.held)
     volatile.nameless_writers = sum(partition.nameless_writers for partition in state.partitions.values())
 
 

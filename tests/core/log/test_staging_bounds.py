@@ -182,6 +182,7 @@ def test_a_snapshot_has_all_that_is_staged(world: World) -> None:
     again = restore(snapshot(world.state), LIMITS)
     assert is_same(again, world.state)
     assert again.volatile.held_bytes == world.state.volatile.held_bytes == ONE
+    assert again.volatile.held_batches == world.state.volatile.held_batches == 1
     assert again.volatile.staged_bytes == world.state.volatile.staged_bytes == ONE + 61 + WIDE
     world.state = again
     after_recovery(world.state)
@@ -244,4 +245,24 @@ def test_many_large_streams_leave_room_for_small_ones() -> None:
     assert staged[small[0].producer_id].stream == HELD
     small[0].append()
     assert staged[small[0].producer_id].stream != HELD, "it is not small any more"
+    world.check()
+
+
+@pytest.mark.parametrize("end", ["commit", "abort", "delete the topic"])
+def test_no_commit_has_more_batches_than_may_be_held_at_all(end: str) -> None:
+    """A transaction with single records in a thousand partitions would hold up everybody else."""
+    limits = replace(LIMITS, max_held_bytes=99 * ONE, max_held_batches=4)
+    world = world_with(limits, t=SIDECAR, u=SIDECAR)
+    writers = [world.handle() for _ in range(3)]
+    for _ in range(2):
+        for writer in writers:
+            writer.append()
+    staged = partition_of(world).staged
+    assert [staged[writer.producer_id].stream == HELD for writer in writers] == [True, False, True]
+    assert world.state.volatile.held_batches == 4
+    for writer in writers:
+        if end == "delete the topic":
+            world.send(DeleteTopic(topic="t"))
+        writer.end(commit=end == "commit")
+    assert world.state.volatile.held_batches == 0
     world.check()

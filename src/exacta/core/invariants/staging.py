@@ -178,6 +178,9 @@ def _is_what_it_comes_to(state: State, walk: _Walk) -> Iterator[str]:
     held = sum(size for _, size, stream in found.values() if stream == HELD)
     if (state.volatile.held_bytes, state.volatile.staged_bytes) != (held, sum(size for _, size, _ in found.values())):
         yield f"11: {state.volatile.held_bytes} held and {state.volatile.staged_bytes} staged bytes are counted"
+    held_batches = sum(len(each.held) for partition in state.partitions.values() for each in partition.staged.values())
+    if state.volatile.held_batches != held_batches:
+        yield f"11: {state.volatile.held_batches} held batches are counted, and there are {held_batches}"
     yield from _limits(state)
     if any(producer_id in state.partitions[place].open_transactions for place, producer_id in found):
         yield "11: a transaction is staged in a partition in which it also lies"
@@ -186,7 +189,8 @@ def _is_what_it_comes_to(state: State, walk: _Walk) -> Iterator[str]:
 def _limits(state: State) -> Iterator[str]:
     """No more is staged than may be, and no more of it is held."""
     limits, volatile = state.limits, state.volatile
-    if volatile.staged_bytes > limits.max_staged_bytes or volatile.held_bytes > limits.max_held_bytes:
+    held_too_much = volatile.held_bytes > limits.max_held_bytes or volatile.held_batches > limits.max_held_batches
+    if volatile.staged_bytes > limits.max_staged_bytes or held_too_much:
         yield f"limits: {volatile.staged_bytes} bytes are staged, {volatile.held_bytes} of them held"
     for partition in state.partitions.values():
         for stream in partition.staged.values():

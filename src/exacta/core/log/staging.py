@@ -111,11 +111,12 @@ def stage(
 
 def _can_hold(state: State, known: StagedStream, size: int) -> bool:
     limits = state.limits
-    is_small = known.size + size <= limits.small_held_bytes_per_stream
+    share = 1 if known.size + size <= limits.small_held_bytes_per_stream else 2
     return (
         known.size + size <= limits.max_held_bytes_per_stream
         and len(known.held) < limits.max_held_batches_per_stream
-        and state.volatile.held_bytes + size <= (limits.max_held_bytes if is_small else limits.max_held_bytes // 2)
+        and state.volatile.held_bytes + size <= limits.max_held_bytes // share
+        and state.volatile.held_batches < limits.max_held_batches // share
     )
 
 

@@ -31,6 +31,7 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
         held = HeldBatch(event.record_count, event.max_timestamp_ms, event.batch, event.takes_append_time)
         stream.held.append(held)
         state.volatile.held_bytes += event.size
+        state.volatile.held_batches += 1
     else:
         _give_out(state, event.stream)
         stream.stream = event.stream
@@ -66,6 +67,7 @@ def _told(stream: StagedStream, place: int, count: int, body: Body) -> None:
 def _staged_stream_spilled(state: State, event: StagedStreamSpilled) -> None:
     stream = state.partitions[event.partition_id].staged[event.producer_id]
     state.volatile.held_bytes -= stream.size
+    state.volatile.held_batches -= len(stream.held)
     stream.held = []  # another list: what was held goes into the journal
     stream.stream = event.stream
     _give_out(state, event.stream)
@@ -145,6 +147,7 @@ def _taken(state: State, partition: Partition, producer_id: ProducerId) -> Stage
     state.volatile.staged_bytes -= stream.size
     if stream.stream == HELD:
         state.volatile.held_bytes -= stream.size
+        state.volatile.held_batches -= len(stream.held)
     return stream
 
 

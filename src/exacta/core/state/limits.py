@@ -52,8 +52,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_held_batches_per_stream: int = 500
     max_held_bytes: int = 32 << 20
     """The bytes of all staged streams that the state holds. They are in memory, and in each snapshot."""
+    max_held_batches: int = 50_000
+    """The batches of all staged streams that the state holds. A commit takes some microseconds for each, and nobody
+    else gets a turn meanwhile."""
     small_held_bytes_per_stream: int = 16 << 10
-    """Half of `max_held_bytes` is kept for streams of at most so many bytes. A small stream that spills does as much
+    """Half of what may be held is kept for streams of at most so many bytes. A small stream that spills does as much
     harm as a large one: it is noted for as long as its partition keeps it, and nothing is compacted behind it."""
     max_staged_bytes: int = 100 << 30
     """The bytes of all that open transactions have staged. A further batch is refused."""

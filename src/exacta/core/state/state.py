@@ -68,6 +68,8 @@ class Volatile(Struct):
     """Transactional ids of which a stop of the machine may have forgotten an acknowledged AddPartitions or AddGroup."""
     held_bytes: int = 0
     """The bytes of the staged batches that the state holds."""
+    held_batches: int = 0
+    """The number of these batches."""
     staged_bytes: int = 0
     """The bytes of all that open transactions have staged."""
     streams_let_go: list[PartitionId] = field(default_factory=list)
