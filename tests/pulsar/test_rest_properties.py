@@ -1,4 +1,4 @@
-"""The properties of topics by HTTP, which are their configurations; `test_rest.py` says where else this may be asked."""
+"""The properties of topics by HTTP, which are their configurations; `test_rest.py` says where else this is asked."""
 
 import json
 
