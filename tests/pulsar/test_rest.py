@@ -4,33 +4,17 @@ With `EXACTA_TEST_PULSAR_WEB=http://host:port` (and `EXACTA_TEST_PULSAR=pulsar:/
 Apache Pulsar.
 """
 
-import itertools
 import json
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.web import JSON, METADATA_JSON, Web
+from tests.pulsar.web import JSON, METADATA_JSON, Web, new_name, ours_only, partitions, path
 from tests.pulsar.wire import Wire, running
 
-REAL_WEB, REAL = os.environ.get("EXACTA_TEST_PULSAR_WEB"), os.environ.get("EXACTA_TEST_PULSAR")
 COMMIT, ABORT = pb.TxnAction.COMMIT, pb.TxnAction.ABORT
-_numbers = itertools.count()
-
-ours_only = pytest.mark.skipif(REAL_WEB is not None, reason="it is about what only Exacta has")
-
-
-@pytest.fixture(scope="module")
-def web() -> Iterator[Web]:
-    if REAL_WEB is not None:
-        assert REAL is not None
-        yield Web(REAL_WEB, REAL)
-        return
-    with running() as broker:
-        yield Web(broker.web_url, broker.pulsar_url)
 
 
 @pytest.fixture
@@ -38,18 +22,6 @@ def wire(web: Web) -> Iterator[Wire]:
     opened = Wire(web.pulsar_url)
     yield opened
     opened.close()
-
-
-def new_name() -> str:
-    return f"rest-{os.getpid()}-{next(_numbers)}"
-
-
-def path(name: str, *rest: str) -> str:
-    return "/".join(("/admin/v2/persistent/public/default", name, *rest))
-
-
-def partitions(web: Web, name: str, *, creates: bool = False) -> tuple[int, Any]:
-    return web.ask("GET", path(name, f"partitions?checkAllowAutoCreation={str(creates).lower()}"))
 
 
 # --- what clients ask -------------------------------------------------------------------------------------------------
@@ -216,71 +188,6 @@ def test_what_cannot_be_is_refused(web: Web, method: str, asked: str, body: str 
     found, answer = web.ask(method, asked, body)
     assert found == status
     assert answer["reason"]
-
-
-@ours_only
-@pytest.mark.parametrize(
-    ("properties", "status"),
-    [
-        ('{"a":"b"}', 501),
-        ('{"transaction.buffer":"somewhere"}', 412),
-        ('{"transaction.buffer":1}', 400),
-        ("[]", 400),
-        ('{"min.compaction.lag.ms":"2","max.compaction.lag.ms":"1"}', 412),
-    ],
-)
-def test_properties_that_are_no_configurations_are_refused(web: Web, properties: str, status: int) -> None:
-    name, there = new_name(), new_name()
-    assert web.ask("PUT", path(there))[0] == 204
-    for asked, body, media_type in (
-        (path(name, "partitions"), f'{{"partitions":2,"properties":{properties}}}', METADATA_JSON),
-        (path(name), properties, JSON),
-        (path(there, "properties"), properties, JSON),
-    ):
-        found, answer = web.ask("PUT", asked, body, media_type)
-        assert (found, bool(answer["reason"])) == (status, True), asked
-    assert partitions(web, name)[0] == 404
-    assert web.ask("GET", path(there, "properties")) == (200, {})
-
-
-SIDECAR = {"transaction.buffer": "sidecar"}
-
-
-@pytest.mark.parametrize("is_partitioned", [False, True])
-def test_a_topic_has_properties(web: Web, is_partitioned: bool) -> None:
-    name = new_name()
-    body = json.dumps(SIDECAR)
-    if is_partitioned:
-        whole = f'{{"partitions":2,"properties":{body}}}'
-        assert web.ask("PUT", path(name, "partitions"), whole, METADATA_JSON) == (204, "")
-    else:
-        assert web.ask("PUT", path(name), body) == (204, "")
-    properties = path(name, "properties")
-    assert web.ask("GET", properties) == (200, SIDECAR)
-    assert web.ask("PUT", properties, '{"retention.ms":"1000"}') == (204, "")
-    assert web.ask("GET", properties) == (200, {**SIDECAR, "retention.ms": "1000"})
-    assert web.ask("PUT", properties, '{"transaction.buffer":"marker"}') == (204, "")
-    for _ in range(2):
-        assert web.ask("DELETE", f"{properties}?key=transaction.buffer") == (204, "")
-    assert web.ask("GET", properties) == (200, {"retention.ms": "1000"})
-
-
-@ours_only
-def test_properties_that_nobody_has_are_not_found(web: Web) -> None:
-    for name, status in ((new_name(), 404), ("a-partition-1", 412), ("__consumer_offsets", 405)):
-        for method, query in (("GET", ""), ("PUT", ""), ("DELETE", "?key=retention.ms")):
-            found, answer = web.ask(method, path(name, "properties") + query, "{}" if method == "PUT" else None)
-            assert (found, bool(answer["reason"])) == (status, True), (name, method)
-    assert web.ask("DELETE", path(new_name(), "properties"))[0] == 412
-
-
-@ours_only
-def test_a_topic_with_the_property_is_a_sidecar_topic(web: Web, wire: Wire) -> None:
-    name = new_name()
-    assert web.ask("PUT", path(name), json.dumps(SIDECAR))[0] == 204
-    wire.open_producer(name)
-    receipt = wire.produce(b"a", transaction=wire.begin().txnid_least_bits)
-    assert receipt.message_id.entry_id > 2**63 - 1, "it is provisional"
 
 
 def test_a_name_with_a_slash_is_none(web: Web) -> None:

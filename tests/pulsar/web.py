@@ -1,15 +1,23 @@
 """A client of Pulsar's web interface."""
 
+import itertools
 import json
+import os
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from tests.pulsar.wire import ANSWER_SECONDS
 
 JSON = "application/json"
 METADATA_JSON = "application/vnd.partitioned-topic-metadata+json"
+
+
+REAL_WEB, REAL = os.environ.get("EXACTA_TEST_PULSAR_WEB"), os.environ.get("EXACTA_TEST_PULSAR")
+_numbers = itertools.count()
 
 
 class Web:
@@ -46,3 +54,18 @@ def _decoded(body: bytes) -> Any:
         return json.loads(body)
     except ValueError:
         return body.decode()
+
+
+ours_only = pytest.mark.skipif(REAL_WEB is not None, reason="it is about what only Exacta has")
+
+
+def new_name() -> str:
+    return f"rest-{os.getpid()}-{next(_numbers)}"
+
+
+def path(name: str, *rest: str) -> str:
+    return "/".join(("/admin/v2/persistent/public/default", name, *rest))
+
+
+def partitions(web: Web, name: str, *, creates: bool = False) -> tuple[int, Any]:
+    return web.ask("GET", path(name, f"partitions?checkAllowAutoCreation={str(creates).lower()}"))

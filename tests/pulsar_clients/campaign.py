@@ -36,28 +36,35 @@ TIMEOUT_S = KILLS * 30 + 300
 
 
 @contextlib.contextmanager
-def broker_to_kill(folder: Path) -> Iterator[Served | None]:
+def broker_to_kill(folder: Path, **options: str) -> Iterator[Served | None]:
     """Run a broker that may be killed; on Apache Pulsar there is the one that nobody kills."""
     if ON_PULSAR:
         yield None
         return
-    with Served(folder / "data", folder / "broker.log", free_port(), free_port()) as process:
+    with Served(folder / "data", folder / "broker.log", free_port(), free_port(), **options) as process:
         yield process
 
 
 def transform_under_kills(
-    program: list[str], kind: str, acks: str, kills: int, folder: Path, *, in_batches: bool
+    program: list[str],
+    kind: str,
+    acks: str,
+    kills: int,
+    folder: Path,
+    *,
+    in_batches: bool,
+    buffer: str = "marker",
 ) -> str:
     """Run a campaign with two processes of a program, judge its output, and return a report.
 
     The program gets URL INPUT OUTPUT TYPE ACKS SEED, consumes by the subscription `transform`, and prints RUNNING when
     it takes messages, and COMMITTED, ABORTED or FAILED after each transaction.
     """
-    case = f"{kind} {acks}"
+    case = f"{kind} {acks} {buffer}"
     chosen, began = random.Random(f"{SEED} {case}"), time.monotonic()
     source, target = unique(f"in-{kind}"), unique(f"out-{kind}")
     struck: Counter[str] = Counter()
-    with broker_to_kill(folder) as served, contextlib.ExitStack() as running:
+    with broker_to_kill(folder, transaction_buffer=buffer) as served, contextlib.ExitStack() as running:
         url = PULSAR_URL if served is None else served.url
         clients = [
             running.enter_context(Transformer([*program, url, source, target, kind, acks], folder / f"{name}.log"))
