@@ -62,8 +62,6 @@ class _Play:
         self.ledger = Ledger(complain)
         self.scene = Scene(SimulatedDisk(), self.ledger, complain, stopped=False)
         self.scene.ask(CreateTopic(topic="t", topic_id=b"t" * 16, partition_count=2))
-        sidecar = {TRANSACTION_BUFFER: "sidecar"}
-        self.scene.ask(CreateTopic(topic="s", topic_id=b"s" * 16, partition_count=2, configs=sidecar))
         self.scene.ask(Subscribe(**SUBSCRIPTION, subscription_type=SubscriptionType.SHARED, begin=EARLIEST))
         self.pair = (-1, -1)
         self.second = (-1, -1)
@@ -147,8 +145,11 @@ class _Play:
     def stage(self) -> None:
         """Write to a marker topic, and to a sidecar topic, where it is held in one partition and spilled in the other.
 
-        Done again, it spills what was held.
+        Done again, it spills what was held. The sidecar topic is made for it, so that the other histories do without.
         """
+        if "s" not in self.scene.engine._state.topics:
+            sidecar = {TRANSACTION_BUFFER: "sidecar"}
+            self.scene.ask(CreateTopic(topic="s", topic_id=b"s" * 16, partition_count=2, configs=sidecar))
         for topic, partition, size in (("t", 0, NARROW), ("s", 0, NARROW), ("s", 1, WIDE)):
             self._write(topic, partition, size)
 
