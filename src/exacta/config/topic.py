@@ -1,11 +1,10 @@
 """Topic configurations: which exist, their types and defaults, which values can be promised.
 
 Names are Kafka's, but for those that begin with `pulsar.`, which are for Pulsar's subscriptions, and for
-`transaction.buffer` (`core.log.staging`). A name that Kafka has
-is accepted and shown, so that tools and frameworks can create their topics; where a value would promise what is not
-done here (more replicas, a second storage), it is refused. What those of them mean that Produce goes by, and how
-timestamps are judged, stands in `records/admission.py`; what is kept, in `retention.py`; how requests change values in
-`topic_config_changes.py`.
+`transaction.buffer` (`core.log.staging`). A name that Kafka has is accepted and shown, so that tools and frameworks can
+create their topics; where a value would promise what is not done here (more replicas, a second storage), it is refused.
+What those of them mean that Produce goes by, and how timestamps are judged, stands in `records/admission.py`; what is
+kept, in `retention.py`; how requests change values in `topic_config_changes.py`.
 """
 
 import re

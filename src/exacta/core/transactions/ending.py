@@ -36,8 +36,7 @@ def ending(
 
     Only partitions that were written to get a marker: a lone abort marker confuses readers. What was staged enters
     instead, if the transaction commits. `next_offsets` is where several endings in one outcome leave off in each
-    partition, and is kept up to date here. `client` is the one that asked
-    for the end by the transaction's id.
+    partition, and is kept up to date here. `client` is the one that asked for the end by the transaction's id.
     """
     if next_offsets is None:
         next_offsets = {}
