@@ -47,9 +47,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     transaction_buffer: str = "marker"
     """The value of `transaction.buffer` for topics that do not set it."""
     max_held_bytes_per_stream: int = 256 << 10
-    """A staged stream that has more bytes lies in the journal. What it has less is written twice: when it is staged,
-    and when it commits."""
+    """A staged stream of more bytes lies in the journal. A smaller one is written twice: when it is staged, and when it
+    commits (decision 0041)."""
     max_held_batches_per_stream: int = 500
+    """A staged stream of more batches lies in the journal, too: a commit lays out each held batch anew."""
     max_held_bytes: int = 32 << 20
     """The bytes of all staged streams that the state holds. They are in memory, and in each snapshot."""
     max_staged_bytes: int = 100 << 30
