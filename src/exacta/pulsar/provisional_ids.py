@@ -35,8 +35,8 @@ _FIRST_ENTRY = FIRST_PROVISIONAL_OFFSET
 
 TEXTS = {
     NotEntered.OPEN: (
-        "the message id {} is provisional, and the transaction of its message has not committed yet: use it again after "
-        "the commit"
+        "the message id {} is provisional, and the transaction of its message has not committed yet: use it again "
+        "after the commit"
     ),
     NotEntered.GONE: "the message id {} is provisional, and its message was aborted, or is not there any more",
 }
