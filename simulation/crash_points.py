@@ -29,7 +29,7 @@ from exacta.core.commands import (
 from exacta.core.ids import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.state.topic import TRANSACTION_BUFFER
+from exacta.core.state.topic import SIDECAR, TRANSACTION_BUFFER
 from exacta.core.subscriptions.commands import EARLIEST
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.core.writers import IdempotentWriter
@@ -62,7 +62,7 @@ class _Play:
         self.ledger = Ledger(complain)
         self.scene = Scene(SimulatedDisk(), self.ledger, complain, stopped=False)
         self.scene.ask(CreateTopic(topic="t", topic_id=b"t" * 16, partition_count=2))
-        sidecar = {TRANSACTION_BUFFER: "sidecar"}
+        sidecar = {TRANSACTION_BUFFER: SIDECAR}
         self.scene.ask(CreateTopic(topic="s", topic_id=b"s" * 16, partition_count=2, configs=sidecar))
         self.scene.ask(Subscribe(**SUBSCRIPTION, subscription_type=SubscriptionType.SHARED, begin=EARLIEST))
         self.pair = (-1, -1)

@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from exacta.core.state.topic import TRANSACTION_BUFFER
+from exacta.core.state.topic import MARKER, SIDECAR, TRANSACTION_BUFFER
 from exacta.protocol.kafka.compression import CODECS, GZIP, LZ4, ZSTD
 
 _LONG_MAX: Final = 2**63 - 1
@@ -176,9 +176,9 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
         604_800_000, "So long a record of a compacted topic waits for its file to end, to be compacted then.", lowest=1
     ),
     TRANSACTION_BUFFER: _choice(
-        "marker",
+        MARKER,
         "Where a transaction's records lie until it ends: among the others, or aside, to enter when it commits.",
-        "sidecar",
+        SIDECAR,
     ),
     "unclean.leader.election.enable": _off("There is one replica."),
 }
