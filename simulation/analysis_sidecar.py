@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 from exacta.core.events import BatchStaged, Event, TransactionEnded
 from exacta.core.ids import PartitionId, ProducerId
 from exacta.core.log.staging import is_provisional
+from exacta.core.state.topic import MARKER, SIDECAR
 from simulation.history import Entered, History, Outcome, Place, whose
-
-MARKER, SIDECAR = "marker", "sidecar"
 
 
 def entered_records(events: Iterable[Event]) -> dict[PartitionId, Entered]:

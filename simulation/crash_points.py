@@ -29,7 +29,7 @@ from exacta.core.commands import (
 from exacta.core.ids import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.state.topic import TRANSACTION_BUFFER
+from exacta.core.state.topic import SIDECAR, TRANSACTION_BUFFER
 from exacta.core.subscriptions.commands import EARLIEST
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.core.writers import IdempotentWriter
@@ -148,7 +148,7 @@ class _Play:
         Done again, it spills what was held. The sidecar topic is made for it, so that the other histories do without.
         """
         if "s" not in self.scene.engine._state.topics:
-            sidecar = {TRANSACTION_BUFFER: "sidecar"}
+            sidecar = {TRANSACTION_BUFFER: SIDECAR}
             self.scene.ask(CreateTopic(topic="s", topic_id=b"s" * 16, partition_count=2, configs=sidecar))
         for topic, partition, size in (("t", 0, NARROW), ("s", 0, NARROW), ("s", 1, WIDE)):
             self._write(topic, partition, size)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from exacta.core.log.staging import is_provisional
+from exacta.core.state.topic import SIDECAR
 
 KEY_SIGN, TOMBSTONE_SIGN = b"~", b"!"
 Place = tuple[str, int]
@@ -131,7 +132,7 @@ class History:
 
     def stages(self, topic: str) -> bool:
         """Say whether what transactions write to a topic may be staged."""
-        return "sidecar" in self.buffers.get(topic, ())
+        return SIDECAR in self.buffers.get(topic, ())
 
     def begin(self, name: str, outcome: Outcome) -> Writing:
         """Note a new writing."""

@@ -6,7 +6,7 @@ The clients' clocks are a day behind the broker's (`clock`); so are the ages of 
 import random
 from collections.abc import Iterable
 
-from exacta.core.state.topic import TRANSACTION_BUFFER
+from exacta.core.state.topic import SIDECAR, TRANSACTION_BUFFER
 from simulation.clock import CLIENTS_BEHIND_MS
 
 FOR_EVER_MS = 10 * 365 * 24 * 3_600_000
@@ -50,7 +50,7 @@ def draw_buffers(chance: random.Random, topics: Iterable[str]) -> Policies:
     if chance.random() < 0.5:
         return {}
     share = chance.choice([0.3, 0.6, 0.6, 1.0])
-    return {topic: {TRANSACTION_BUFFER: "sidecar"} for topic in topics if chance.random() < share}
+    return {topic: {TRANSACTION_BUFFER: SIDECAR} for topic in topics if chance.random() < share}
 
 
 def draw_staging_limits(chance: random.Random) -> dict[str, int]:

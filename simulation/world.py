@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from exacta.adapters.local.space.compaction_writer import KEY_BYTES
 from exacta.config.options import configure
+from exacta.core.state.topic import SIDECAR
 from exacta.ports.compaction import BYTES_PER_KEY
 from exacta.protocol.kafka.errors import ErrorCode
 from simulation.analysis import anomalies
-from simulation.analysis_sidecar import SIDECAR, entered_records
+from simulation.analysis_sidecar import entered_records
 from simulation.broker import Broker
 from simulation.cast import SHORT, Cast
 from simulation.chance import dice

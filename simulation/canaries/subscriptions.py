@@ -219,7 +219,7 @@ def levels_mixed() -> Replacements:
 
 
 @canary(
-    "who reads uncommitted messages may acknowledge committed ones only",
+    "a reader of uncommitted messages may acknowledge committed ones only",
     shows=r"refused: reader.* acknowledges: .*OFFSET_OUT_OF_RANGE",
 )
 def uncommitted_not_acknowledged() -> Replacements:

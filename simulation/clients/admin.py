@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from exacta.core.state.internal_topics import GROUP_OFFSETS
-from exacta.core.state.topic import TRANSACTION_BUFFER
+from exacta.core.state.topic import MARKER, SIDECAR, TRANSACTION_BUFFER
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import (
     k10_find_coordinator,
@@ -90,8 +90,8 @@ async def _make_short(here: Surroundings) -> None:
 
 async def _change_buffer(here: Surroundings) -> None:
     """Change where transactions that begin later lie until they end, in one topic; raise Disconnected."""
-    topic, buffer = here.chance.choice(sorted(TOPICS)), here.chance.choice(["marker", "sidecar"])
-    here.history.buffers.setdefault(topic, {"marker"}).add(buffer)
+    topic, buffer = here.chance.choice(sorted(TOPICS)), here.chance.choice([MARKER, SIDECAR])
+    here.history.buffers.setdefault(topic, {MARKER}).add(buffer)
     answer = await here.connection.ask(_alter(topic, {TRANSACTION_BUFFER: buffer}), 1)
     code = answer.responses[0].error_code
     if code not in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):

@@ -9,7 +9,7 @@ from typing import Any
 
 from exacta.core.log.staging import FIRST_PROVISIONAL_OFFSET
 from exacta.protocol.pulsar import messages_pb2 as pb
-from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER
+from exacta.protocol.pulsar.message_ids import entry_offset_of
 from simulation.clients.admin import TOPICS
 from simulation.clients.connection import Disconnected
 from simulation.clients.messages import entry
@@ -20,9 +20,6 @@ from simulation.clients.surroundings import Surroundings
 from simulation.clients.transfers import values_for
 from simulation.history import Outcome, Place, Writing
 from simulation.network import Network
-
-NEGATIVE = 1 << 63
-"""An entry id that is not lower than this is a negative number."""
 
 
 class _Messages:
@@ -133,11 +130,11 @@ class _Messages:
 
     @staticmethod
     def _acknowledged(writing: Writing, values: list[bytes], receipt: pb.CommandSendReceipt) -> None:
-        base = receipt.message_id.entry_id
-        if base == EARLIEST_NUMBER:  # a repeat is not told where it lies
+        base = entry_offset_of(receipt.message_id)
+        if base == -1:  # a repeat is not told where it lies
             return
-        if base >= NEGATIVE:  # every second number is a staged entry's
-            base = FIRST_PROVISIONAL_OFFSET + (base - (FIRST_PROVISIONAL_OFFSET + 2 * NEGATIVE)) // 2
+        if base < 0:  # every second number is a staged entry's
+            base = FIRST_PROVISIONAL_OFFSET + (base - FIRST_PROVISIONAL_OFFSET) // 2
         writing.acknowledged.update({value: base + index for index, value in enumerate(values)})
 
     async def _end(self, transaction: int, action: "pb.TxnAction") -> tuple[Any, int]:

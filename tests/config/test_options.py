@@ -47,6 +47,7 @@ def test_the_options_of_pulsars_outcomes_reach_the_core() -> None:
             {"group.consumer.assignors": "uniform,uniform"},
             "group.consumer.assignors cannot be 'uniform,uniform': it is like uniform,range",
         ),
+        ({"transaction.buffer": "aside"}, "transaction.buffer cannot be 'aside': it is marker or sidecar"),
         (
             {"group.min.session.timeout.ms": "9", "group.max.session.timeout.ms": "8"},
             "group.min.session.timeout.ms (9) must not be above group.max.session.timeout.ms (8)",

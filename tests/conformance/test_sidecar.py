@@ -10,7 +10,10 @@ import time
 from collections.abc import Callable
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
+from exacta import Broker
 from tests.conformance import test_crash, test_fencing, test_transaction_offsets, test_transactions
 from tests.conformance.administration import Librdkafka
 from tests.conformance.brokers import GIVEN_BOOTSTRAP, ON_KAFKA, BrokerProcess
@@ -211,6 +214,29 @@ def test_a_transaction_survives_kills_while_it_is_open_and_after_its_commit(
         broker.restart_killed()
     _commit(scenario, partition, [b"next"])
     assert scenario.read(partition) == [*written, b"after", b"next"]
+
+
+def test_a_producer_whose_batch_was_too_much_works_again_after_two_aborts() -> None:
+    """The client numbers on behind the batch that the broker has refused, and finds that out with its next batch."""
+    with Broker(max_staged_bytes=200) as broker:
+        servers = {"bootstrap.servers": broker.bootstrap_servers}
+        topic = NewTopic("t", 1, config={"transaction.buffer": "sidecar"})
+        admin = AdminClient(servers)  # its call ends with it
+        admin.create_topics([topic])["t"].result()
+        producer = Producer({**servers, "transactional.id": "x"})
+        producer.init_transactions()
+        told = []
+        for values_of_it in ([b"v", b"v" * 200], [b"v"], [b"v"]):
+            producer.begin_transaction()
+            for value in values_of_it:
+                producer.produce("t", value)
+                producer.flush()
+            try:
+                producer.commit_transaction()
+            except KafkaException as error:
+                told.append(error.args[0].code())
+                producer.abort_transaction()
+        assert told == [KafkaError.POLICY_VIOLATION, KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER]
 
 
 def _commit(scenario: Scenario, partition: TopicPartition, written: list[bytes]) -> None:

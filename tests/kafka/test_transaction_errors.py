@@ -41,8 +41,9 @@ ON_KAFKA: dict[tuple[str, str, str], set[ErrorCode]] = {
 """What Apache Kafka 4.4 may answer as well."""
 
 
-@pytest.fixture(scope="module")
-def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+@pytest.fixture(scope="module", params=["marker"] if brokers.ON_KAFKA else ["marker", "sidecar"])
+def wire(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
+    """A connection to a broker whose topics have this `transaction.buffer`."""
     if brokers.ON_KAFKA:
         with brokers.broker_process(tmp_path_factory.mktemp("kafka")) as broker:
             host, port = broker.bootstrap.split(":")
@@ -50,7 +51,7 @@ def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
             yield wire
             wire.socket.close()
     else:
-        with front(transaction_two_phase_commit_enable=True) as running:
+        with front(transaction_two_phase_commit_enable=True, transaction_buffer=request.param) as running:
             yield running.connect()
 
 

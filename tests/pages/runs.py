@@ -146,7 +146,7 @@ written.option("checkpointLocation", "/path/to/checkpoint").trigger(availableNow
 
 RUNS = [
     Run(README, ("Ten lines",), prints="^b'42 apples'$"),
-    Run("docs/explanation/sidecar-topics.md", ("Sidecar topics",), prints="^0 b'a message of a transaction'$"),
+    Run("docs/explanation/sidecar-topics.md", ("Sidecar topics",), prints="^0 b'quick'$"),
     Run("docs/explanation/one-log.md", ("Each reads the other's messages",), serves=True),
     Run(
         README,

@@ -3,8 +3,9 @@
 import pytest
 
 from exacta.core.rejections import Rejection
+from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import ServerError
-from exacta.pulsar.errors import CANNOT_HAPPEN_HERE, CODES, RETRIED_SENDS, send_error, server_error, text_of
+from exacta.pulsar.errors import CANNOT_HAPPEN_HERE, CODES, RETRIED_SENDS, send_error, server_error
 
 
 def test_the_table_is_total_and_names_nothing_else() -> None:
@@ -16,7 +17,7 @@ def test_the_table_is_total_and_names_nothing_else() -> None:
 def test_every_answer_has_a_code_that_says_something_and_a_text(rejection: Rejection) -> None:
     """The Go client takes an answer without a text for success."""
     assert server_error(rejection) != ServerError.UnknownError
-    assert text_of(rejection)
+    assert words_of(rejection)
 
 
 @pytest.mark.parametrize("rejection", list(CODES))

@@ -11,7 +11,17 @@ from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.entries import build_entry
 from exacta.protocol.pulsar.frames import build_entry_frame
 from tests.pulsar.by_hand import Broker
-from tests.pulsar.consuming import EXCLUSIVE, FAILOVER, KEY_SHARED, SHARED, TYPES, ConsumerClient, produce, producer_of
+from tests.pulsar.consuming import (
+    EXCLUSIVE,
+    FAILOVER,
+    KEY_SHARED,
+    SHARED,
+    TYPES,
+    ConsumerClient,
+    produce,
+    producer_of,
+    send_frame,
+)
 
 NAMES = [pb.CommandSubscribe.SubType.Name(kind) for kind in TYPES]
 STATS = pb.CommandConsumerStats(request_id=4, consumer_id=1)
@@ -189,3 +199,21 @@ def test_they_are_there_after_a_restart(broker: Broker) -> None:
     consumer.end(open_one)
     assert consumer.values() == [b"a", b"b", b"f"]
     again.end()
+
+
+def test_what_is_too_much_is_refused_for_good() -> None:
+    """Any other code than NotAllowedError would have clients send the message again for ever."""
+    broker = Broker(transaction_buffer="sidecar", max_staged_bytes=200)
+    producer, consumer = producer_of(broker), ConsumerClient(broker, EXCLUSIVE)
+    transaction = consumer.begin()
+    produce(producer, b"a", transaction=transaction)
+    producer.send_bytes(send_frame(b"b" * 200, sequence=1, transaction=transaction))
+    broker.settle()
+    (refused,) = producer.answers()
+    assert isinstance(refused, pb.CommandSendError)
+    assert refused.error == pb.ServerError.NotAllowedError
+    assert "docs/reference/limits.md" in refused.message
+    consumer.end(transaction)
+    assert consumer.values() == [b"a"]
+    produce(producer, b"c" * 20, transaction=consumer.begin())
+    broker.end()

@@ -103,8 +103,7 @@ def _parse(option: Option, value: Any) -> int | bool | str:
     if option.type is str:
         text = "".join(str(value).split())
         if not re.fullmatch(option.pattern, text):
-            example = f": it is like {option.default}" if option.default else ""
-            raise ConfigurationError(f"{option.name} cannot be {value!r}{example}")
+            raise ConfigurationError(f"{option.name} cannot be {value!r}{_fitting(option)}")
         return text
     if option.type is bool:
         if isinstance(value, bool):
@@ -124,6 +123,13 @@ def _parse(option: Option, value: Any) -> int | bool | str:
     if not option.lowest <= number <= option.highest:
         raise ConfigurationError(f"{option.name} must be between {option.lowest} and {option.highest}, not {number}")
     return number
+
+
+def _fitting(option: Option) -> str:
+    """Return what the value of a text's option may be: its choices where the pattern is just these, else an example."""
+    if re.fullmatch(r"\w+(\|\w+)+", option.pattern):
+        return f": it is {' or '.join(option.pattern.split('|'))}"
+    return f": it is like {option.default}" if option.default else ""
 
 
 def _require_order(configuration: Configuration, low: str, high: str) -> None:

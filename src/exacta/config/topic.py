@@ -1,11 +1,10 @@
 """Topic configurations: which exist, their types and defaults, which values can be promised.
 
 Names are Kafka's, but for those that begin with `pulsar.`, which are for Pulsar's subscriptions, and for
-`transaction.buffer` (`core.log.staging`). A name that Kafka has
-is accepted and shown, so that tools and frameworks can create their topics; where a value would promise what is not
-done here (more replicas, a second storage), it is refused. What those of them mean that Produce goes by, and how
-timestamps are judged, stands in `records/admission.py`; what is kept, in `retention.py`; how requests change values in
-`topic_config_changes.py`.
+`transaction.buffer` (`core.log.staging`). A name that Kafka has is accepted and shown, so that tools and frameworks can
+create their topics; where a value would promise what is not done here (more replicas, a second storage), it is refused.
+What those of them mean that Produce goes by, and how timestamps are judged, stands in `records/admission.py`; what is
+kept, in `retention.py`; how requests change values in `topic_config_changes.py`.
 """
 
 import re
@@ -15,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from exacta.core.state.topic import TRANSACTION_BUFFER
+from exacta.core.state.topic import MARKER, SIDECAR, TRANSACTION_BUFFER
 from exacta.protocol.kafka.compression import CODECS, GZIP, LZ4, ZSTD
 
 _LONG_MAX: Final = 2**63 - 1
@@ -177,9 +176,9 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
         604_800_000, "So long a record of a compacted topic waits for its file to end, to be compacted then.", lowest=1
     ),
     TRANSACTION_BUFFER: _choice(
-        "marker",
+        MARKER,
         "Where a transaction's records lie until it ends: among the others, or aside, to enter when it commits.",
-        "sidecar",
+        SIDECAR,
     ),
     "unclean.leader.election.enable": _off("There is one replica."),
 }

@@ -8,6 +8,7 @@ from msgspec import Meta
 from exacta.config.ranges import INT_MAX, LONG_MAX
 from exacta.core.ids import NO_TIMEOUT_MS, TransactionVersion
 from exacta.core.state.limits import Limits
+from exacta.core.state.topic import MARKER, SIDECAR
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +56,11 @@ class TransactionOptions:
     transaction_buffer: Annotated[
         str,
         Meta(
-            pattern="marker|sidecar",
+            pattern=f"{MARKER}|{SIDECAR}",
             description="Where a transaction's records lie until it ends, in topics that do not say it: among the "
             "others, or aside, to enter the partition when it commits (PIP-31).",
         ),
-    ] = "marker"
+    ] = Limits().transaction_buffer
     max_staged_bytes: Annotated[
         int,
         Meta(

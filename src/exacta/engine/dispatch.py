@@ -140,8 +140,8 @@ class Dispatcher:
     def is_awaited(self, partition_ids: Set[PartitionId]) -> bool:
         """Return whether a consumer would be pushed what was just written to these partitions, if it was shown.
 
-        A write into an open transaction is acknowledged before it is synced, and only shown when it is. Readers of
-        committed messages wait for the end of the transaction anyway.
+        A write into an open transaction is acknowledged before it is synced, and shown after it. Readers of committed
+        messages wait for the end of the transaction anyway.
         """
         volatile = self._state.volatile
         concerned = (key for key in volatile.uncommitted if key[0] in partition_ids)

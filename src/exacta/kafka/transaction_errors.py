@@ -168,7 +168,8 @@ _HEAD = """# What transactional requests are answered
 Made from the code by `make docs`; do not edit. Each cell is held against the broker by a test
 (`tests/kafka/test_transaction_errors.py`), which also says where Apache Kafka 4.4 answers otherwise, and why we do not.
 A version stands for those up to the next that is named; "by 1", "by 2": ended by this version of the transaction
-protocol; "prepared": open, and taken over by another holder of the id (KIP-939). `–` is success.
+protocol; "prepared": open, and taken over by another holder of the id (KIP-939). `–` is success. A transaction that has
+written to a [sidecar topic](../explanation/sidecar-topics.md) is answered in the same way, by the same test.
 """
 
 

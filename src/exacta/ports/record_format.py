@@ -50,7 +50,7 @@ Convert = Callable[[list[LogEntry], Wanted, Callable[[Converted | Exception], No
 
 
 class RecordFormat(Protocol):
-    """Make the bytes that go into the journal and, unchanged, to readers."""
+    """Make the bytes that go into the journal, and to readers: unchanged, but for those of a batch that has moved."""
 
     def place(self, batch: Buffer, base_offset: int) -> Sequence[Buffer]:
         """Return the validated batch at `base_offset`, as buffers of the same total size, without copying records."""

@@ -25,12 +25,12 @@ from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.engine.lookups import Lookups
+from exacta.front.words import words_of
 from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest, is_latest, least_count
 from exacta.protocol.pulsar.messages_pb2 import CommandAck, MessageIdData
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Asked, PulsarConnection, logger
-from exacta.pulsar.errors import text_of
 from exacta.pulsar.groups import RequestGroup
 from exacta.pulsar.transactions import is_transactional
 
@@ -265,6 +265,6 @@ class Acknowledgements:
             logger.warning(
                 "closing the connection of %s, whose acknowledgement is refused: %s",
                 self._connection.peer,
-                text_of(refused[0]),
+                words_of(refused[0]),
             )
             self._connection.abort()

@@ -4,8 +4,9 @@ from abc import abstractmethod
 
 from exacta.core.rejections import Rejection
 from exacta.front.request import Request
+from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import ServerError
-from exacta.pulsar.errors import server_error, text_of
+from exacta.pulsar.errors import server_error
 
 
 class AnsweringRequest(Request):
@@ -19,4 +20,4 @@ class AnsweringRequest(Request):
 
     def reject(self, rejection: Rejection) -> None:
         """Answer with an error that says why the core has refused it."""
-        self.refuse(server_error(rejection), text_of(rejection))
+        self.refuse(server_error(rejection), words_of(rejection))

@@ -85,8 +85,3 @@ def server_error(rejection: Rejection) -> ServerError:
 def send_error(rejection: Rejection) -> ServerError:
     """Return the error for SEND_ERROR."""
     return CODES[rejection] if rejection in RETRIED_SENDS else ServerError.NotAllowedError
-
-
-def text_of(rejection: Rejection) -> str:
-    """Return a rejection in words."""
-    return rejection.name.lower().replace("_", " ")

@@ -25,16 +25,19 @@ entry's. The one before it stands for the last message before that entry, wherev
 from collections.abc import Iterable
 
 from exacta.core.ids import PartitionId
+from exacta.core.log import staging
 from exacta.core.log.staging import FIRST_PROVISIONAL_OFFSET, NotEntered, place_of
 from exacta.engine.lookups import Lookups
-from exacta.protocol.pulsar.message_ids import LATEST_NUMBER, entry_offset_of
+from exacta.protocol.pulsar.message_ids import entry_offset_of
 from exacta.protocol.pulsar.messages_pb2 import MessageIdData
 
 _FIRST_ENTRY = FIRST_PROVISIONAL_OFFSET
-_END_OF_ENTRIES = FIRST_PROVISIONAL_OFFSET >> 1
 
 TEXTS = {
-    NotEntered.OPEN: "the message id {} is provisional, and the transaction of its message has not committed yet",
+    NotEntered.OPEN: (
+        "the message id {} is provisional, and the transaction of its message has not committed yet: use it again "
+        "after the commit"
+    ),
     NotEntered.GONE: "the message id {} is provisional, and its message was aborted, or is not there any more",
 }
 
@@ -46,7 +49,7 @@ def entry_id(provisional_offset: int) -> int:
 
 def is_provisional(message: MessageIdData) -> bool:
     """Return whether an id is that of a staged message."""
-    return message.entry_id > LATEST_NUMBER and _FIRST_ENTRY <= entry_offset_of(message) < _END_OF_ENTRIES
+    return staging.is_provisional(entry_offset_of(message))
 
 
 def resolve(lookups: Lookups, partition_id: PartitionId, ids: Iterable[MessageIdData]) -> str | None:

@@ -28,6 +28,7 @@ from exacta.core.replies import Appended
 from exacta.core.writers import NamedWriter, NamelessWriter
 from exacta.engine.engine import Answer
 from exacta.front.request import Request
+from exacta.front.words import words_of
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import NO_REQUEST
 from exacta.protocol.pulsar.entries import Entry, check_entry, parse_entry
@@ -43,7 +44,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
 from exacta.pulsar import provisional_ids
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarConnection, PulsarRequest, logger
-from exacta.pulsar.errors import send_error, text_of
+from exacta.pulsar.errors import send_error
 from exacta.pulsar.producers import MOST_PRODUCERS, Place, Producer
 from exacta.pulsar.transactions import is_transactional, transaction_of
 from exacta.records.pulsar_admission import admit_entry
@@ -224,7 +225,7 @@ class Sends:
             return None, NO_PRODUCER_ID
         transaction_id = transaction_of(command)
         if transaction_id is None:
-            raise BrokenEntry(text_of(Rejection.TRANSACTION_NOT_FOUND))
+            raise BrokenEntry(words_of(Rejection.TRANSACTION_NOT_FOUND))
         # The core refuses what is sent to one that is not open, and bytes without the producer id of an open one.
         producer_id = self._broker.open_handle(transaction_id)
         return transaction_id, NO_PRODUCER_ID if producer_id is None else producer_id
@@ -273,7 +274,7 @@ class Sends:
             self._close(send.producer)
         else:
             assert isinstance(answer, Rejection)
-            send.refuse(send_error(answer), text_of(answer))
+            send.refuse(send_error(answer), words_of(answer))
 
     def _close(self, producer: Producer) -> None:
         """Close a producer whose topic is gone or takes nothing: its client opens it again, or is told why not."""

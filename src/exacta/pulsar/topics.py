@@ -9,13 +9,14 @@ from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.front.topics import create_missing
+from exacta.front.words import words_of
 from exacta.ports.authorizer import CLUSTER, Operation
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName, parse_topic_name
 from exacta.pulsar.answering import AnsweringRequest
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.errors import server_error, text_of
+from exacta.pulsar.errors import server_error
 from exacta.pulsar.needs import allows
 from exacta.pulsar.producers import Place
 from exacta.pulsar.topic_names import coordinator_partition, kafka_name
@@ -79,7 +80,7 @@ def find_topic(
         if rejection is None:
             found(name, place)
         else:
-            request.refuse(server_error(rejection), f"{name} cannot be created: {text_of(rejection)}")
+            request.refuse(server_error(rejection), f"{name} cannot be created: {words_of(rejection)}")
 
     create_missing(broker, request, [log_name], created)
 

@@ -123,10 +123,10 @@ def stand_ins_for(state: State, gaps: Gaps) -> Mapping[tuple[int, int], list[Sta
 
 
 def _filling(state: State, partition_id: PartitionId, first: int, last: int) -> Iterator[StandIn]:
-    """Yield batches for all of these offsets: markers where an aborted transaction had its, and else none's."""
+    """Yield batches without records for all of these offsets, and markers where aborted transactions had theirs."""
     partition = state.partitions.get(partition_id)
     at = first
-    if partition is None:  # what is staged has no markers
+    if partition is None:  # it is a staged stream, which has no markers
         yield from _empty(partition_id, first, last)
         return
     for aborted in sorted(partition.aborted, key=lambda each: each.last_offset):

@@ -353,3 +353,19 @@ def test_places_that_nobody_asks_for_take_no_room(world: World) -> None:
     kafka.end(commit=True)
     assert staging.find_staged(partition, FIRST_PROVISIONAL_OFFSET + 18) == 9
     world.check()
+
+
+@pytest.mark.parametrize("between", ["a plain batch", "an abort"])
+def test_what_is_between_two_transactions_parts_their_receipts(world: World, between: str) -> None:
+    for _ in range(2):
+        handle = world.handle()
+        append_as(handle, body=Body.PULSAR)
+        handle.end(commit=True)
+        if between == "an abort":
+            aborted = world.handle()
+            append_as(aborted, body=Body.PULSAR)
+            aborted.end(commit=False)
+        else:
+            world.producer(None).append()
+    places = [(each.first_place, each.first_offset) for each in partition_of(world).receipts]
+    assert places == ([(0, 0), (2, 1)] if between == "an abort" else [(0, 0), (1, 2)])

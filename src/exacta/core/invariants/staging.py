@@ -57,7 +57,7 @@ def staged_streams_enter_whole(state: State, log: Log) -> Iterator[str]:
                 walk.partitions.setdefault(event.topic, []).extend(ids)
                 walk.given.update(ids)
             case TopicDeleted():
-                yield from _deleted(walk, event)
+                _deleted(walk, event)
             case BatchAppended():
                 walk.next_offsets[event.partition_id] = event.base_offset + event.record_count
             case BatchStaged():
@@ -145,11 +145,10 @@ def _note_places(walk: _Walk, partition_id: PartitionId, batches: list[BatchStag
         offset += each.record_count
 
 
-def _deleted(walk: _Walk, event: TopicDeleted) -> Iterator[str]:
+def _deleted(walk: _Walk, event: TopicDeleted) -> None:
     gone = set(walk.partitions.pop(event.topic, ()))
     walk.waiting = {key: batches for key, batches in walk.waiting.items() if key[0] not in gone}
     walk.streams = {key: stream for key, stream in walk.streams.items() if key[0] not in gone}
-    yield from ()
 
 
 def _is_what_it_comes_to(state: State, walk: _Walk) -> Iterator[str]:

@@ -31,11 +31,10 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import HELD, StagedStream
 from exacta.core.state.state import State
+from exacta.core.state.topic import SIDECAR
 
 FIRST_PROVISIONAL_OFFSET = -(1 << 62)
 """The first provisional offset of each partition. What clients add to it stays below zero for ever."""
-
-SIDECAR = "sidecar"
 
 
 class NotEntered(Enum):

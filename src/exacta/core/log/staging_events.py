@@ -15,8 +15,8 @@ from exacta.core.state.staged import HELD
 class BatchStaged(Event, frozen=True, kw_only=True, array_like=True):
     """A record batch lies in a staged stream from `first_index` on, and no reader sees it.
 
-    Of a spilled stream its bytes are the event's payload in the journal; else they are `batch`, which the engine puts
-    in. `provisional_offset` is what its writer is told.
+    If its stream is spilled, its bytes are the event's payload in the journal. If not, they are `batch`, which the
+    engine puts in. `provisional_offset` is what its writer is told. `size` is in bytes.
     """
 
     partition_id: PartitionId
@@ -32,7 +32,7 @@ class BatchStaged(Event, frozen=True, kw_only=True, array_like=True):
     at_ms: int
     body: Body = Body.KAFKA
     writer_id: WriterId = NO_WRITER_ID
-    """The number of the writer is the one of BatchAppended."""
+    """The writer's number, as in BatchAppended."""
     takes_append_time: bool = False
     batch: bytes = b""
 

@@ -16,7 +16,8 @@ from exacta.core.state.state import State
 MOST_RECEIPTS = 100_000
 """A partition remembers so many runs of staged messages of Pulsar's. Each costs about a hundred bytes.
 
-A producer that has one transaction open at a time makes one run of all its transactions.
+Transactions that commit one after another make one run, if nothing else is written between them and none aborts. Each
+other transaction makes at least one.
 """
 FEW_RECEIPTS = 50
 """So many are put in their places one by one. More of them are merged with those that are known, in one pass."""

@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from exacta.core.state.topic import MARKER
+
 
 class Limits(Struct, frozen=True, kw_only=True):
     """The numbers that bound the semantics. They are parameters, so that tests reach them in a few steps."""
@@ -44,12 +46,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     the first."""
     ended_handle_retention_ms: int = 900_000
     """An ended transaction without a transactional id is remembered for so long at most."""
-    transaction_buffer: str = "marker"
+    transaction_buffer: str = MARKER
     """The value of `transaction.buffer` for topics that do not set it."""
     max_held_bytes_per_stream: int = 256 << 10
-    """A staged stream that has more bytes lies in the journal. What it has less is written twice: when it is staged,
-    and when it commits."""
+    """A staged stream of more bytes lies in the journal. A smaller one is written twice: when it is staged, and when it
+    commits (decision 0041)."""
     max_held_batches_per_stream: int = 500
+    """A staged stream of more batches lies in the journal, too: a commit lays out each held batch anew."""
     max_held_bytes: int = 32 << 20
     """The bytes of all staged streams that the state holds. They are in memory, and in each snapshot."""
     max_held_batches: int = 50_000

@@ -5,7 +5,7 @@ from msgspec import Struct, field
 from exacta.core.ids import Body, Offset, PartitionId
 
 HELD = PartitionId(-1)
-"""Stands in the place of a stream of the journal: the batches are held in the state."""
+"""This stands in the place of a stream of the journal: the batches are held in the state."""
 
 
 class HeldBatch(Struct, frozen=True, array_like=True):

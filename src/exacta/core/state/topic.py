@@ -7,7 +7,9 @@ from msgspec import Struct, field
 from exacta.core.ids import PartitionId, TransactionId
 
 TRANSACTION_BUFFER: Final = "transaction.buffer"
-"""The configuration that says where transactions lie until they end: `marker` or `sidecar` (PIP-31)."""
+"""The configuration that says where transactions lie until they end: `MARKER` or `SIDECAR` (PIP-31)."""
+MARKER: Final = "marker"
+SIDECAR: Final = "sidecar"
 
 
 class Topic(Struct, array_like=True):

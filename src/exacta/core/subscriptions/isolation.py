@@ -1,4 +1,4 @@
-"""Isolation levels of subscriptions: whether one gets the messages of transactions before, and whatever, their end.
+"""Isolation levels of subscriptions: whether a subscription gets messages of open and of aborted transactions.
 
 The levels are those of PIP-298, which Apache Pulsar has not built, and of Kafka's `isolation.level`.
 

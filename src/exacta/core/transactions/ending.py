@@ -36,8 +36,7 @@ def ending(
 
     Only partitions that were written to get a marker: a lone abort marker confuses readers. What was staged enters
     instead, if the transaction commits. `next_offsets` is where several endings in one outcome leave off in each
-    partition, and is kept up to date here. `client` is the one that asked
-    for the end by the transaction's id.
+    partition, and is kept up to date here. `client` is the one that asked for the end by the transaction's id.
     """
     if next_offsets is None:
         next_offsets = {}
@@ -52,9 +51,10 @@ def ending(
                 markers.append((partition_id, offset, producer_id))
             elif commit and producer_id in partition.staged:
                 offset = next_offsets.get(partition_id, partition.next_offset)
-                entered = staging.entry(partition, producer_id, offset)
-                next_offsets[partition_id] = Offset(offset + entered[3])
-                entries.append(entered)
+                entry = staging.entry(partition, producer_id, offset)
+                _, _, _, record_count = entry
+                next_offsets[partition_id] = Offset(offset + record_count)
+                entries.append(entry)
     held = state.holder_of(transaction)
     following = next_pair(state, *held.pair) if bump and held is not None else NO_PAIR
     return TransactionEnded(

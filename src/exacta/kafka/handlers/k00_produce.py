@@ -8,6 +8,7 @@ from exacta.core.ids import TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.engine.engine import Answer
+from exacta.front.words import words_of
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -158,7 +159,7 @@ def _fill(
         elif rules is not None and rules.log_append_time:
             answer.log_append_time_ms = command.max_timestamp_ms
     elif isinstance(outcome, Rejection):
-        answer.error_message = outcome.name.lower().replace("_", " ")
+        answer.error_message = words_of(outcome)
 
 
 def _finish(request: ProduceRequest, response: ProduceResponse, context: RequestContext, reply: Reply) -> None:

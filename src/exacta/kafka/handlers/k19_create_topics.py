@@ -8,6 +8,7 @@ from exacta.core.commands import Command, CreateTopic
 from exacta.core.rejections import Rejection
 from exacta.core.replies import TopicCreatedReply
 from exacta.engine.engine import Answer
+from exacta.front.words import words_of
 from exacta.kafka.access import allows
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import SOURCE_NUMBERS
@@ -138,7 +139,7 @@ def _fill(
 ) -> None:
     if isinstance(answer, Rejection):
         result.error_code = error_code(answer, KEY, context.version)
-        result.error_message = answer.name.lower().replace("_", " ")
+        result.error_message = words_of(answer)
         if answer is Rejection.INVALID_PARTITIONS:
             limits = broker.configuration.limits()
             most, in_all = limits.max_partitions_per_topic, limits.max_partitions

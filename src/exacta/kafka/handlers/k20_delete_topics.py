@@ -4,6 +4,7 @@ from exacta.core.commands import Command, DeleteTopic
 from exacta.core.rejections import Rejection
 from exacta.core.replies import TopicDeletedReply
 from exacta.engine.engine import Answer
+from exacta.front.words import words_of
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -66,7 +67,7 @@ def handle(broker: BrokerContext, request: DeleteTopicsRequest, context: Request
             if isinstance(answer, TopicDeletedReply):
                 result.name, result.topic_id = answer.topic, answer.topic_id
             elif isinstance(answer, Rejection):
-                result.error_message = answer.name.lower().replace("_", " ")
+                result.error_message = words_of(answer)
             results.append(result)
         reply(DeleteTopicsResponse(responses=results))
 

@@ -5,6 +5,7 @@ from collections import Counter
 from exacta.core.commands import Command, CreatePartitions
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.front.words import words_of
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -84,7 +85,7 @@ def _why(broker: BrokerContext, wanted: CreatePartitionsTopic, present: int, rej
         return f"partitions: at most {most} in a topic, {in_all} in all"
     if rejection is Rejection.INVALID_REPLICA_ASSIGNMENT:
         return "the assignments must be as many as the partitions that are added"
-    return rejection.name.lower().replace("_", " ")
+    return words_of(rejection)
 
 
 def refused(request: CreatePartitionsRequest, code: ErrorCode, version: int) -> CreatePartitionsResponse:

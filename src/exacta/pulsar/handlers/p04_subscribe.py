@@ -208,7 +208,10 @@ def _refuse(request: PulsarRequest, command: Any, rejection: Rejection) -> None:
         )
         request.refuse(ServerError.NotAllowedError, text)
     elif rejection is Rejection.ISOLATION_LEVELS_DIFFER:
-        text = f"the consumers of the subscription {command.subscription!r} have another {ISOLATION_LEVEL}"
+        text = (
+            f"the consumers of the subscription {command.subscription!r} have another {ISOLATION_LEVEL}: "
+            "ask for the same one, or use a subscription of your own"
+        )
         request.refuse(ServerError.ConsumerBusy, text)
     else:
         request.reject(rejection)

@@ -15,6 +15,7 @@ from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
 from exacta.engine.engine import Answer
+from exacta.front.words import words_of
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.messages_pb2 import (
@@ -27,7 +28,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.errors import server_error, text_of
+from exacta.pulsar.errors import server_error
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, the_topic
 from exacta.pulsar.producers import LONGEST_NAME_BYTES, MOST_PRODUCERS, Busy, Place, Producer, nameless_number
@@ -100,7 +101,7 @@ def _open(
         return
     refusal = broker.refusal(partition_id)
     if refusal is not None:
-        request.refuse(server_error(refusal), f"{topic} takes no messages: {text_of(refusal)}")
+        request.refuse(server_error(refusal), f"{topic} takes no messages: {words_of(refusal)}")
         return
     name = command.producer_name or f"exacta-{broker.entropy.new_uuid().hex}"
     producer = Producer(
@@ -157,7 +158,7 @@ def _take(broker: PulsarBroker, command: CommandProducer, request: PulsarRequest
 
     def done(answer: Answer) -> None:
         if isinstance(answer, Rejection):
-            _turn_away(broker, producer, server_error(answer), text_of(answer))
+            _turn_away(broker, producer, server_error(answer), words_of(answer))
         else:
             assert isinstance(answer, PartitionTaken)
             producer.topic_epoch = answer.topic_epoch

@@ -7,6 +7,7 @@ from google.protobuf.message import Message
 from exacta.core.commands import EndHandle
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
     CommandEndTxn,
@@ -16,7 +17,6 @@ from exacta.protocol.pulsar.messages_pb2 import (
 )
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.errors import text_of
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.transactions import named_again, transaction_of
@@ -35,7 +35,7 @@ def handle(broker: PulsarBroker, command: CommandEndTxn, request: PulsarRequest)
         return
     is_strict = broker.configuration.pulsar_transaction_repeat == STRICT
     if is_strict and broker.open_handle(transaction_id) is None:
-        text = text_of(Rejection.TRANSACTION_NOT_FOUND)
+        text = words_of(Rejection.TRANSACTION_NOT_FOUND)
         broker.when_durable(request, lambda: request.refuse(ServerError.TransactionNotFound, text))
         return
 

@@ -11,12 +11,11 @@ from exacta.protocol.pulsar.commands import PROTOCOL_VERSION, unwrapped
 from exacta.protocol.pulsar.entries import build_entry
 from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.frames import SIZE_BYTES, build_entry_frame, build_frame, frame_at, parse_frame
+from exacta.protocol.pulsar.message_ids import entry_offset_of
 from exacta.verify.workload.clients import CALL_S
 
 _RECEIVED_BYTES = 1 << 16
 _CLIENT = "exacta-verify"
-_FIRST_THAT_IS_PROVISIONAL = 1 << 62
-"""A sidecar topic tells provisional offsets far below zero. The wire makes them entry ids from here on."""
 
 Place = tuple[str, int]
 
@@ -102,8 +101,8 @@ class Side:
         entry = build_entry(metadata, value.encode())
         self._write(b"".join(map(bytes, build_entry_frame(command, entry))))
         receipt = self._answer(lambda each: getattr(each, "sequence_id", None) == self._sequence)
-        offset: int = receipt.message_id.entry_id
-        return offset if 0 <= offset < _FIRST_THAT_IS_PROVISIONAL else None
+        offset = entry_offset_of(receipt.message_id)
+        return offset if offset >= 0 else None  # a sidecar topic tells a number far below zero
 
     def _ask(self, command: Any) -> Any:
         self.connect()

@@ -1,0 +1,15 @@
+"""The words in which a client is told of a rejection, beside its protocol's own code."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from exacta.core.rejections import Rejection
+
+_WITH_ADVICE: Final[Mapping[Rejection, str]] = {
+    Rejection.LIMIT_REACHED: "a limit is reached; docs/reference/limits.md says which one, and what makes room",
+}
+
+
+def words_of(rejection: Rejection) -> str:
+    """Return a rejection in words, with what to do about it where its name does not say that."""
+    return _WITH_ADVICE.get(rejection) or rejection.name.lower().replace("_", " ")
