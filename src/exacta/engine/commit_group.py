@@ -89,36 +89,14 @@ class CommitGroup:
         """
         encoded = encode_event(event)
         if type(event) is BatchAppended:  # isinstance costs more where the answer is no
-            assert payload is not None
-            last_offset = event.base_offset + event.record_count - 1
-            row = IndexEntry(
-                event.partition_id,
-                event.base_offset,
-                last_offset,
-                event.max_timestamp_ms,
-                0,
-                event.size,
-                event.record_count,
-            )
-            self.entries.append(Entry(encoded, self.records.place(payload, event.base_offset), (row,)))
+            self._add_batch(event, encoded, payload, event.partition_id, event.base_offset)
             self.touched.add(event.partition_id)
         elif type(event) is TransactionEnded:
             self.entries.append(_ended(event, encoded, self.records, self.marker_clock(), held))
             self.touched.update(partition_id for partition_id, _, _ in event.markers)
             self.touched.update(partition_id for partition_id, _, _, _ in event.entries)
         elif type(event) is BatchStaged and not event.is_held:
-            assert payload is not None
-            last_index = event.first_index + event.record_count - 1
-            row = IndexEntry(
-                event.stream,
-                event.first_index,
-                last_index,
-                event.max_timestamp_ms,
-                0,
-                event.size,
-                event.record_count,
-            )
-            self.entries.append(Entry(encoded, self.records.place(payload, event.first_index), (row,)))
+            self._add_batch(event, encoded, payload, event.stream, event.first_index)
         elif type(event) is StagedStreamSpilled:
             self.entries.append(Entry(encoded, *lay_out(held, self.records, 0, append_time_ms=-1)))
         else:
@@ -128,6 +106,15 @@ class CommitGroup:
             elif type(event) is TopicCreated or type(event) is PartitionsAdded:
                 first = event.first_partition_id
                 self.touched.update(PartitionId(first + index) for index in range(event.partition_count))
+
+    def _add_batch(
+        self, event: BatchAppended | BatchStaged, encoded: bytes, payload: Buffer | None, stream: int, first: int
+    ) -> None:
+        """Add the batch of an event, which lies in the stream from the offset `first` on."""
+        assert payload is not None
+        last, time_ms = first + event.record_count - 1, event.max_timestamp_ms
+        row = IndexEntry(stream, first, last, time_ms, 0, event.size, event.record_count)
+        self.entries.append(Entry(encoded, self.records.place(payload, first), (row,)))
 
 
 def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat, at_ms: int, held: list[Held]) -> Entry:
