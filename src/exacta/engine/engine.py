@@ -378,7 +378,7 @@ class Engine:
 
     def _snapshot_saved(self) -> None:
         if self._upkeep is not None:
-            self._upkeep.has_snapshot()
+            self._upkeep.may_free()
 
     def _fail(self, reason: str) -> None:
         if self.failed is not None:

@@ -36,12 +36,6 @@ class _Piece(NamedTuple):
     entered: EnteredStream | None
 
     @property
-    def is_whole(self) -> bool:
-        """Return whether it is all of an entered stream."""
-        entered = self.entered
-        return entered is not None and self.offset <= entered.first_offset and self.end >= entered.end_offset
-
-    @property
     def own(self) -> tuple[int, int, int]:
         """Return the stream, the first number and the end in the stream's own numbers."""
         return self.stream, max(0, self.offset - self.shift), self.end - self.shift
@@ -165,16 +159,13 @@ class LogReader(JournalReader):
         """See `JournalReader.size_bytes`."""
         size = self._journal.size_bytes(stream, offset, end_offset)
         for each in _overlapping(self._entered(stream), offset, end_offset):
-            if offset <= each.first_offset and each.end_offset <= end_offset:
-                size += each.size
-            else:
-                size += self._journal.size_bytes(*_piece_of(each, offset, end_offset).own)
+            size += self._entered_size(each, offset, end_offset)
         return size
 
-    def _size(self, piece: _Piece) -> int:
-        if piece.entered is not None and piece.is_whole:
-            return piece.entered.size
-        return self._journal.size_bytes(*piece.own)
+    def _entered_size(self, entered: EnteredStream, offset: int, end_offset: int) -> int:
+        if offset <= entered.first_offset and entered.end_offset <= end_offset:
+            return entered.size
+        return self._journal.size_bytes(*_piece_of(entered, offset, end_offset).own)
 
     def offset_after(self, stream: int, offset: int, end_offset: int, size_bytes: int) -> int:
         """See `JournalReader.offset_after`."""
@@ -183,7 +174,10 @@ class LogReader(JournalReader):
             return self._journal.offset_after(stream, offset, end_offset, size_bytes)
         after = offset
         for piece in self._pieces(stream, offset, end_offset, entered):
-            size = self._size(piece)
+            if piece.entered is None:
+                size = self._journal.size_bytes(*piece.own)
+            else:
+                size = self._entered_size(piece.entered, piece.offset, piece.end)
             if size > size_bytes:
                 found = self._journal.offset_after(*piece.own, size_bytes)
                 return after if found <= piece.own[1] else found + piece.shift

@@ -142,12 +142,8 @@ class Upkeep:
             self._floors[partition_id] = seen.log_start_offset
             self._may_free = True
 
-    def has_snapshot(self) -> None:
-        """Note that a later snapshot is saved: events before it need not be kept."""
-        self._may_free = True
-
     def may_free(self) -> None:
-        """Note that a stream of the journal is not needed any more, durably."""
+        """Note that less is needed: a later snapshot is saved, or a stream of the journal was let go, durably."""
         self._may_free = True
 
     def _in(self, interval_ms: int, callback: Callable[[], None]) -> None:
