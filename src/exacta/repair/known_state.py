@@ -108,21 +108,9 @@ def is_table_sound(found: Survey, lost: Lost) -> bool:
 
 def _agree(event: DurableEvent, rows: list[IndexEntry]) -> bool:
     if isinstance(event, BatchAppended):
-        if len(rows) != 1:
-            return False
-        row = rows[0]
-        last_offset = event.base_offset + event.record_count - 1
-        said = (event.partition_id, event.base_offset, last_offset, event.max_timestamp_ms, event.size)
-        return said == (row.stream, row.first_offset, row.last_offset, row.max_timestamp_ms, row.size)
+        return _is_row_of(rows, event, event.partition_id, event.base_offset)
     if isinstance(event, BatchStaged) and not event.is_held:
-        last_index = event.first_index + event.record_count - 1
-        said_of_it = (event.stream, event.first_index, last_index, event.size)
-        return len(rows) == 1 and said_of_it == (
-            rows[0].stream,
-            rows[0].first_offset,
-            rows[0].last_offset,
-            rows[0].size,
-        )
+        return _is_row_of(rows, event, event.stream, event.first_index)
     if isinstance(event, StagedStreamSpilled):
         return bool(rows) and _follow(rows, [(event.stream, 0, rows[-1].last_offset + 1)])
     if isinstance(event, TransactionEnded):
@@ -132,6 +120,15 @@ def _agree(event: DurableEvent, rows: list[IndexEntry]) -> bool:
             (place, offset) for place, offset, _ in event.markers
         ] and _follow(held, entries)
     return not rows
+
+
+def _is_row_of(rows: list[IndexEntry], event: BatchAppended | BatchStaged, stream: int, first: int) -> bool:
+    """Return whether there is one row, and it is that of the event's batch."""
+    if len(rows) != 1:
+        return False
+    row = rows[0]
+    said = (stream, first, first + event.record_count - 1, event.max_timestamp_ms, event.size)
+    return said == (row.stream, row.first_offset, row.last_offset, row.max_timestamp_ms, row.size)
 
 
 def _follow(rows: list[IndexEntry], entries: Sequence[tuple[int, int, int]]) -> bool:
