@@ -27,7 +27,7 @@ ON_KAFKA = os.environ.get("EXACTA_TEST_BROKER") == "kafka"
 TRANSACTION_VERSION = os.environ.get("EXACTA_TEST_TRANSACTION_VERSION", "2")
 TRANSACTION_BUFFER = os.environ.get("EXACTA_TEST_TRANSACTION_BUFFER", "marker")
 ON_SIDECAR = TRANSACTION_BUFFER == "sidecar"
-"""Whether a topic that says nothing is a sidecar topic: no reader waits for a transaction, and no end has a marker."""
+"""True: a topic that says nothing is a sidecar topic. No reader waits for a transaction, and no end has a marker."""
 EXACTA_SETTINGS = (f"transaction.version={TRANSACTION_VERSION}", f"transaction.buffer={TRANSACTION_BUFFER}")
 BROKER_SETTINGS = (
     # A group forms at once instead of waiting for members to come.

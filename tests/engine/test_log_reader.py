@@ -152,7 +152,7 @@ class CountingJournal:
 
 @pytest.mark.parametrize("append_time_ms", [-1, 5])
 def test_thousands_of_tiny_streams_are_not_asked_about_one_by_one(append_time_ms: int) -> None:
-    """Where the state holds no more, every small transaction enters in place."""
+    """Every small transaction enters in place once the state holds no more."""
     count = MOST_PIECES + 100
     logs = Logs([(True, [(1, time_ms, 1)]) for time_ms in range(count)], append_time_ms)
     counting: Any = CountingJournal(logs.split)

@@ -1,4 +1,4 @@
-"""What Produce answers of a staged batch: a provisional offset, the same one for a repeat (decision 0042)."""
+"""Produce answers a staged batch with a provisional offset, and a repeat of it with the same one (decision 0042)."""
 
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import (

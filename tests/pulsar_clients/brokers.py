@@ -48,7 +48,7 @@ class Given:
         self.url = url
         self.bootstrap = bootstrap
         self.is_sidecar = is_sidecar
-        """Whether its topics are sidecar topics."""
+        """True: its topics are sidecar topics."""
 
     def create_partitioned(self, topic: str, partitions: int) -> None:
         """Create a topic of so many partitions in the default namespace."""

@@ -1,4 +1,4 @@
-"""What Pulsar's client for Java makes of the ids that it is told of messages on a sidecar topic (decision 0043)."""
+"""Pulsar's client for Java is told provisional ids of messages on a sidecar topic, and may use them (decision 0043)."""
 
 from typing import Any
 

@@ -56,7 +56,7 @@ def test_a_cleaned_segment_loses_its_batches_alone(cleaned: SimulatedDisk, damag
         disk = fresh(cleaned)
         damage(disk, name, len(cleaned.content(name)) // 2)
         ways = possible(examine(disk))
-        # What is chosen for cleaning depends on how much the broker's own events have left in each segment.
+        # The broker's own events decide how much is left in each segment, and so which one is cleaned first.
         is_first = name == names(cleaned, ".log")[0]
         assert not is_first or Way.CUT not in ways, "what is before it cannot be replayed"
         repaired(disk, Way.DROP)

@@ -72,11 +72,13 @@ def words(events: Iterable[Event]) -> list[str]:
     return found
 
 
-def append_as(handle: Handle, *, count: int = 1, body: Body = Body.KAFKA, takes_append_time: bool = False) -> object:
+def append_as(
+    handle: Handle, *, partition: int = 0, count: int = 1, body: Body = Body.KAFKA, takes_append_time: bool = False
+) -> object:
     return handle.world.send(
         AppendBatch(
             topic="t",
-            partition=0,
+            partition=partition,
             record_count=count,
             size=61 + count,
             max_timestamp_ms=handle.world.now_ms,

@@ -327,7 +327,7 @@ def test_receipts_that_follow_one_another_are_one(world: World, monkeypatch: pyt
 
 @pytest.mark.parametrize("few", [0, 1, 50])
 def test_many_receipts_are_remembered_as_few_are(world: World, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
-    """Where transactions take turns in a partition, each message has a receipt of its own."""
+    """If transactions take turns in a partition, each message has a receipt of its own."""
     monkeypatch.setattr(staging_fold, "FEW_RECEIPTS", few)
     writers = [world.handle() for _ in range(3)]
     for number in range(9):

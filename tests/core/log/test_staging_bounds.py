@@ -226,7 +226,7 @@ def test_the_id_of_a_spilled_stream_is_no_partition_s(world: World) -> None:
 
 
 def test_many_large_streams_leave_room_for_small_ones() -> None:
-    """Whoever loads much into one topic must not let every small transaction of all others spill."""
+    """A large load into one topic must not let every small transaction of all others spill."""
     limits = replace(
         LIMITS, max_held_bytes_per_stream=4 * ONE, max_held_bytes=12 * ONE, small_held_bytes_per_stream=2 * ONE
     )

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from exacta.core.commands import AppendBatch, CreateTopic, DeleteRecords, DeleteTopic, SetTopicConfigs
+from exacta.core.commands import CreateTopic, DeleteRecords, DeleteTopic, SetTopicConfigs
 from exacta.core.ids import Body, PartitionId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
+from tests.core.log.staging_world import append_as
 from tests.core.world import SMALL, Handle, Producer, World
 
 ONE = 62
@@ -74,18 +75,7 @@ class StagingMachine(RuleBasedStateMachine):
     def share(self, number: int, partition: int, count: int, body: Body, by_log: bool) -> None:
         writer = self.writer(number)
         assert isinstance(writer, Handle)
-        command = AppendBatch(
-            topic="t",
-            partition=partition,
-            record_count=count,
-            size=61 + count,
-            max_timestamp_ms=self.world.now_ms,
-            body=body,
-            takes_append_time=by_log,
-            transaction=writer.transaction_id,
-            handle_producer_id=writer.producer_id,
-        )
-        self.world.send(command)
+        append_as(writer, partition=partition, count=count, body=body, takes_append_time=by_log)
 
     @rule(number=owners, other=handles)
     def join(self, number: int, other: int) -> None:
