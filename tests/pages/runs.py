@@ -27,6 +27,7 @@ SPARK = "docs/reference/spark.md"
 MOVING = "docs/how-to/from-kafka.md"
 TESTING = "docs/how-to/testing.md"
 DATABASE = "docs/how-to/database.md"
+CONFIGURE = "docs/how-to/configure.md"
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,7 @@ RUNS = [
         serves=True,
         expects={"orders": {b"42 apples": 1}, "parcels": {b"42 apples": 1}},
     ),
+    Run(CONFIGURE, (), serves=True),
     Run(TRANSACTIONS, (), prepare=_an_open_transaction),
     Run(REPAIR, (), prepare=_a_damaged_journal, exits={"exacta log repair --data data": 1}),
     Run(
