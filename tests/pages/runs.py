@@ -146,7 +146,7 @@ written.option("checkpointLocation", "/path/to/checkpoint").trigger(availableNow
 """
 
 RUNS = [
-    Run(README, ("Install",), serves=True),
+    Run(README, ("Install",)),
     Run(README, ("Ten lines",), prints="^b'42 apples'$"),
     Run("docs/explanation/sidecar-topics.md", ("Sidecar topics",), prints="^0 b'quick'$"),
     Run("docs/explanation/one-log.md", ("Each reads the other's messages",), serves=True),
@@ -241,6 +241,7 @@ NOT_RUN = {
         README,
         "pip install exacta confluent-kafka",
     ): "`make test-dist` runs it, with the wheel",
+    (README, "exacta serve &"): "the same",
     (README, "pip install 'exacta[spark]'"): _AN_INDEX,
     (TUTORIAL, "python -m venv tutorial && cd tutorial && . bin/activate"): "the environment of the tests is used",
     (TUTORIAL, "pip install 'exacta[demo]'"): _AN_INDEX,
