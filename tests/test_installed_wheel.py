@@ -4,6 +4,7 @@
 wheel asks for from its index.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 
 from exacta.demo.processes import free_port
 from tests.pages.blocks import ROOT, blocks_of
@@ -88,3 +90,31 @@ def test_the_wheel_alone_has_every_command(variables: dict[str, str], tmp_path: 
     assert (without.returncode, without.stdout) == (1, "")
     assert "Traceback" not in without.stderr
     assert sys.executable not in without.stderr
+
+
+def test_the_containers_steps_make_a_broker_in_a_fresh_directory(wheel: Path, tmp_path: Path) -> None:
+    """No image is built: what the container file does is done here by its script, and by its own command line."""
+    root, packaging = tmp_path / "root", ROOT / "packaging" / "container"
+    root.mkdir()
+    install = ["sh", str(packaging / "install.sh"), str(wheel.parent), str(root)]
+    done = subprocess.run(install, env=variables_without_this_machines(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("exacta ")
+
+    lines = (packaging / "Containerfile").read_text().splitlines()
+    (entry,) = (json.loads(line.removeprefix("ENTRYPOINT ")) for line in lines if line.startswith("ENTRYPOINT "))
+    address = f"127.0.0.1:{free_port()}"
+    command = [f"{root}{word}" if word.startswith("/") else word.replace(":9092", address) for word in entry]
+    with subprocess.Popen([*command, "--advertise", address], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            assert server.stdout.readline().startswith("exacta: listening on ")
+            producer = Producer({"bootstrap.servers": address})
+            producer.produce("orders", b"42 apples")
+            assert producer.flush(30) == 0
+            del producer
+            server.terminate()
+            assert server.wait(30) == 0
+        finally:
+            server.kill()
+    assert (root / "var/lib/exacta/journal").is_dir()

@@ -28,6 +28,7 @@ MOVING = "docs/how-to/from-kafka.md"
 TESTING = "docs/how-to/testing.md"
 DATABASE = "docs/how-to/database.md"
 CONFIGURE = "docs/how-to/configure.md"
+DEPLOY = "docs/how-to/deploy.md"
 
 
 @dataclass(frozen=True)
@@ -232,6 +233,8 @@ _AN_INDEX = "it installs from an index; tests/spark/installed.py makes such an e
 _TEN_MINUTES = "it takes ten minutes; tests/verify runs it for seconds, `make test-verify` for longer"
 _A_POSTGRESQL = "it takes a PostgreSQL; `make test-two-phase` has one"
 _PACKED = "it takes a cluster; `make test-spark-packed` does so"
+_A_SYSTEMD = "it takes root and a running systemd; tests/test_packaging.py has the unit verified"
+_AN_IMAGE = "it takes podman; `make test-dist` runs the steps of the image as a script"
 NOT_RUN = {
     (README, "make demo"): "a target of the Makefile, with tests of its own",
     (README, "make test"): "this is what runs here",
@@ -263,6 +266,8 @@ NOT_RUN = {
     (DATABASE, "database = exacta.Postgres("): _A_POSTGRESQL,
     (README, "pip install 'exacta[pulsar]'"): _AN_INDEX,
     (README, "exacta serve --pulsar-listen"): "tests/server start it on a free port",
+    **{(DEPLOY, start): _A_SYSTEMD for start in ("python3 -m venv", "/opt/exacta/bin/pip", "install -D", "system")},
+    **{(DEPLOY, start): _AN_IMAGE for start in ("make dist", "podman ")},
     (CLUSTERS, "FROM your-spark-image"): "an image is made",
     (CLUSTERS, "RUN pip install 'exacta[spark-worker]'"): "the same",
     (CLUSTERS, "python -m venv environment"): _PACKED,
