@@ -112,6 +112,18 @@ def test_a_promise_that_is_not_kept_is_told_by_name_and_a_kept_one_is_not(tmp_pa
     assert read(tmp_path, "min.insync.replicas=2\nmin.insync.replicas=1\n").notes() == []
 
 
+def test_a_value_of_kafkas_that_an_option_cannot_have_is_no_mistake(tmp_path: Path) -> None:
+    file = read(tmp_path, "queued.max.request.bytes=-1\nlog.flush.interval.ms=9223372036854775807\n")
+    assert (file.mistakes, file.options) == ((), {})
+    assert file.not_kept == (
+        "queued.max.request.bytes=-1 is not kept: the memory for requests is always bounded, by the option's default",
+        "log.flush.interval.ms=9223372036854775807 is not kept: what needs no sync of its own is synced by the "
+        "option's default",
+    )
+    later = read(tmp_path, "queued.max.request.bytes=-1\nqueued.max.request.bytes=5\n")
+    assert (later.not_kept, later.options) == ((), {"queued.max.request.bytes": 5})
+
+
 def test_one_key_that_changes_nothing_is_told_in_a_line_of_its_own(tmp_path: Path) -> None:
     file = read(tmp_path, "num.io.threads=8\nnum.io.threads=9\n")
     assert file.notes() == [f"{file.path}: a key of Kafka's changes nothing here: num.io.threads"]

@@ -13,7 +13,7 @@ from exacta.cli.serve import argument_help
 from exacta.config.configuration import Configuration
 from exacta.config.groups import GroupOptions
 from exacta.config.kafka import KafkaOptions
-from exacta.config.kafka_keys import KAFKA_KEYS, KafkaKey, KeyClass
+from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KafkaKey, KeyClass
 from exacta.config.log import LogOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.options import Option, options
@@ -152,6 +152,8 @@ def _promises() -> str:
     for key in _of(KeyClass.PROMISE):
         kept = ", ".join(f"`{value}`" if value else "empty" for value in key.kept)
         rows.append([f"`{key.name}`", kept or "–", f"{key.reason[0].upper()}{key.reason[1:]}."])
+    for (name, value), reason in VALUES_NOT_KEPT.items():
+        rows.append([f"`{name}`", f"all but `{value}`", f"{reason[0].upper()}{reason[1:]}."])
     return _table(("Key", "Without a warning", ""), rows)
 
 

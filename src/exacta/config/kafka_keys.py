@@ -268,6 +268,12 @@ _PROMISES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     *((name, _BY_LISTENERS, ()) for name in ("advertised.host.name", "advertised.port", "host.name", "port")),
 )
 
+VALUES_NOT_KEPT = {
+    ("queued.max.request.bytes", "-1"): "the memory for requests is always bounded, by the option's default",
+    ("log.flush.interval.ms", "9223372036854775807"): "what needs no sync of its own is synced by the option's default",
+}
+"""Values of Kafka's that an option of the same name cannot have here, and what happens instead; they are promises."""
+
 _FAMILIES = (
     ("listener.name.", KeyClass.PROMISE, "nothing is set for one listener alone"),
     ("rlmm.config.", KeyClass.NO_MEANING, "There is one storage."),

@@ -9,7 +9,6 @@ Every mistake of a file is found at once, so that `exacta config check` can show
 file that has one.
 """
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from exacta.config.configuration import ConfigurationError
-from exacta.config.kafka_keys import KAFKA_KEYS, KeyClass, kafka_key
+from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KeyClass, kafka_key
 from exacta.config.options import configure, options, parse_value
 from exacta.properties import entries
 from exacta.server.kafka_listeners import kafka_listeners
@@ -64,6 +63,8 @@ def read_configuration_file(path: Path) -> ConfigurationFile:
         raise ConfigurationError(f"cannot read {path}: {reason}") from error
     reader = _Reader(path)
     if path.suffix == ".toml":
+        import tomllib  # it takes longer to load than all the rest of this room
+
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -117,7 +118,11 @@ class _Reader:
     def _take(self, key: str, value: object) -> None:
         name = key if kafka_key(key) else key.replace("_", ".")
         option, kafkas, text = options().get(name), kafka_key(name), _text(value)
-        if option is not None:
+        if (beyond := VALUES_NOT_KEPT.get((name, text))) is not None:
+            self._options.pop(name, None)
+            self._not_kept[name] = f"{name}={text} is not kept: {beyond}"
+        elif option is not None:
+            self._not_kept.pop(name, None)
             self._options[name] = parse_value(option, text if isinstance(value, list) else value)
         elif name == DATA:
             self._data = _directory(name, text)
