@@ -14,12 +14,15 @@ must abandon it (decision D4).
 import asyncio
 import contextlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct
 
 from exacta.adapters.local import LocalJournal
+from exacta.adapters.local.files import Files
 from exacta.config.configuration import Configuration
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
@@ -54,6 +57,16 @@ class ServedConnection(Protocol):
         """Close at once."""
 
 
+class Seams(Struct, frozen=True, kw_only=True):
+    """The parts of a server that its owner may exchange: the embedded broker does, for a test's faults and its time."""
+
+    clock: Callable[[], Clock] = Clock
+    files: Callable[[Path], Files] | None = None
+    """A function that makes the files of the journal's directory; None: those of the operating system."""
+    connection: Callable[..., Connection] = Connection
+    """A function that makes the connection of one of Kafka's clients."""
+
+
 class Server:
     """One broker on one loop. Call everything on the loop's thread."""
 
@@ -63,12 +76,14 @@ class Server:
         configuration: Configuration,
         data: Path,
         doors: Doors,
+        seams: Seams = Seams(),  # noqa: B008  # frozen
     ) -> None:
         self.failure: asyncio.Future[EngineFailed] = loop.create_future()
         """The future that is done when the journal has failed."""
         self._loop = loop
         self._configuration = configuration
         self._data = data
+        self._seams = seams
         self._kafka = Listener(doors.listen, doors.advertise)
         self.pulsar = PulsarListeners(doors, configuration)
         """All that is listened on for Pulsar's clients; maybe nothing."""
@@ -82,6 +97,12 @@ class Server:
         )
         self._deserted = asyncio.Event()
         self._deserted.set()
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, once the server is open."""
+        assert self._engine is not None
+        return self._engine
 
     @property
     def listening(self) -> Endpoint:
@@ -117,10 +138,11 @@ class Server:
         was_there = os.path.exists(self._data)  # unlike Path's, it raises nothing where a name is too long or forbidden
         if was_there and not os.path.isdir(self._data):
             raise ServerError(f"the data directory {self._data} is not a directory")
-        clock = Clock()
+        clock = self._seams.clock()
+        directory = self._data / JOURNAL_DIRECTORY
         try:
             self._journal = LocalJournal.open(
-                self._data / JOURNAL_DIRECTORY,
+                directory if self._seams.files is None else self._seams.files(directory),
                 self._call_soon_threadsafe,
                 schema=SCHEMA,
                 segment_bytes=self._configuration.log_segment_bytes,
@@ -132,6 +154,7 @@ class Server:
                 self._journal,
                 self._loop,
                 clock=clock.now_ms,
+                wait_clock=clock.wait_ms,
                 limits=self._configuration.limits(),
                 on_failure=self._failed,
                 schedule=upkeep_schedule(self._configuration, record_clock=clock.least_ms),
@@ -163,7 +186,8 @@ class Server:
         broker = self._broker
         assert broker is not None
         try:
-            await self._kafka.start(self._loop, lambda: Connection(broker, self._loop, self._register, self._forget))
+            connection = self._seams.connection
+            await self._kafka.start(self._loop, lambda: connection(broker, self._loop, self._register, self._forget))
             await self.pulsar.start(self._loop, broker, self._register, self._forget)
         except ServerError:
             self.abandon()
