@@ -20,7 +20,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
@@ -30,7 +30,13 @@ from exacta.server.event_loop import new_event_loop
 from exacta.server.listeners import DEFAULT_HOST, Doors, Endpoint
 from exacta.server.server import Seams, Server
 from exacta.testing.clock import MovableClock
+from exacta.testing.fault_commands import Faults
+from exacta.testing.faults import Armed
+from exacta.testing.faulty_connection import FaultyConnection
+from exacta.testing.faulty_files import FaultyFiles
 from exacta.testing.questions import Questions
+
+T = TypeVar("T")
 
 logger = logging.getLogger("exacta.testing")
 
@@ -82,6 +88,9 @@ class Broker(Questions):
         )
         self.clock = MovableClock(self._move_clock)
         """The broker's time, which a test can move."""
+        self._armed = Armed()
+        self.faults = Faults(self, self._armed)
+        """The faults that a test asks for."""
         self._lock = threading.RLock()
         self._temporary: Path | None = None
         self._remove: weakref.finalize[Any, Any] | None = None
@@ -179,10 +188,19 @@ class Broker(Questions):
             return self.start()
 
     def close(self) -> None:
-        """Stop cleanly, and remove a temporary directory. A start after it begins with nothing."""
-        with self._lock:
-            self._finish(clean=True)
-            self._remove_temporary()
+        """Stop cleanly, and remove a temporary directory. A start after it begins with nothing.
+
+        Raises FaultNotMet, when everything else is done, if a fault was armed that nothing has met.
+        """
+        self._close(check=True)
+
+    def _close(self, *, check: bool) -> None:
+        try:
+            (self.faults.check if check else self.faults.clear)()
+        finally:
+            with self._lock:
+                self._finish(clean=True)
+                self._remove_temporary()
 
     def _remove_temporary(self) -> None:
         temporary, remove = self._temporary, self._remove
@@ -197,7 +215,7 @@ class Broker(Questions):
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        self._close(check=exc_type is None)  # a test that fails for another reason says that one
 
     async def __aenter__(self) -> "Broker":
         return await asyncio.to_thread(self.start)
@@ -236,7 +254,11 @@ class Broker(Questions):
 
     async def _main(self, ready: Future[None]) -> None:
         loop = asyncio.get_running_loop()
-        seams = Seams(clock=self.clock.make)
+        seams = Seams(
+            clock=self.clock.make,
+            files=lambda directory: FaultyFiles(self._armed, directory),
+            connection=lambda *arguments: FaultyConnection(self._armed, *arguments),
+        )
         server = Server(loop, self._configuration, self.data, self._doors, seams)
         server.open()
         await server.start()
@@ -257,22 +279,61 @@ class Broker(Questions):
 
     def _move_clock(self, move: Callable[[], None]) -> None:
         """Change the clock on the broker's thread, or here if none runs; see `MovableClock`."""
-        done: Future[None] = Future()
 
         def step(engine: Engine) -> None:
             move()
             engine.deadlines.clock_was_moved()
-            engine.read(lambda state, now_ms: None, done.set_result)
+
+        with self._lock:
+            if self.is_running:
+                self.in_engine(step)
+            else:
+                move()
+
+    @property
+    def is_running(self) -> bool:
+        """True from the start until it was stopped, or has crashed."""
+        return self._server is not None and self._thread is not None and self._thread.is_alive()
+
+    def wait_until_stopped(self, timeout_s: float = 30.0) -> None:
+        """Wait until the broker has stopped by itself, as one does whose disk fails; then it can be started again.
+
+        Raises TimeoutError if it goes on.
+        """
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout_s)
+            if thread.is_alive():
+                raise TimeoutError(f"the broker still runs after {timeout_s:g} s")
+            self._finish(clean=False)
+
+    def in_engine(self, step: Callable[[Engine], T]) -> T:
+        """Take a step on the broker's thread, and return its result when the state after it is durable.
+
+        Raises ServerError if the broker does not run, or stops meanwhile.
+        """
+        done: Future[T] = Future()
+
+        def take(engine: Engine) -> None:
+            try:
+                result = step(engine)
+            except BaseException as error:  # noqa: BLE001  # it belongs to the thread that asked
+                done.set_exception(error)
+            else:
+                engine.read(lambda state, now_ms: result, done.set_result)
 
         with self._lock:
             loop, server, thread = self._loop, self._server, self._thread
-            if loop is None or server is None or thread is None or not thread.is_alive():
-                move()
-                return
-            loop.call_soon_threadsafe(step, server.engine)
+            if loop is None or server is None or thread is None:
+                raise ServerError("the broker does not run")
+            with contextlib.suppress(RuntimeError):  # the loop is closed already: the journal has failed
+                loop.call_soon_threadsafe(take, server.engine)
             while not done.done() and thread.is_alive():
                 with contextlib.suppress(TimeoutError):
-                    done.result(0.1)
+                    done.exception(0.1)
+            if not done.done():
+                raise ServerError("the broker has stopped")
+            return done.result()
 
 
 def _started(endpoint: Endpoint) -> Endpoint:

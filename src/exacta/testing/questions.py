@@ -88,7 +88,7 @@ class Questions(ABC):
         """
         if isolation not in _ISOLATIONS:
             raise ValueError(f"isolation is one of {', '.join(_ISOLATIONS)}, not {isolation!r}")
-        with self._client() as client:
+        with self.client() as client:
             places = _partitions(client, topic) if partition is None else [TopicPartition(topic, partition)]
             first = list_offsets(client, places, EARLIEST)
             stable = list_offsets(client, places, LATEST, isolation_level=READ_COMMITTED)
@@ -104,7 +104,7 @@ class Questions(ABC):
 
     def transactions(self) -> list[Explanation]:
         """Return all transactions that are open."""
-        with self._client() as client:
+        with self.client() as client:
             return explain(client)
 
     def explain(self, transactional_id: str) -> Explanation:
@@ -113,7 +113,7 @@ class Questions(ABC):
         The name of a transaction without a transactional id is taken as well, as `transactions` returns it.
         """
         handle = handle_named(transactional_id)
-        with self._client() as client:
+        with self.client() as client:
             found = explain(client, [transactional_id]) if handle is None else explain(client, [], handles=[handle])
         return found[0]
 
@@ -122,7 +122,7 @@ class Questions(ABC):
 
         The keys are equal to plain tuples: `{("orders", 0): 3}`.
         """
-        with self._client() as client:
+        with self.client() as client:
             return {at: found.offset for at, found in fetch_offsets(client, group).items()}
 
     def lag(self, group: str) -> dict[TopicPartition, Lag]:
@@ -130,7 +130,7 @@ class Questions(ABC):
 
         Raises KafkaError (GROUP_ID_NOT_FOUND) for a group that nobody knows.
         """
-        with self._client() as client:
+        with self.client() as client:
             return {each.partition: each for each in describe_lag(client, group).partitions}
 
     def create_topic(self, name: str, partitions: int | None = None, **configs: object) -> None:
@@ -140,7 +140,7 @@ class Questions(ABC):
         """
         written = {key.replace("_", "."): _config_value(value) for key, value in configs.items()}
         count = _BROKERS_DEFAULT if partitions is None else partitions
-        with self._client() as client:
+        with self.client() as client:
             if not create_topic(client, name, partitions=count, configs=written):
                 raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"creating topic '{name}'")
 
@@ -152,7 +152,7 @@ class Questions(ABC):
         """
         names = {topics} if isinstance(topics, str) else set(topics)
         give_up_at = time.monotonic() + timeout_s
-        with self._client() as client:
+        with self.client() as client:
             while True:
                 left = _left(client, group, names)
                 if left == {}:
@@ -161,7 +161,8 @@ class Questions(ABC):
                     raise NotRead(_not_read(group, left, timeout_s))
                 time.sleep(_LOOK_EVERY_S)
 
-    def _client(self) -> Client:
+    def client(self) -> Client:
+        """Return a client of the kit's own, which meets no fault; close it after use."""
         return Client(Cluster(bootstrap=self.bootstrap_servers, client_id=CLIENT_ID))
 
 
