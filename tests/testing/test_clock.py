@@ -36,7 +36,7 @@ def test_a_transaction_times_out_when_its_time_has_come_and_not_before() -> None
 
 
 def test_a_member_that_is_silent_is_thrown_out() -> None:
-    with exacta.Broker(group_initial_rebalance_delay_ms=0) as broker:
+    with exacta.Broker() as broker:
         broker.create_topic("t", 1)
         given: list[str] = []
         settings = {**servers(broker), "group.id": "g", "heartbeat.interval.ms": 30_000, "session.timeout.ms": 100_000}
@@ -78,7 +78,7 @@ def test_the_brokers_timestamps_are_of_its_time() -> None:
 
 
 def test_a_transaction_goes_on_after_time_has_stood_still() -> None:
-    with exacta.Broker(group_initial_rebalance_delay_ms=0) as broker:
+    with exacta.Broker() as broker:
         producer = begun(broker, "t")
         broker.clock.advance(seconds=59)
         with broker.clock.frozen():

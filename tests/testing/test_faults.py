@@ -18,7 +18,7 @@ CALL_S = 30
 
 @pytest.fixture
 def broker() -> Iterator[exacta.Broker]:
-    with exacta.Broker(group_initial_rebalance_delay_ms=0) as broker:
+    with exacta.Broker() as broker:
         broker.create_topic("orders", 1)
         yield broker
 
