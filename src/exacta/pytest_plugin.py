@@ -12,7 +12,9 @@ that broker stopped, the next test starts it again.
 
 import itertools
 import re
+import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -123,11 +125,28 @@ def exacta_brokers(request: pytest.FixtureRequest) -> "Iterator[Callable[..., Br
 
 def _made(config: pytest.Config, arguments: Sequence[Any], options: dict[str, Any]) -> "Broker":
     """Make a broker, with the ini file's options where these do not say otherwise; it is not started."""
-    from exacta.testing import Broker
+    with _assertions_kept(config):
+        from exacta.testing import Broker
 
     broker = Broker(*arguments, **{**options, "config": {**_of_ini(config), **options.get("config", {})}})
     config.stash[_BROKERS].append(broker)
     return broker
+
+
+@contextmanager
+def _assertions_kept(config: pytest.Config) -> Iterator[None]:
+    """Let what is imported meanwhile keep its assertions as they are written.
+
+    pytest rewrites those of all modules of a package that has a plugin. Where no bytecode may be written it compiles
+    them anew each time, and the broker's import took 1.1 s instead of 0.2 s.
+    """
+    before = [*sys.meta_path]
+    rewriting: object = config.pluginmanager.rewrite_hook
+    sys.meta_path[:] = [each for each in before if each is not rewriting]
+    try:
+        yield
+    finally:
+        sys.meta_path[:] = before
 
 
 def _of_ini(config: pytest.Config) -> dict[str, str]:

@@ -43,6 +43,19 @@ def test_it_is_loaded_in_no_time() -> None:
     assert done.stdout.split() == ["exacta", PLUGIN]
 
 
+def test_the_brokers_assertions_are_not_rewritten(pytester: pytest.Pytester) -> None:
+    """pytest would for an installed Exacta, since it has a plugin; that takes longer than all the rest."""
+    pytester.makeconftest("import pytest; pytest.register_assert_rewrite('exacta')")
+    tests = """
+        import sys
+
+        def test_loader(exacta_broker):
+            assert type(sys.modules["exacta.core.decide"].__spec__.loader).__name__ == "SourceFileLoader"
+            assert type(sys.modules[__name__].__spec__.loader).__name__ == "AssertionRewritingHook"
+    """
+    run(pytester, tests).assert_outcomes(passed=1)
+
+
 def test_one_broker_and_a_fresh_topic_for_each_test(pytester: pytest.Pytester) -> None:
     tests = """
         import pytest
