@@ -1,31 +1,17 @@
-"""The faults that a test asks for in one line: what real clients make of each, and that none is forgotten."""
+"""The faults that a test asks for in one line: what real clients make of each."""
 
 import asyncio
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import aiokafka
+import kafka
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 import exacta
-from exacta.testing import FaultNotMet
-from exacta.testing.faults import MET_AT, Effect
-
-CALL_S = 30
-
-
-@pytest.fixture
-def broker() -> Iterator[exacta.Broker]:
-    with exacta.Broker() as broker:
-        broker.create_topic("orders", 1)
-        yield broker
-
-
-def servers(broker: exacta.Broker) -> dict[str, object]:
-    # Librdkafka forgets a broker otherwise that it cannot reach for a moment.
-    return {"bootstrap.servers": broker.bootstrap_servers, "log_level": 0, "metadata.recovery.strategy": "none"}
+from exacta.testing import Fault
+from tests.testing.clients import CALL_S, servers
 
 
 def transactional(broker: exacta.Broker, **more: object) -> Producer:
@@ -42,10 +28,6 @@ def begun(producer: Producer, value: bytes) -> None:
 
 def fates(broker: exacta.Broker) -> list[tuple[bytes | None, str]]:
     return [(each.value, str(each.fate)) for each in broker.records("orders", "uncommitted")]
-
-
-def test_every_effect_has_its_place() -> None:
-    assert set(MET_AT) == set(Effect)
 
 
 # --- requests and answers ---------------------------------------------------------------------------------------------
@@ -140,6 +122,55 @@ def test_a_reader_goes_on_after_its_fetches_were_refused(broker: exacta.Broker) 
     assert record.value() == b"v"
     consumer.close()
     assert fault.happened
+
+
+@pytest.mark.parametrize("fault", ["refuse", "drop_answer", "cut_connection", "delay"])
+@pytest.mark.parametrize("library", ["aiokafka", "kafka-python"])
+def test_other_readers_go_on_as_well(broker: exacta.Broker, library: str, fault: str) -> None:
+    """The second one reads in a session, whose requests name only what has changed (KIP-227)."""
+    producer = Producer(servers(broker))
+
+    def write(value: bytes) -> None:
+        producer.produce("orders", value)
+        assert producer.flush(CALL_S) == 0
+
+    def go_wrong() -> None:
+        more = {"refuse": {"error": "NOT_LEADER_OR_FOLLOWER"}, "delay": {"seconds": 0.1}}.get(fault, {})
+        armed.append(getattr(broker.faults, fault)("Fetch", **more))
+        write(b"second")
+
+    armed: list[Fault] = []
+    write(b"first")
+    if library == "aiokafka":
+        read = asyncio.run(read_by_aiokafka(broker, go_wrong))
+    else:
+        read = read_by_kafka_python(broker, go_wrong)
+    assert read == [b"first", b"second"]
+    armed[0].wait(CALL_S)
+
+
+READING = {"auto_offset_reset": "earliest", "fetch_max_wait_ms": 50}
+
+
+async def read_by_aiokafka(broker: exacta.Broker, between: Callable[[], None]) -> list[bytes | None]:
+    consumer = aiokafka.AIOKafkaConsumer("orders", bootstrap_servers=broker.bootstrap_servers, **READING)
+    await consumer.start()
+    try:
+        first = await asyncio.wait_for(consumer.getone(), CALL_S)
+        await asyncio.to_thread(between)
+        return [first.value, (await asyncio.wait_for(consumer.getone(), CALL_S)).value]
+    finally:
+        await consumer.stop()
+
+
+def read_by_kafka_python(broker: exacta.Broker, between: Callable[[], None]) -> list[bytes]:
+    consumer = kafka.KafkaConsumer("orders", bootstrap_servers=broker.bootstrap_servers, **READING)
+    try:
+        first = next(consumer)
+        between()
+        return [first.value, next(consumer).value]
+    finally:
+        consumer.close()
 
 
 @pytest.mark.parametrize("api", ["InitProducerId", "AddPartitionsToTxn", "TxnOffsetCommit", "EndTxn"])
@@ -264,9 +295,16 @@ def test_a_transaction_expires(broker: exacta.Broker) -> None:
         producer.commit_transaction(CALL_S)
 
 
-def test_a_group_rebalances(broker: exacta.Broker) -> None:
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_rebalances(protocol: str) -> None:
+    with exacta.Broker(group_consumer_heartbeat_interval_ms=50) as broker:
+        broker.create_topic("orders", 1)
+        check_that_a_group_rebalances(broker, {"classic": {"heartbeat.interval.ms": 50}}.get(protocol, {}), protocol)
+
+
+def check_that_a_group_rebalances(broker: exacta.Broker, settings: dict[str, object], protocol: str) -> None:
     told: list[str] = []
-    consumer = Consumer({**servers(broker), "group.id": "g", "heartbeat.interval.ms": 50})
+    consumer = Consumer({**servers(broker), "group.id": "g", "group.protocol": protocol, **settings})
     consumer.subscribe(["orders"], on_assign=lambda *_: told.append("given"), on_revoke=lambda *_: told.append("taken"))
     with pytest.raises(ValueError, match=r"rebalance\('g'\): there is no such group"):
         broker.faults.rebalance("g")
@@ -276,72 +314,3 @@ def test_a_group_rebalances(broker: exacta.Broker) -> None:
     while told != ["given", "taken", "given"]:
         consumer.poll(0.1)
     consumer.close()
-
-
-# --- none is forgotten ------------------------------------------------------------------------------------------------
-
-
-def test_a_fault_that_nothing_met_fails_the_test() -> None:
-    def forgetful(broker: exacta.Broker) -> None:
-        with broker:
-            directories.append(broker.data)
-            broker.faults.drop_answer("EndTxn")
-
-    directories: list[Path] = []
-    broker = exacta.Broker()
-    with pytest.raises(FaultNotMet, match=r"^the fault drop_answer\('EndTxn'\) was never met$"):
-        forgetful(broker)
-    assert not directories[0].exists()
-    assert not broker.is_running
-
-
-def test_a_fault_that_was_met_too_seldom_fails_the_test(broker: exacta.Broker) -> None:
-    broker.faults.refuse("Produce", error="MESSAGE_TOO_LARGE", times=3)
-    broker.faults.full_disk()
-    producer = Producer({**servers(broker), "retries": 0})
-    producer.produce("orders", b"v")
-    producer.flush(CALL_S)
-    with pytest.raises(FaultNotMet) as caught:
-        broker.faults.check()
-    assert str(caught.value) == (
-        "the fault refuse('Produce', error='MESSAGE_TOO_LARGE', times=3) was met 1 of 3 times; "
-        "the fault full_disk() was never met"
-    )
-    broker.faults.check()
-
-
-def test_a_test_that_fails_for_another_reason_says_that_one() -> None:
-    def failing() -> None:
-        with exacta.Broker() as broker:
-            broker.faults.full_disk()
-            _ = 1 / 0
-
-    with pytest.raises(ZeroDivisionError):
-        failing()
-
-
-def test_what_goes_wrong_in_an_action_is_told(broker: exacta.Broker) -> None:
-    producer = Producer(servers(broker))
-    fault = broker.faults.drop_answer("Produce", then=lambda: 1 / 0)
-    producer.produce("orders", b"v")
-    assert producer.flush(CALL_S) == 0
-    with pytest.raises(ZeroDivisionError):
-        fault.wait(CALL_S)
-    with pytest.raises(ZeroDivisionError):
-        broker.faults.check()
-
-
-@pytest.mark.parametrize(
-    ("call", "complaint"),
-    [
-        (lambda faults: faults.drop_answer("EndTransaction"), "did you mean EndTransactions"),
-        (lambda faults: faults.drop_answer("Produce", times=0), "met once or more often, not 0 times"),
-        (lambda faults: faults.delay("Fetch", seconds=-1), "nothing takes -1 seconds"),
-        (lambda faults: faults.refuse("Produce", error="NOT_LEADER"), "did you mean NOT_LEADER_OR_FOLLOWER"),
-        (lambda faults: faults.refuse("Metadata", error="UNKNOWN_SERVER_ERROR"), "is no answer to Metadata"),
-    ],
-)
-def test_wrong_faults_are_refused_at_once(broker: exacta.Broker, call: object, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
-        call(broker.faults)  # type: ignore[operator]
-    broker.faults.check()

@@ -41,6 +41,14 @@ from exacta.protocol.kafka.messages.k65_describe_transactions import (
     DescribeTransactionsResponse,
 )
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from exacta.protocol.kafka.messages.k69_consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
 from exacta.protocol.kafka.messages.k17784_end_transactions import EndTransactionsRequest, EndTransactionsResponse
 from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest, DescribeLagResponse
 from exacta.protocol.kafka.messages.k17786_explain_transactions import (
@@ -104,6 +112,8 @@ _CALLS: dict[type[Any], Call] = {
     DescribeProducersRequest: Call(61, DescribeProducersResponse, 0, 0),
     DescribeTransactionsRequest: Call(65, DescribeTransactionsResponse, 0, 0),
     ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),
+    ConsumerGroupHeartbeatRequest: Call(68, ConsumerGroupHeartbeatResponse, 0, 1),
+    ConsumerGroupDescribeRequest: Call(69, ConsumerGroupDescribeResponse, 0, 1),
     EndTransactionsRequest: Call(17784, EndTransactionsResponse, 0, 0),
     ExplainTransactionsRequest: Call(17786, ExplainTransactionsResponse, 0, 0),
     DescribeLagRequest: Call(17785, DescribeLagResponse, 0, 0),

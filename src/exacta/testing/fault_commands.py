@@ -171,9 +171,10 @@ class Faults(RequestFaults):
             raise ValueError(f"expire_transaction({transactional_id!r}): it has no transaction open that time ends")
 
     def rebalance(self, group: str) -> None:
-        """Let a group rebalance: a member joins and leaves again. The others learn of it by their next heartbeats.
+        """Let a group rebalance; its members learn of it by their next heartbeats.
 
-        Raises ValueError if the group has no members, or not those of the classic protocol.
+        In a group of the classic protocol a member joins and leaves again. In one of the consumer protocol (KIP-848)
+        the members are removed, and join again. Raises ValueError if the group has no members.
         """
         with self._broker.client() as client:
             rebalance(client, group)
