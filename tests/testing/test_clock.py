@@ -101,6 +101,15 @@ def test_a_reader_does_not_wait_longer_while_time_stands_still() -> None:
         assert not answer.responses[0].partitions[0].records
 
 
+def test_a_transactional_id_that_was_idle_for_a_week_is_forgotten() -> None:
+    with exacta.Broker() as broker:
+        begun(broker, "t").commit_transaction(30)
+        broker.clock.advance(days=6)
+        assert broker.explain("orders-1").state
+        broker.clock.advance(days=1, hours=1)
+        assert not broker.explain("orders-1").state
+
+
 def test_a_broker_that_was_down_for_long_finds_that_the_time_has_passed() -> None:
     with exacta.Broker() as broker:
         begun(broker, "t")

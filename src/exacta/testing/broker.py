@@ -44,6 +44,8 @@ logger = logging.getLogger("exacta.testing")
 class Broker(Questions):
     """An embedded broker; start it by `with` or `async with`, or by `start` and `close`.
 
+    `Questions` has what a test may ask it. `clock` moves its time, and `faults` lets things go wrong.
+
     It keeps its data and its port when it is started again, after `stop` or `kill` or by `restart`. `data` keeps the
     log there; without it a temporary directory is used, and removed by `close` or at the end of the `with`; at the
     latest when nobody has the Broker any more, or the process ends. Options go by Kafka's names, with underscores

@@ -14,7 +14,7 @@ must not wait for it.
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 
 DISK = "the disk"
@@ -103,7 +103,7 @@ class Fault:
     def wait(self, timeout_s: float = ACTION_TIMEOUT_S) -> None:
         """Wait until it has happened. Raises FaultNotMet if it does not in time, and what its action raised."""
         if not self._over.wait(timeout_s):
-            raise FaultNotMet(f"{self._told()}, in {timeout_s:g} s")
+            raise FaultNotMet(f"{self.told()}, in {timeout_s:g} s")
         self.raise_error()
 
     def raise_error(self) -> None:
@@ -134,7 +134,8 @@ class Fault:
         if self.met >= self.times:
             self._over.set()
 
-    def _told(self) -> str:
+    def told(self) -> str:
+        """Return how far it was met, for a message."""
         if not self.met:
             return f"the fault {self} was never met"
         return f"the fault {self} was met {self.met} of {self.times} times"
@@ -150,10 +151,6 @@ class Armed:
 
     def __bool__(self) -> bool:
         return bool(self._armed)
-
-    def __iter__(self) -> Iterator[Fault]:
-        with self._lock:
-            return iter(list(self._armed))
 
     def add(self, fault: Fault) -> Fault:
         """Arm a fault."""
@@ -203,4 +200,4 @@ class Armed:
                 raise TimeoutError(f"the action of the fault {fault} has not ended in {ACTION_TIMEOUT_S:g} s")
             fault.raise_error()
         if left:
-            raise FaultNotMet("; ".join(fault._told() for fault in left))
+            raise FaultNotMet("; ".join(fault.told() for fault in left))
