@@ -10,8 +10,13 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 import exacta
+from exacta.protocol.kafka.codec import encode_request
+from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
+from exacta.server.listeners import parse_endpoint
 from exacta.testing import Fault
+from tests.kafka.wire import Wire
 from tests.testing.clients import CALL_S, servers
+from tests.waiting import wait_until
 
 
 def transactional(broker: exacta.Broker, **more: object) -> Producer:
@@ -206,6 +211,25 @@ def test_an_answer_is_late_for_a_client_that_gives_up(broker: exacta.Broker) -> 
     assert producer.flush(CALL_S) == 0
     fault.wait(CALL_S)
     assert fates(broker) == [(b"v", "committed")]
+
+
+@pytest.mark.parametrize("fault", ["refuse", "drop_answer", "cut_connection", "delay"])
+@pytest.mark.parametrize("is_closed_meanwhile", [True, False])
+def test_a_fault_leaves_no_memory_taken(broker: exacta.Broker, fault: str, is_closed_meanwhile: bool) -> None:
+    more = {"refuse": {"error": "INVALID_TXN_STATE"}, "delay": {"seconds": 0.1}}.get(fault, {})
+    armed = getattr(broker.faults, fault)("EndTxn", **more)
+    endpoint = parse_endpoint(broker.bootstrap_servers)
+    wire = Wire((endpoint.host, endpoint.port))
+    request = EndTxnRequest(transactional_id="x", producer_id=1, producer_epoch=0)
+    frames = [b"".join(encode_request(request, 3, number, "c")) for number in range(3)]
+    wire.socket.sendall(b"".join(frames))  # the later ones wait, or are lost with the first one
+    if is_closed_meanwhile:
+        wire.socket.close()
+    armed.wait(CALL_S)
+    wire.socket.close()
+    assert broker._server is not None
+    memory = broker._server._broker.memory
+    wait_until(lambda: memory.requests.used_bytes == memory.answers.used_bytes == 0, CALL_S, "all to be given back")
 
 
 def test_the_kits_own_questions_meet_no_fault(broker: exacta.Broker) -> None:
