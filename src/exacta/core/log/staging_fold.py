@@ -152,14 +152,19 @@ def _taken(state: State, partition: Partition, producer_id: ProducerId) -> Stage
     return stream
 
 
-def trim(state: State, partition: Partition) -> None:
-    """Forget what has entered the partition before the start of its log."""
-    start = partition.log_start_offset
+def forget_entered(state: State, partition: Partition, before_offset: Offset) -> None:
+    """Forget the streams that have entered the partition before an offset: nobody reads them there any more."""
     gone = 0
-    while gone < len(partition.entered) and partition.entered[gone].end_offset <= start:
+    while gone < len(partition.entered) and partition.entered[gone].end_offset <= before_offset:
         gone += 1
     state.volatile.streams_let_go += [each.stream for each in partition.entered[:gone]]
     del partition.entered[:gone]
+
+
+def trim(state: State, partition: Partition) -> None:
+    """Forget what has entered the partition before the start of its log."""
+    start = partition.log_start_offset
+    forget_entered(state, partition, start)
     if partition.receipts:
         partition.receipts = [each for each in partition.receipts if each.first_offset + each.count > start]
 
