@@ -39,7 +39,6 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
     _told(stream, place_of(event.provisional_offset), event.record_count, event.body)
     stream.record_count += event.record_count
     stream.size += event.size
-    stream.bodies.add(event.body)
     if event.takes_append_time:
         stream.takes_append_time = True
     else:
@@ -86,8 +85,7 @@ def enter(state: State, event: TransactionEnded) -> None:
             partition.entered.append(
                 EnteredStream(first_offset, partition.next_offset, stream.stream, stream.size, latest, append_time_ms)
             )
-        if Body.PULSAR in stream.bodies:
-            _remember_receipts(partition, stream, first_offset)
+        _remember_receipts(partition, stream, first_offset)
 
 
 def _remember_receipts(partition: Partition, stream: StagedStream, first_offset: int) -> None:
