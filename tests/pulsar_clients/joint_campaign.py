@@ -143,8 +143,8 @@ def transfer_under_kills(program: list[str], kills: int, folder: Path, buffer: s
         assert left_over(client, topics.orders, "Shared") is None
         assert lag_of_group(bootstrap, GROUP, topics.asked, PARTITIONS) == [0] * PARTITIONS
     return (
-        f"joint, {buffer} topics: {kills} kills in {time.monotonic() - began:.0f} s ({who(struck)}); {len(wanted)} orders "
-        "done once each; "
+        f"joint, {buffer} topics: {kills} kills in {time.monotonic() - began:.0f} s ({who(struck)}); "
+        f"{len(wanted)} orders done once each; "
         f"transactions: {ends(clients)}; of {len(looker.looks)} looks {judge.partial} have shown a part of a "
         "transaction, each because of an older one"
     )
