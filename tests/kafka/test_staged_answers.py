@@ -43,14 +43,14 @@ def test_a_repeat_is_told_what_the_first_was_told_before_and_after_the_end(wire:
     assert (told(0), told(2)) == (first, second)
 
 
-def test_what_is_too_much_is_refused_with_the_place_where_the_limits_stand() -> None:
+def test_what_is_too_much_is_refused_with_the_name_of_the_limit() -> None:
     with front(max_staged_bytes=100) as broker:
         wire = broker.connect()
         writer = begun(wire)
         assert produce(wire, writer, b"a", sequence=0).error_code == 0
         refused = produce(wire, writer, b"b" * 100, sequence=1)
         assert refused.error_code == ErrorCode.POLICY_VIOLATION
-        assert "docs/reference/limits.md" in (refused.error_message or "")
+        assert "max.staged.bytes" in (refused.error_message or "")
         assert produce(wire, writer, b"c", sequence=1).error_code == ErrorCode.POLICY_VIOLATION, "there is no room"
         writer.finish(commit=False)
         writer.add_partitions(t=[0])
