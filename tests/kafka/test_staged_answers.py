@@ -7,6 +7,7 @@ from exacta.protocol.kafka.messages.k00_produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from exacta.protocol.kafka.messages.k35_describe_log_dirs import DescribeLogDirsRequest
 from tests.kafka.test_describe_lag import Writer
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Wire, batch, front
@@ -55,3 +56,17 @@ def test_what_is_too_much_is_refused_with_the_name_of_the_limit() -> None:
         writer.finish(commit=False)
         writer.add_partitions(t=[0])
         assert produce(wire, writer, b"c", sequence=1).error_code == 0, "the end has made room"
+
+
+def test_what_is_staged_counts_towards_the_size_of_its_partition(wire: Wire) -> None:
+    writer = begun(wire)
+
+    def size() -> int:
+        [told] = wire.ask(DescribeLogDirsRequest(topics=None), 4).results[0].topics
+        return int(told.partitions[0].partition_size)
+
+    assert produce(wire, writer, b"a" * 500, sequence=0).error_code == 0
+    staged = size()
+    assert staged > 500
+    writer.finish(commit=True)
+    assert size() == staged
