@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from exacta.cli.cluster import canonical
+from exacta.cli.configuration import config
 from exacta.cli.demo import demo
 from exacta.cli.groups import groups
 from exacta.cli.log import log
@@ -49,6 +50,7 @@ def serve(context: typer.Context) -> None:
 
 app.command()(demo)
 app.command()(verify)
+app.add_typer(config, name="config")
 app.add_typer(groups, name="groups")
 app.add_typer(log, name="log")
 app.add_typer(spark, name="spark")

@@ -19,6 +19,7 @@ from exacta.server.listeners import Doors, Listener
 from exacta.server.log_lines import configure_logging
 from exacta.server.open_files import files_allowed
 from exacta.server.server import Server
+from exacta.server.service_manager import READY, STOPPING, notify
 
 logger = logging.getLogger("exacta.server")
 
@@ -101,10 +102,12 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors) -> int:
     for listener, served in _of_pulsar(server):
         sys.stdout.write(f"exacta: listening for {served} on {listener.listening}\n")
     sys.stdout.flush()
+    notify(READY)
     asking = asyncio.ensure_future(asked.wait())
     await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)
     if not server.failure.done():
         logger.info("stopping")
+        notify(STOPPING)
         await server.stop()
     asking.cancel()
     if server.failure.done():
