@@ -207,6 +207,7 @@ docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m exacta.kafka.coverage > docs/reference/protocol.md
 	$(BIN)/python -m exacta.kafka.transaction_errors > docs/reference/transaction-errors.md
 	$(BIN)/python -m exacta.verify.report.reference > docs/reference/anomalies.md
+	$(BIN)/python -m exacta.metrics.reference > docs/reference/metrics.md
 
 pulsar-messages: $(VENV)/.installed-test  ## write the code for Pulsar's messages anew
 	cd src && ../$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. exacta/protocol/pulsar/messages.proto

@@ -78,8 +78,9 @@ class Engine:
         on_failure: Callable[[EngineFailed], None],
         schedule: Schedule | None = None,
         fold_every_ms: int = FOLD_EVERY_MS,
+        recovered: Recovered | None = None,
     ) -> None:
-        """Recover from the journal. Blocks. Without a `schedule` everything is kept for ever.
+        """Recover from the journal, unless that is done. Blocks. Without a `schedule` everything is kept for ever.
 
         `clock` gives milliseconds since 1970, and never jumps while the engine lives (see `clock.Clock`).
         `fold_every_ms` is the shortest time between two snapshots (see `SnapshotSchedule`).
@@ -95,7 +96,7 @@ class Engine:
         self._sinks = Sinks()
 
         journal.on_failure(lambda failed: self._fail(failed.reason))
-        recovered = recover(journal, limits, clock)
+        recovered = recovered or recover(journal, limits, clock)
         self._state, self._clock = recovered.state, recovered.clock
         self._visible: dict[PartitionId, Visible] = {}
         self._observer = Observer(self._state)
