@@ -22,7 +22,7 @@ class Appended:
 
 
 class Counts:
-    """What one engine has done since its start."""
+    """The work that one engine has done since its start."""
 
     def __init__(self) -> None:
         self.appended: defaultdict[PartitionId, Appended] = defaultdict(Appended)

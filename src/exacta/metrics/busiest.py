@@ -31,20 +31,26 @@ class Busiest:
         grown: dict[str, Amounts] = {}
         for topic, amounts in totals.items():
             before = self._seen.get(topic, nothing)
-            if any(now < then for now, then in zip(amounts, before, strict=True)):
-                before = nothing  # the topic was made anew
-            grown[topic] = tuple(now - then for now, then in zip(amounts, before, strict=True))
+            if amounts != before:
+                if any(now < then for now, then in zip(amounts, before, strict=True)):
+                    before = nothing  # the topic was made anew
+                grown[topic] = tuple(now - then for now, then in zip(amounts, before, strict=True))
         self._seen = dict(totals)
-        self._choose(grown)
+        self._choose(totals, grown)
         for topic, growth in grown.items():
-            target = self._own.setdefault(topic, [0] * len(nothing)) if topic in self._shown else self._others
+            target = self._own[topic] if topic in self._shown else self._others
             for number, amount in enumerate(growth):
                 target[number] += amount
         return {topic: self._own[topic] for topic in self._shown}, self._others
 
-    def _choose(self, grown: Mapping[str, Amounts]) -> None:
-        self._activity = {topic: self._activity.get(topic, 0.0) / 2 + sum(growth) for topic, growth in grown.items()}
-        self._own = {topic: own for topic, own in self._own.items() if topic in grown}
-        stay = {topic: self._activity[topic] * 2 for topic in self._shown if topic in grown}
-        rank = self._activity | stay  # who has a series keeps it until another is twice as busy
+    def _choose(self, totals: Mapping[str, Amounts], grown: Mapping[str, Amounts]) -> None:
+        activity = {topic: before / 2 for topic, before in self._activity.items() if topic in totals}
+        for topic, growth in grown.items():
+            activity[topic] = activity.get(topic, 0.0) + sum(growth)
+        self._activity = activity
+        stay = {topic: activity[topic] * 2 for topic in self._shown if topic in activity}
+        rank = activity | stay  # who has a series keeps it until another is twice as busy
         self._shown = set(nlargest(self._most, rank, key=rank.__getitem__))
+        self._own = {topic: own for topic, own in self._own.items() if topic in totals}
+        for topic in self._shown - self._own.keys():
+            self._own[topic] = [0] * len(self._others)

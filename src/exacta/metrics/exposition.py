@@ -72,7 +72,7 @@ def rendered(measured: Sequence[Measured], data: Path, accepted: str) -> tuple[b
 
 
 class _Collected(Collector):
-    """What was measured, as prometheus-client takes it."""
+    """The metrics that were read, as prometheus-client takes them."""
 
     def __init__(self, measured: Iterable[Measured]) -> None:
         self._measured = measured

@@ -54,7 +54,7 @@ class Connection(Protocol):
 
 
 class Sources:
-    """What one server has that can be measured. `broker` is there once it has recovered."""
+    """The parts of one server that can be measured. `broker` is there once it has recovered."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ LATE_BUFFER_MS = 300_000
 
 
 class _Open(Struct):
-    """What was found of the open transactions."""
+    """The open transactions, as they are being looked at."""
 
     now_ms: int
     late_ms: int

@@ -67,7 +67,7 @@ class ServedConnection(Protocol):
 
 
 class _Read(Struct, frozen=True):
-    """What was read of the data directory."""
+    """The contents of the data directory."""
 
     journal: LocalJournal
     recovered: Recovered

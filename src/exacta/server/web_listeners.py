@@ -1,4 +1,4 @@
-"""What is listened on for HTTP: metrics and health for operators, and what Apache Pulsar's clients ask.
+"""All that is listened on for HTTP: metrics and health for operators, and questions of Apache Pulsar's clients.
 
 It loads no web server before one is asked for (`web_front.py` does).
 """

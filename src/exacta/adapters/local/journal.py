@@ -333,7 +333,7 @@ class LocalJournal(LocalJournalSpace):
 
     @property
     def replayed_bytes(self) -> tuple[int, int]:
-        """How many bytes of groups a replay has read, and how many it reads in all; for any thread."""
+        """The bytes of groups that a replay has read, and those that it reads in all; for any thread."""
         begin, reached = self._snapshotter.replayed
         return reached - begin, max(0, self.position - begin)
 
