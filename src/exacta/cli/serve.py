@@ -132,8 +132,8 @@ def _add_pulsars_doors(parser: argparse.ArgumentParser) -> None:
         ("--pulsar-tls-advertise", "what Pulsar's clients are told to connect to by TLS"),
         (
             "--web-listen",
-            "where to answer what Pulsar's clients ask by HTTP; beyond the loopback address it needs "
-            f"web.allow.anonymous=true ({nowhere} {DEFAULT_WEB_PORT})",
+            "where to serve /metrics and /health, and what Pulsar's clients ask by HTTP; beyond the loopback address "
+            f"it needs web.allow.anonymous=true (default: nowhere; the usual port is {DEFAULT_WEB_PORT})",
         ),
         ("--web-tls-listen", f"the same by HTTPS ({nowhere} {DEFAULT_WEB_TLS_PORT})"),
     ):
