@@ -27,6 +27,7 @@ SPARK = "docs/reference/spark.md"
 MOVING = "docs/how-to/from-kafka.md"
 TESTING = "docs/how-to/testing.md"
 DATABASE = "docs/how-to/database.md"
+COMMANDS = "docs/how-to/commands.md"
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,7 @@ RUNS = [
         expects={"orders": {b"42 apples": 1}, "parcels": {b"42 apples": 1}},
     ),
     Run(TRANSACTIONS, (), prepare=_an_open_transaction),
+    Run(COMMANDS, ()),
     Run(REPAIR, (), prepare=_a_damaged_journal, exits={"exacta log repair --data data": 1}),
     Run(
         CLUSTERS,
