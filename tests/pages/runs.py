@@ -29,6 +29,7 @@ TESTING = "docs/how-to/testing.md"
 DATABASE = "docs/how-to/database.md"
 CONFIGURE = "docs/how-to/configure.md"
 DEPLOY = "docs/how-to/deploy.md"
+COMMANDS = "docs/how-to/commands.md"
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,7 @@ RUNS = [
     ),
     Run(CONFIGURE, (), serves=True),
     Run(TRANSACTIONS, (), prepare=_an_open_transaction),
+    Run(COMMANDS, ()),
     Run(REPAIR, (), prepare=_a_damaged_journal, exits={"exacta log repair --data data": 1}),
     Run(
         CLUSTERS,
