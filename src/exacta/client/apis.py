@@ -16,6 +16,8 @@ from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, Metadat
 from exacta.protocol.kafka.messages.k08_offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from exacta.protocol.kafka.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, JoinGroupResponse
+from exacta.protocol.kafka.messages.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse
 from exacta.protocol.kafka.messages.k15_describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from exacta.protocol.kafka.messages.k16_list_groups import ListGroupsRequest, ListGroupsResponse
 from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -90,6 +92,9 @@ _CALLS: dict[type[Any], Call] = {
     OffsetCommitRequest: Call(8, OffsetCommitResponse, 2, 8),
     OffsetFetchRequest: Call(9, OffsetFetchResponse, 7, 7),
     FindCoordinatorRequest: Call(10, FindCoordinatorResponse, 1, 3),
+    # Since version 4 a member gets its id before it takes part in a rebalance.
+    JoinGroupRequest: Call(11, JoinGroupResponse, 4, 7),
+    LeaveGroupRequest: Call(13, LeaveGroupResponse, 3, 4),
     DescribeGroupsRequest: Call(15, DescribeGroupsResponse, 0, 6),
     ListGroupsRequest: Call(16, ListGroupsResponse, 0, 5),
     # After version 0 of the handshake tokens would travel without requests around them.

@@ -361,6 +361,8 @@ class ExpireTransaction(Command, frozen=True, kw_only=True):
     """Timer: abort this transaction if its time is up."""
 
     transaction_id: TransactionId
+    early: bool = False
+    """True: its time is up now, because a test says so."""
 
 
 class FenceAfterLoss(Command, frozen=True, kw_only=True):
