@@ -118,7 +118,12 @@ def every_command(command, path=()):
         yield from every_command(each, (*path, name))
 
 
-WITHOUT_CLUSTER = {("serve",), ("demo",), ("log", "dump"), ("log", "verify"), ("log", "repair")}
+WITHOUT_CLUSTER = {
+    ("serve",),
+    ("demo",),
+    *(("config", each) for each in ("check", "show", "reference")),
+    *(("log", each) for each in ("dump", "verify", "repair")),
+}
 
 
 @pytest.mark.parametrize(

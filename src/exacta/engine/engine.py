@@ -111,19 +111,7 @@ class Engine:
         self._fetcher = Fetcher(self._state, log, reader, self._visible, self._waits, counts)
         self.dispatcher = Dispatcher(self._state, log, reader, records, self._visible, scheduler, self.submit, counts)
         self.lookups = Lookups(self._state, log, reader, records, self.visible)
-        self._writer = JournalWriter(
-            self._state,
-            journal,
-            records,
-            scheduler=scheduler,
-            clock=self._clock,
-            marker_clock=clock,
-            show=self._show_durable,
-            advance=self._advance,
-            is_awaited=self.dispatcher.is_awaited,
-            fail=self._fail,
-            counts=counts,
-        )
+        self._writer = self._make_writer(records, clock)
         self._folding = SnapshotSchedule(
             journal, self.deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
         )
@@ -136,6 +124,21 @@ class Engine:
             self._timers.set(timer)
         if recovered.fences:
             self.submit(recovered.fences, _nobody)
+
+    def _make_writer(self, records: RecordFormat, marker_clock: Callable[[], int]) -> JournalWriter:
+        return JournalWriter(
+            self._state,
+            self._journal,
+            records,
+            scheduler=self.scheduler,
+            clock=self._clock,
+            marker_clock=marker_clock,
+            show=self._show_durable,
+            advance=self._advance,
+            is_awaited=self.dispatcher.is_awaited,
+            fail=self._fail,
+            counts=self.counts,
+        )
 
     def _make_upkeep(self, schedule: Schedule, marker_clock: Callable[[], int]) -> Upkeep:
         upkeep = Upkeep(

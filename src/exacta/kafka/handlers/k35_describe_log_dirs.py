@@ -32,7 +32,7 @@ SPACE_SINCE = 4
 """The first version that tells the size and the free space of the folder (KIP-827)."""
 
 StagedBytes = dict[str, dict[int, int]]
-"""What is staged for each partition, by topic and index."""
+"""The bytes that are staged for each partition, by topic and index."""
 
 NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
