@@ -213,7 +213,6 @@ def test_tests_mirror_the_source() -> None:
 
 
 UNMIRRORED = {
-    "cli": "the command line is tested by its processes, in tests/test_cli.py and beside what it commands",
     "ports": "contracts, which tests/adapters holds every adapter to",
 }
 """Rooms without a folder of tests, and the reason."""

@@ -23,6 +23,7 @@ from exacta.protocol.kafka.messages.k16_list_groups import ListGroupsRequest, Li
 from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from exacta.protocol.kafka.messages.k19_create_topics import CreateTopicsRequest, CreateTopicsResponse
+from exacta.protocol.kafka.messages.k20_delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -34,7 +35,12 @@ from exacta.protocol.kafka.messages.k27_write_txn_markers import WriteTxnMarkers
 from exacta.protocol.kafka.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from exacta.protocol.kafka.messages.k37_create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from exacta.protocol.kafka.messages.k61_describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from exacta.protocol.kafka.messages.k65_describe_transactions import (
     DescribeTransactionsRequest,
@@ -93,12 +99,14 @@ _CALLS: dict[type[Any], Call] = {
     # Since version 4 a member gets its id before it takes part in a rebalance.
     JoinGroupRequest: Call(11, JoinGroupResponse, 4, 7),
     LeaveGroupRequest: Call(13, LeaveGroupResponse, 3, 4),
-    DescribeGroupsRequest: Call(15, DescribeGroupsResponse, 0, 4),
-    ListGroupsRequest: Call(16, ListGroupsResponse, 0, 4),
+    DescribeGroupsRequest: Call(15, DescribeGroupsResponse, 0, 6),
+    ListGroupsRequest: Call(16, ListGroupsResponse, 0, 5),
     # After version 0 of the handshake tokens would travel without requests around them.
     SaslHandshakeRequest: Call(17, SaslHandshakeResponse, 1, 1),
     ApiVersionsRequest: Call(API_VERSIONS_KEY, ApiVersionsResponse, 0, 3),
     CreateTopicsRequest: Call(19, CreateTopicsResponse, 2, 6),
+    # Version 6 names topics by ids as well, which are not asked for here.
+    DeleteTopicsRequest: Call(20, DeleteTopicsResponse, 1, 5),
     InitProducerIdRequest: Call(22, InitProducerIdResponse, 0, 4),
     AddPartitionsToTxnRequest: Call(24, AddPartitionsToTxnResponse, 0, 3),
     AddOffsetsToTxnRequest: Call(25, AddOffsetsToTxnResponse, 0, 3),
@@ -108,7 +116,9 @@ _CALLS: dict[type[Any], Call] = {
     TxnOffsetCommitRequest: Call(28, TxnOffsetCommitResponse, 0, 4),
     DescribeConfigsRequest: Call(32, DescribeConfigsResponse, 1, 4),
     SaslAuthenticateRequest: Call(36, SaslAuthenticateResponse, 0, 2),
+    CreatePartitionsRequest: Call(37, CreatePartitionsResponse, 0, 3),
     DeleteGroupsRequest: Call(42, DeleteGroupsResponse, 0, 2),
+    IncrementalAlterConfigsRequest: Call(44, IncrementalAlterConfigsResponse, 0, 1),
     DescribeProducersRequest: Call(61, DescribeProducersResponse, 0, 0),
     DescribeTransactionsRequest: Call(65, DescribeTransactionsResponse, 0, 0),
     ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),

@@ -17,6 +17,7 @@ from exacta.core.log.aborted import aborted_between
 from exacta.core.rejections import Rejection
 from exacta.core.state.partition import AbortedTransaction, Partition
 from exacta.core.state.state import State
+from exacta.engine.counts import Counts
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
@@ -130,8 +131,10 @@ class Fetcher:
         reader: BatchReader,
         visible: dict[PartitionId, Visible],
         deadlines: Deadlines,
+        counts: Counts,
     ) -> None:
         self._state = state
+        self._read_bytes = counts.read_bytes
         self._journal = journal
         self._reader = reader
         self._visible = visible
@@ -287,6 +290,8 @@ class Fetcher:
         if not plan.extents:
             done(plan.results)
             return
+        for owner, extent in zip(plan.owners, plan.extents, strict=True):
+            self._read_bytes[plan.wanted[owner].topic] += extent.size
         self._reader.read(plan.extents, lambda reads: self._hand_out(request, plan, reads, done))
 
     def _hand_out(

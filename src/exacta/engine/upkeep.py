@@ -28,6 +28,7 @@ from exacta.core.state.state import State
 from exacta.engine.ages import first_young
 from exacta.engine.backlog import BacklogPolicy, Backlogs
 from exacta.engine.compaction_schedule import Candidate, CompactionPolicy, CompactionSchedule
+from exacta.engine.counts import Counts
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.visible import Visible
 from exacta.ports.compaction import Compact
@@ -88,6 +89,7 @@ class Upkeep:
         count: Callable[[PartitionId, int, int], int],
         fold_snapshot: Callable[[], None],
         let_go: Callable[[], list[PartitionId]],
+        counts: Counts,
     ) -> None:
         """Begin with nothing looked at. `let_go` returns the streams that a crash may bring back."""
         self._schedule = schedule
@@ -102,6 +104,7 @@ class Upkeep:
         self._submit = submit
         self._fold_snapshot = fold_snapshot
         self._let_go = let_go
+        self._counts = counts
         self._compactions = CompactionSchedule(
             state, visible, reader, space, lambda configs: schedule.rules(configs).compacting
         )
@@ -221,6 +224,7 @@ class Upkeep:
     def _compacted(self, failed: Failed | None) -> None:
         # Space is freed between two compactions: where something is always due, the disk would fill.
         self._may_free = True
+        self._counts.compactions[failed is None] += 1
         self._has_compacted = failed is None
         self._failures = 0 if failed is None else self._failures + 1
         self._free()
@@ -253,6 +257,7 @@ class Upkeep:
         if self._has_stopped:
             return
         if isinstance(result, Cleaned) and result.freed_bytes:
+            self._counts.freed_bytes += result.freed_bytes
             self._may_free = True
             self._free()
             return

@@ -85,6 +85,8 @@ class MemoryBudget:
         self.used_bytes = 0
         self.let_on: BudgetedConnection | None = None
         """The connection that goes on although there is no room."""
+        self.filled = 0
+        """The number of times that connections began to wait for room."""
         self._scheduler = scheduler
         self.line: dict[BudgetedConnection, None] = {}
         """The connections that wait for room, in their order."""
@@ -116,6 +118,8 @@ class MemoryBudget:
 
     def wait(self, holder: BudgetedConnection) -> None:
         """Put a connection at the end of the line, unless it is there; `room_again` is called when its turn comes."""
+        if not self.line:
+            self.filled += 1
         self.line[holder] = None
         if self._timer is None:
             self._timer = self._scheduler.call_later(self.stall_ms / 1000, self._look)

@@ -19,6 +19,7 @@ from exacta.server.listeners import Doors, Listener
 from exacta.server.log_lines import configure_logging
 from exacta.server.open_files import files_allowed
 from exacta.server.server import Server
+from exacta.server.service_manager import READY, STOPPING, notify
 
 logger = logging.getLogger("exacta.server")
 
@@ -62,14 +63,14 @@ def allow_many_files(configuration: Configuration) -> None:
         )
 
 
-def _of_pulsar(server: Server) -> Iterator[tuple[Listener, str]]:
-    """Yield what is listened on for Pulsar's clients, with the words in which that is said."""
-    pulsar = server.pulsar
+def _beside_kafkas(server: Server) -> Iterator[tuple[Listener, str]]:
+    """Yield what is listened on beside Kafka's port, with the words in which that is said."""
+    pulsar, web = server.pulsar, server.web
     served = (
         (pulsar.plain, "Pulsar's clients"),
         (pulsar.tls, "Pulsar's clients by TLS"),
-        (pulsar.web, "HTTP"),
-        (pulsar.web_tls, "HTTPS"),
+        (web.plain, "HTTP"),
+        (web.tls, "HTTPS"),
     )
     for listener, words in served:
         if listener is not None:
@@ -80,7 +81,7 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors) -> int:
     loop = asyncio.get_running_loop()
     refuse_foreign(data)
     server = Server(loop, configuration, data, doors)
-    server.open()
+    await server.open_in_sight()
     await server.start()
     asked = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -98,13 +99,15 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors) -> int:
             reachable,
         )
     sys.stdout.write(f"exacta: listening on {server.listening}, data in {data}\n")
-    for listener, served in _of_pulsar(server):
+    for listener, served in _beside_kafkas(server):
         sys.stdout.write(f"exacta: listening for {served} on {listener.listening}\n")
     sys.stdout.flush()
+    notify(READY)
     asking = asyncio.ensure_future(asked.wait())
     await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)
     if not server.failure.done():
         logger.info("stopping")
+        notify(STOPPING)
         await server.stop()
     asking.cancel()
     if server.failure.done():

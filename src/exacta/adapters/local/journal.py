@@ -38,6 +38,7 @@ from exacta.adapters.local.page_cache import KEPT_BYTES, Growth
 from exacta.adapters.local.snapshots.snapshot_schedule import Done as SnapshotDone
 from exacta.adapters.local.sync_pace import Pace
 from exacta.adapters.local.worker import NewWorker, Worker
+from exacta.histogram import SECONDS, Histogram
 from exacta.ports.journal import (
     Appended,
     AppendResult,
@@ -102,6 +103,8 @@ class LocalJournal(LocalJournalSpace):
         )
         self._options = options
         self._pace = Pace()
+        self.syncs = Histogram(SECONDS)
+        """The times that syncs of groups took."""
         self._cache_growth = Growth() if options.trims_page_cache else None
         self._writer = recovered.writer
         self._tail = Tail(files, recovered.position)
@@ -267,7 +270,9 @@ class LocalJournal(LocalJournalSpace):
     def _sync(self, end: int) -> None:
         began = self._options.elapsed_seconds()
         self._writer.sync(end)
-        self._pace.took(self._options.elapsed_seconds() - began)
+        seconds = self._options.elapsed_seconds() - began
+        self._pace.took(seconds)
+        self.syncs.add(seconds)
 
     def _finish_append(self, result: Appended | Failed, done: Callable[[AppendResult], None]) -> None:
         self._settle()
@@ -325,6 +330,12 @@ class LocalJournal(LocalJournalSpace):
     def fold_snapshot(self, fold: Fold, done: SnapshotDone) -> None:
         """See `JournalSnapshots.fold_snapshot`."""
         self._snapshotter.fold(fold, self._segments, min(self.position, self._writer.durable_end), done)
+
+    @property
+    def replayed_bytes(self) -> tuple[int, int]:
+        """The bytes of groups that a replay has read, and those that it reads in all; for any thread."""
+        begin, reached = self._snapshotter.replayed
+        return reached - begin, max(0, self.position - begin)
 
     def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
         """See `Journal.replay`."""
