@@ -20,6 +20,7 @@ from exacta.server.listeners import (
     Endpoint,
     parse_endpoint,
 )
+from exacta.server.log_lines import FORMATS, LEVELS
 from exacta.server.process import serve
 
 EXIT_USAGE = 2
@@ -45,7 +46,7 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"exacta: {error}\n")
         return EXIT_USAGE
     doors = Doors(**{name: getattr(parsed, name) for name in Doors.__struct_fields__})
-    return serve(configuration, parsed.data, doors)
+    return serve(configuration, parsed.data, doors, log_level=parsed.log_level, log_format=parsed.log_format)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,6 +90,12 @@ def _parser() -> argparse.ArgumentParser:
         help="set an option; may be repeated, and wins over --config",
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="read options from a file of key=value lines")
+    parser.add_argument(
+        "--log-level", choices=LEVELS, default="info", help="the least level of the lines of the log (default: info)"
+    )
+    parser.add_argument(
+        "--log-format", choices=FORMATS, default="text", help="the form of the log's lines on stderr (default: text)"
+    )
     return parser
 
 

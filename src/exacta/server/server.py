@@ -14,6 +14,7 @@ must abandon it (decision D4).
 
 import asyncio
 import contextlib
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ from msgspec import Struct
 
 from exacta.adapters.local import LocalJournal
 from exacta.config.configuration import Configuration
+from exacta.core.state.state import State
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.recovery import Recovered, recover
@@ -46,6 +48,8 @@ from exacta.server.web_listeners import WebListeners
 if TYPE_CHECKING:
     from exacta.metrics.sources import Sources
     from exacta.server.web_front import WebFront
+
+logger = logging.getLogger("exacta.server")
 
 _DRAIN_SECONDS = 5.0
 
@@ -208,6 +212,7 @@ class Server:
             wall_clock=read.clock.wall_ms,
         )
         self._progress.has_recovered(engine)
+        self._tell_of_recovery(engine, read.recovered)
 
     def _cannot_use(self, error: JournalError | OSError, *, was_there: bool) -> str:
         if not was_there and not os.path.exists(self._data):
@@ -215,6 +220,14 @@ class Server:
             return f"cannot make the data directory {self._data}: {reason}; name another with --data"
         at_data = "" if isinstance(error, JournalError) else f"cannot use the data directory {self._data}: "
         return with_advice(f"{at_data}{error}")
+
+    def _tell_of_recovery(self, engine: Engine, recovered: Recovered) -> None:
+        values = {"seconds": self._progress.recovery_seconds, "events": recovered.events}
+        logger.info(
+            "recovered in %(seconds).2f s, with events=%(events)d after the last snapshot: topics=%(topics)d, "
+            "partitions=%(partitions)d, groups=%(groups)d, open transactions=%(transactions)d",
+            values | engine.lookups.look(_contents),
+        )
 
     async def start(self) -> None:
         """Accept clients. Raises ServerError."""
@@ -332,3 +345,12 @@ class Server:
         self._admission.leave(connection.peer_host)
         if not self._connections:
             self._deserted.set()
+
+
+def _contents(state: State) -> dict[str, float]:
+    return {
+        "topics": len(state.topics),
+        "partitions": len(state.partitions),
+        "groups": len(state.groups),
+        "transactions": len(state.transactions),
+    }
