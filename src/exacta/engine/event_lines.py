@@ -31,10 +31,11 @@ from exacta.core.ids import Cause, PartitionId
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
 
-topics = logging.getLogger("exacta.topics")
-transactions = logging.getLogger("exacta.transactions")
-groups = logging.getLogger("exacta.groups")
-subscriptions = logging.getLogger("exacta.subscriptions")
+logger = logging.getLogger("exacta")
+topics = logger.getChild("topics")
+transactions = logger.getChild("transactions")
+groups = logger.getChild("groups")
+subscriptions = logger.getChild("subscriptions")
 
 SHOWN = 5
 """So many partitions, or names, are named in a line."""
@@ -75,12 +76,12 @@ class EventLines:
         """Tell the lines about what lies in the commit groups up to this number."""
         waiting = self._waiting
         while waiting and waiting[0][0] <= durable_number:
-            _, logger, level, text, values = waiting.popleft()
-            logger.log(level, text, values)
+            _, area, level, text, values = waiting.popleft()
+            area.log(level, text, values)
 
-    def _later(self, logger: logging.Logger, level: int, text: str, **values: object) -> None:
-        if logger.isEnabledFor(level):
-            self._waiting.append((self._number(), logger, level, text, values))
+    def _later(self, area: logging.Logger, level: int, text: str, **values: object) -> None:
+        if area.isEnabledFor(level):
+            self._waiting.append((self._number(), area, level, text, values))
 
     # --- topics -------------------------------------------------------------------------------------------------------
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from exacta.core.state.partition import Partition
 from exacta.engine.counts import Counts
 
-retention = logging.getLogger("exacta.retention")
-compaction = logging.getLogger("exacta.compaction")
+logger = logging.getLogger("exacta")
+retention = logger.getChild("retention")
+compaction = logger.getChild("compaction")
 
 SHOWN = 5
 

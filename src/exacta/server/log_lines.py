@@ -21,7 +21,7 @@ _MOST_KINDS = 1_000
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
 
-_SAME_KIND = logging.getLogger("exacta.log")
+logger = logging.getLogger("exacta.log")
 
 
 class OneLine(logging.Formatter):
@@ -70,6 +70,10 @@ class _Kind:
         self.unsaid = 0
 
 
+def never(seconds: float, tell: Callable[[], None]) -> None:
+    """Call nothing: whoever has the filter tells what was left out."""
+
+
 class Flood(logging.Filter):
     """Lets a few lines of each kind pass; `tell` says how many others there were. Any thread may log.
 
@@ -79,7 +83,7 @@ class Flood(logging.Filter):
 
     def __init__(
         self,
-        later: Callable[[float, Callable[[], None]], object] = lambda seconds, tell: None,
+        later: Callable[[float, Callable[[], None]], object] = never,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
@@ -91,7 +95,7 @@ class Flood(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a line is to be written."""
-        if record.name == _SAME_KIND.name:
+        if record.name == logger.name:
             return True
         key, now = (record.name, record.levelno, str(record.msg)), self._clock()
         schedules = False
@@ -117,7 +121,7 @@ class Flood(logging.Filter):
             told = [(key, kind.unsaid) for key, kind in self._kinds.items() if kind.unsaid]
             self._kinds.clear()
         for (name, level, text), unsaid in told:
-            _SAME_KIND.log(level, "%d lines more of %s like this one: %s", unsaid, name, text)
+            logger.log(level, "%d lines more of %s like this one: %s", unsaid, name, text)
 
     def _forget(self, now: float) -> None:
         """Keep the table small: texts are few, unless somebody puts values into them."""

@@ -19,7 +19,7 @@ from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.identity import refuse_foreign
 from exacta.server.listeners import Doors, Listener
-from exacta.server.log_lines import Flood, configure_logging
+from exacta.server.log_lines import Flood, configure_logging, never
 from exacta.server.open_files import files_allowed
 from exacta.server.server import Server
 
@@ -48,6 +48,7 @@ def serve(
             sys.stderr.write(f"exacta: {error}\n")
             return EXIT_FAILED
         finally:
+            flood.later = never  # the loop ends
             flood.tell()
 
 
@@ -100,8 +101,7 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors, flood: 
     loop = asyncio.get_running_loop()
     flood.later = lambda seconds, tell: loop.call_soon_threadsafe(loop.call_later, seconds, tell)
     refuse_foreign(data)
-    _tell_of_start(configuration, data)
-    server = Server(loop, configuration, data, doors)
+    server = Server(loop, configuration, data, doors, begins=lambda: _tell_of_start(configuration, data))
     await server.open_in_sight()
     await server.start()
     asked = asyncio.Event()

@@ -88,7 +88,11 @@ class Server:
         configuration: Configuration,
         data: Path,
         doors: Doors,
+        *,
+        begins: Callable[[], None] = lambda: None,
     ) -> None:
+        """`begins` is called, maybe on a thread, once the data directory is ours and before it is read."""
+        self._begins = begins
         self.failure: asyncio.Future[EngineFailed] = loop.create_future()
         """The future that is done when the journal has failed."""
         self._loop = loop
@@ -183,8 +187,10 @@ class Server:
                 unsynced_writes=not self._configuration.transaction_sync_every_write,
                 trims_page_cache=self._configuration.log_page_cache_trim_enable,
             )
+            identity = cluster_id(self._data / META_FILE)
+            self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
-            return _Read(journal, recovered, cluster_id(self._data / META_FILE), clock)
+            return _Read(journal, recovered, identity, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error
         except msgspec.DecodeError as error:
