@@ -36,6 +36,8 @@ class Counts:
         self.fenced: defaultdict[Cause, int] = defaultdict(int)
         """The transactional ids whose pair was taken from its holder."""
         self.rebalances = 0
+        self.trims = 0
+        """The times that retention has deleted records of a partition."""
         self.trimmed_records = 0
         """The offsets that retention has deleted."""
         self.compactions: defaultdict[bool, int] = defaultdict(int)

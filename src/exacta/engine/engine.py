@@ -100,7 +100,7 @@ class Engine:
         recovered = recovered or recover(journal, limits, clock)
         self._state, self._clock = recovered.state, recovered.clock
         self._visible: dict[PartitionId, Visible] = {}
-        self._observer = Observer(self._state)
+        self._observer = Observer(self._state, lambda: self._writer.gathering.number)
         self.counts = counts = self._observer.counts
         self.deadlines = Deadlines(scheduler, self._clock)
         self._timers = Timers(self.deadlines, lambda command: self.submit((command,), _nobody))
@@ -359,6 +359,7 @@ class Engine:
 
     def _show_durable(self, changes: Changes) -> None:
         self._show(changes)
+        self._observer.tell(self._writer.durable_number)
         if self._let_go.settle(self._writer.durable_number) and self._upkeep is not None:
             self._upkeep.may_free()
         self._folding.look()

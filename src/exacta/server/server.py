@@ -14,6 +14,7 @@ must abandon it (decision D4).
 
 import asyncio
 import contextlib
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,7 @@ from msgspec import Struct
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.files import Files
 from exacta.config.configuration import Configuration
+from exacta.core.state.state import State
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.recovery import Recovered, recover
@@ -47,6 +49,8 @@ from exacta.server.web_listeners import WebListeners
 if TYPE_CHECKING:
     from exacta.metrics.sources import Sources
     from exacta.server.web_front import WebFront
+
+logger = logging.getLogger("exacta.server")
 
 _DRAIN_SECONDS = 5.0
 
@@ -96,7 +100,11 @@ class Server:
         data: Path,
         doors: Doors,
         seams: Seams = Seams(),  # noqa: B008  # frozen
+        *,
+        begins: Callable[[], None] = lambda: None,
     ) -> None:
+        """`begins` is called, maybe on a thread, once the data directory is ours and before it is read."""
+        self._begins = begins
         self.failure: asyncio.Future[EngineFailed] = loop.create_future()
         """The future that is done when the journal has failed."""
         self._loop = loop
@@ -200,8 +208,10 @@ class Server:
                 unsynced_writes=not self._configuration.transaction_sync_every_write,
                 trims_page_cache=self._configuration.log_page_cache_trim_enable,
             )
+            identity = cluster_id(self._data / META_FILE)
+            self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
-            return _Read(journal, recovered, cluster_id(self._data / META_FILE), clock)
+            return _Read(journal, recovered, identity, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error
         except msgspec.DecodeError as error:
@@ -230,6 +240,7 @@ class Server:
             wall_clock=read.clock.wall_ms,
         )
         self._progress.has_recovered(engine)
+        self._tell_of_recovery(engine, read.recovered)
 
     def _cannot_use(self, error: JournalError | OSError, *, was_there: bool) -> str:
         if not was_there and not os.path.exists(self._data):
@@ -237,6 +248,14 @@ class Server:
             return f"cannot make the data directory {self._data}: {reason}; name another with --data"
         at_data = "" if isinstance(error, JournalError) else f"cannot use the data directory {self._data}: "
         return with_advice(f"{at_data}{error}")
+
+    def _tell_of_recovery(self, engine: Engine, recovered: Recovered) -> None:
+        values = {"seconds": self._progress.recovery_seconds, "events": recovered.events}
+        logger.info(
+            "recovered in %(seconds).2f s, with events=%(events)d after the last snapshot: topics=%(topics)d, "
+            "partitions=%(partitions)d, groups=%(groups)d, open transactions=%(transactions)d",
+            values | engine.lookups.look(_contents),
+        )
 
     async def start(self) -> None:
         """Accept clients. Raises ServerError."""
@@ -355,3 +374,12 @@ class Server:
         self._admission.leave(connection.peer_host)
         if not self._connections:
             self._deserted.set()
+
+
+def _contents(state: State) -> dict[str, float]:
+    return {
+        "topics": len(state.topics),
+        "partitions": len(state.partitions),
+        "groups": len(state.groups),
+        "transactions": len(state.transactions),
+    }

@@ -58,6 +58,8 @@ AT_ONCE_BYTES = 64 << 10
 most so much, counting what was written ahead."""
 UNSYNCED_BYTES = 4 << 20
 """At most so much is written ahead of its sync, and so recovery writes at most so much once more."""
+SLOW_SYNC_SECONDS = 1.0
+"""The operator is told of a sync that takes so long."""
 
 logger = logging.getLogger(__name__)
 
@@ -273,6 +275,11 @@ class LocalJournal(LocalJournalSpace):
         seconds = self._options.elapsed_seconds() - began
         self._pace.took(seconds)
         self.syncs.add(seconds)
+        if seconds >= SLOW_SYNC_SECONDS:
+            logger.warning(
+                "the disk took %(seconds).1f s for a sync of the journal; all answers waited for it",
+                {"seconds": seconds},
+            )
 
     def _finish_append(self, result: Appended | Failed, done: Callable[[AppendResult], None]) -> None:
         self._settle()
