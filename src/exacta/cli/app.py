@@ -6,9 +6,11 @@ import typer
 
 from exacta.cli.cluster import canonical
 from exacta.cli.configuration import config
+from exacta.cli.consume import consume
 from exacta.cli.demo import demo
 from exacta.cli.groups import groups
 from exacta.cli.log import log
+from exacta.cli.produce import produce
 from exacta.cli.settings import configs
 from exacta.cli.spark import spark
 from exacta.cli.subscriptions import subscriptions
@@ -17,6 +19,7 @@ from exacta.cli.transactions import transactions
 from exacta.cli.verify import verify
 
 _SERVE = "Serve a log"
+_RECORDS = "Write and read records"
 _LOOK_AFTER = "Look after a cluster: an Exacta, or any Kafka"
 _PROVE = "See that it holds"
 
@@ -57,6 +60,8 @@ def serve(context: typer.Context) -> None:
     raise typer.Exit(run(context.args))
 
 
+app.command(rich_help_panel=_RECORDS)(produce)
+app.command(rich_help_panel=_RECORDS)(consume)
 for _name, _commands in (
     ("topics", topics),
     ("configs", configs),
