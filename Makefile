@@ -208,6 +208,7 @@ docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m exacta.kafka.coverage > docs/reference/protocol.md
 	$(BIN)/python -m exacta.kafka.transaction_errors > docs/reference/transaction-errors.md
 	$(BIN)/python -m exacta.verify.report.reference > docs/reference/anomalies.md
+	$(BIN)/python -m exacta.metrics.reference > docs/reference/metrics.md
 
 # The wheel is made of the source distribution, so that nothing is missing there.
 dist: $(VENV)/.installed-dist  ## a wheel and a source distribution, in dist/

@@ -61,7 +61,7 @@ def test_the_command_line_wins_over_the_file(capsys: pytest.CaptureFixture[str],
 def served(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Configuration, Path, Doors]:
     """Return what `exacta serve` with these arguments would serve, and where."""
     calls = []
-    monkeypatch.setattr("exacta.cli.serve.serve", lambda *call: calls.append(call) or 0)
+    monkeypatch.setattr("exacta.cli.serve.serve", lambda *call, **_: calls.append(call) or 0)
     assert run(arguments) == 0
     (call,) = calls
     return call

@@ -19,7 +19,8 @@ def test_nothing_of_pulsar_is_loaded_unless_it_is_asked_for() -> None:
 import sys, exacta
 with exacta.Broker() as broker:
     pass
-asked_for = ("google.protobuf", "exacta.pulsar", "exacta.protocol.pulsar", "exacta.web", "starlette", "uvicorn", "h11")
+asked_for = ("google.protobuf", "exacta.pulsar", "exacta.protocol.pulsar", "exacta.web", "exacta.metrics",
+    "starlette", "uvicorn", "h11", "prometheus_client")
 print([name for name in sys.modules if name.startswith(asked_for)])
 """
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -109,28 +110,23 @@ def test_a_web_front_that_others_can_reach_needs_an_option(tmp_path: Path) -> No
         server.clean_up()
 
 
-def test_a_web_front_needs_a_listener_that_it_can_tell_of(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
-    found = subprocess.run(
-        [*command, "--web-listen", "127.0.0.1:0"], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert (found.returncode, "--pulsar-listen or --pulsar-tls-listen" in found.stderr) == (1, True)
-
-
-def test_without_a_web_server_one_line_says_what_to_install(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("module", "package"), [("starlette", "starlette"), ("prometheus_client", "prometheus-client")]
+)
+def test_without_a_web_server_one_line_says_what_to_install(tmp_path: Path, module: str, package: str) -> None:
     script = """
 import sys
 import urllib.request
-sys.modules["starlette"] = None
+sys.modules[sys.argv[2]] = None
 from exacta.cli.serve import run
 listen = ["--listen", "127.0.0.1:0", "--pulsar-listen", "127.0.0.1:0", "--web-listen", "127.0.0.1:0"]
 sys.exit(run(["--data", sys.argv[1], *listen]))
 """
     found = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "data")], capture_output=True, text=True, check=False
+        [sys.executable, "-c", script, str(tmp_path / "data"), module], capture_output=True, text=True, check=False
     )
     assert found.returncode == 1
-    assert found.stderr == "exacta: the web front needs starlette: install it by pip install 'exacta[web]'\n"
+    assert found.stderr == f"exacta: the web front needs {package}: install it by pip install 'exacta[web]'\n"
 
 
 def test_a_server_says_where_it_listens_for_http(tmp_path: Path) -> None:

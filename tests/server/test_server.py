@@ -1,6 +1,7 @@
 """`exacta serve` as a process, and the parts of the composition root."""
 
 import contextlib
+import json
 import logging
 import resource
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import exacta
 from exacta.adapters.local import format_file
 from exacta.adapters.local.format import VERSION
 from exacta.engine.schema import SCHEMA
@@ -353,3 +355,22 @@ def test_the_folder_in_which_everything_lies(start: Start, tmp_path: Path) -> No
     [folder] = response.results
     assert Path(folder.log_dir).is_relative_to(tmp_path)
     assert folder.total_bytes > folder.usable_bytes > 0
+
+
+def test_the_log_tells_of_the_start_and_the_end(start: Start) -> None:
+    server = start("--set", "num.partitions=7", "--log-format", "json")
+    code, errors = server.end(signal.SIGTERM)
+    lines = [json.loads(line) for line in errors.splitlines() if line.startswith("{")]
+    assert code == 0
+    begins, recovered, serving, *end = [line["message"] for line in lines if line["level"] == "INFO"]
+    assert begins.startswith(f"exacta {exacta.__version__} begins: pid {server.process.pid}, data in /")
+    assert begins.endswith(", num.partitions=7")
+    assert recovered.startswith("recovered in ")
+    assert lines[1]["values"]["topics"] == 0
+    assert serving == f"serving clients on 127.0.0.1:{server.address[1]}"
+    assert end == ["stopping", "stopped"]
+
+
+def test_a_log_of_a_higher_level_has_no_lines_of_a_lower_one(start: Start) -> None:
+    code, errors = start("--log-level", "error").end(signal.SIGTERM)
+    assert (code, errors) == (0, "")

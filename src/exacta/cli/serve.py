@@ -20,6 +20,7 @@ from exacta.server.listeners import (
     Endpoint,
     parse_endpoint,
 )
+from exacta.server.log_lines import FORMATS, LEVELS
 from exacta.server.process import serve
 
 if TYPE_CHECKING:
@@ -55,7 +56,13 @@ def run(arguments: Sequence[str]) -> int:
         return EXIT_USAGE
     given = {name: getattr(parsed, name) for name in Doors.__struct_fields__}
     endpoints |= {name: endpoint for name, endpoint in given.items() if endpoint is not None}
-    return serve(configuration, parsed.data or data or DEFAULT_DATA, Doors(**endpoints))
+    return serve(
+        configuration,
+        parsed.data or data or DEFAULT_DATA,
+        Doors(**endpoints),
+        log_level=parsed.log_level,
+        log_format=parsed.log_format,
+    )
 
 
 def _file(path: Path) -> "ConfigurationFile":
@@ -116,6 +123,12 @@ def _parser() -> argparse.ArgumentParser:
         help="read options from a TOML file (*.toml), or from one like Kafka's server.properties; it may have data, "
         "listen and the other addresses, too (exacta config check FILE tells what it says)",
     )
+    parser.add_argument(
+        "--log-level", choices=LEVELS, default="info", help="the least level of the lines of the log (default: info)"
+    )
+    parser.add_argument(
+        "--log-format", choices=FORMATS, default="text", help="the form of the log's lines on stderr (default: text)"
+    )
     return parser
 
 
@@ -132,8 +145,8 @@ def _add_pulsars_doors(parser: argparse.ArgumentParser) -> None:
         ("--pulsar-tls-advertise", "what Pulsar's clients are told to connect to by TLS"),
         (
             "--web-listen",
-            "where to answer what Pulsar's clients ask by HTTP; beyond the loopback address it needs "
-            f"web.allow.anonymous=true ({nowhere} {DEFAULT_WEB_PORT})",
+            "where to serve /metrics and /health, and what Pulsar's clients ask by HTTP; beyond the loopback address "
+            f"it needs web.allow.anonymous=true (default: nowhere; the usual port is {DEFAULT_WEB_PORT})",
         ),
         ("--web-tls-listen", f"the same by HTTPS ({nowhere} {DEFAULT_WEB_TLS_PORT})"),
     ):

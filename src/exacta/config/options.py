@@ -92,6 +92,12 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
     return configuration
 
 
+def changed(configuration: Configuration) -> dict[str, int | bool | str]:
+    """Return the options that have other values than their defaults."""
+    values = {each.name: getattr(configuration, each.field) for each in options().values()}
+    return {name: value for name, value in values.items() if value != options()[name].default}
+
+
 _ELSEWHERE = {
     "listeners": "--listen HOST:PORT",
     "host.name": "--listen HOST:PORT",

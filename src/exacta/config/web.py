@@ -17,6 +17,15 @@ class WebOptions:
             "yet; else it listens on the loopback address only.",
         ),
     ] = False
+    web_metrics_max_series: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=10_000,
+            description="The most topics, groups or subscriptions that have series of their own in one metric; those "
+            "that do most, or lag most, have one, and the others are summed as `(others)`.",
+        ),
+    ] = 100
     web_allowed_hosts: Annotated[
         str,
         Meta(

@@ -42,6 +42,7 @@ from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.delivering import looks_further, permits
 from exacta.core.subscriptions.isolation import reads_committed
+from exacta.engine.counts import Counts
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, JournalReader
@@ -92,8 +93,10 @@ class Dispatcher:
         visible: dict[PartitionId, Visible],
         scheduler: Scheduler,
         submit: Callable[[Sequence[Command], Callable[[list[Reply | Rejection]], None]], object],
+        counts: Counts,
     ) -> None:
         self._state = state
+        self._read_bytes = counts.read_bytes
         self._journal = journal
         self._reader = reader
         self._records = records
@@ -356,6 +359,7 @@ class Dispatcher:
                 self._look_soon(key)
 
         if extents:
+            self._read_bytes[self._state.partitions[key[0]].topic] += sum(extent.size for extent in extents)
             self._reader.read(extents, read)
         else:
             read([])

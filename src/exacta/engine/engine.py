@@ -20,9 +20,9 @@ from functools import partial
 from typing import TypeVar
 
 from exacta.core.apply import apply
-from exacta.core.commands import Command, ExpireTransaction, Parked
+from exacta.core.commands import Command, Parked
 from exacta.core.decide import decide
-from exacta.core.events import ConsumerConnected, Event, SubscriptionDeleted, TopicDeleted, TransactionEnded
+from exacta.core.events import ConsumerConnected, Event, TopicDeleted
 from exacta.core.groups.consumer.subscriptions import topics_to_match
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.outcome import Notice
@@ -39,11 +39,12 @@ from exacta.engine.journal_writer import JournalWriter
 from exacta.engine.log_reader import LogReader
 from exacta.engine.lookups import Lookups
 from exacta.engine.notices import Sink, Sinks
+from exacta.engine.observer import Observer
 from exacta.engine.reading import BatchReader
 from exacta.engine.recovery import Recovered, recover
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, SnapshotSchedule
 from exacta.engine.staged_batches import StreamsLetGo, held_for, with_bytes
-from exacta.engine.timers import Timers
+from exacta.engine.timers import ENDINGS, Timers
 from exacta.engine.upkeep import Schedule, Upkeep
 from exacta.engine.visible import Changes, Visible, visible_changes
 from exacta.ports.journal import Journal
@@ -73,15 +74,17 @@ class Engine:
         *,
         scheduler: Scheduler,
         clock: Callable[[], int],
+        wait_clock: Callable[[], int] | None = None,
         limits: Limits,
         on_failure: Callable[[EngineFailed], None],
         schedule: Schedule | None = None,
         fold_every_ms: int = FOLD_EVERY_MS,
+        recovered: Recovered | None = None,
     ) -> None:
-        """Recover from the journal. Blocks. Without a `schedule` everything is kept for ever.
+        """Recover from the journal, unless that is done. Blocks. Without a `schedule` everything is kept for ever.
 
-        `clock` gives milliseconds since 1970, and never jumps while the engine lives (see `clock.Clock`).
-        `fold_every_ms` is the shortest time between two snapshots (see `SnapshotSchedule`).
+        `clock` gives milliseconds since 1970, and never jumps while the engine lives (see `clock.Clock`). Fetches wait
+        by `wait_clock`, or by the same. `fold_every_ms` is the shortest time between two snapshots.
 
         Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
         """
@@ -94,31 +97,23 @@ class Engine:
         self._sinks = Sinks()
 
         journal.on_failure(lambda failed: self._fail(failed.reason))
-        recovered = recover(journal, limits, clock)
+        recovered = recovered or recover(journal, limits, clock)
         self._state, self._clock = recovered.state, recovered.clock
         self._visible: dict[PartitionId, Visible] = {}
-        self._deadlines = Deadlines(scheduler, self._clock)
-        self._timers = Timers(self._deadlines, lambda command: self.submit((command,), _nobody))
+        self._observer = Observer(self._state, lambda: self._writer.gathering.number)
+        self.counts = counts = self._observer.counts
+        self.deadlines = Deadlines(scheduler, self._clock)
+        self._timers = Timers(self.deadlines, lambda command: self.submit((command,), _nobody))
         self._let_go = StreamsLetGo(self._state)
         log = self._log = LogReader(journal, self._state.partitions)
         reader = BatchReader(log, records, scheduler)
-        self._fetcher = Fetcher(self._state, log, reader, self._visible, self._deadlines)
-        self.dispatcher = Dispatcher(self._state, log, reader, records, self._visible, scheduler, self.submit)
+        self._waits = Deadlines(scheduler, wait_clock or self._clock)
+        self._fetcher = Fetcher(self._state, log, reader, self._visible, self._waits, counts)
+        self.dispatcher = Dispatcher(self._state, log, reader, records, self._visible, scheduler, self.submit, counts)
         self.lookups = Lookups(self._state, log, reader, records, self.visible)
-        self._writer = JournalWriter(
-            self._state,
-            journal,
-            records,
-            scheduler=scheduler,
-            clock=self._clock,
-            marker_clock=clock,
-            show=self._show_durable,
-            advance=self._advance,
-            is_awaited=self.dispatcher.is_awaited,
-            fail=self._fail,
-        )
+        self._writer = self._make_writer(records, clock)
         self._folding = SnapshotSchedule(
-            journal, self._deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
+            journal, self.deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
         )
         self._upkeep = None if schedule is None else self._make_upkeep(schedule, clock)
         self._begin(recovered)
@@ -130,6 +125,21 @@ class Engine:
         if recovered.fences:
             self.submit(recovered.fences, _nobody)
 
+    def _make_writer(self, records: RecordFormat, marker_clock: Callable[[], int]) -> JournalWriter:
+        return JournalWriter(
+            self._state,
+            self._journal,
+            records,
+            scheduler=self.scheduler,
+            clock=self._clock,
+            marker_clock=marker_clock,
+            show=self._show_durable,
+            advance=self._advance,
+            is_awaited=self.dispatcher.is_awaited,
+            fail=self._fail,
+            counts=self.counts,
+        )
+
     def _make_upkeep(self, schedule: Schedule, marker_clock: Callable[[], int]) -> Upkeep:
         upkeep = Upkeep(
             schedule,
@@ -139,12 +149,13 @@ class Engine:
             space=self._journal,
             let_go=self._let_go.needed,
             scheduler=self.scheduler,
-            deadlines=self._deadlines,
+            deadlines=self.deadlines,
             clock=self._clock,
             record_clock=schedule.record_clock or marker_clock,
             submit=lambda commands, done: self.submit(commands, _nobody if done is None else lambda _: done()),
             count=self.lookups.count_unaborted,
             fold_snapshot=self._folding.look,
+            counts=self.counts,
         )
         upkeep.start()
         return upkeep
@@ -186,6 +197,8 @@ class Engine:
                     self._parked[command.ticket] = done
                 else:
                     answers.append(outcome.reply)
+                    if type(outcome.reply) is Rejection:
+                        self.counts.rejections[outcome.reply] += 1
                 if outcome.wakes:
                     woken += [(self._parked.pop(ticket), answer) for ticket, answer in outcome.wakes]
                 if outcome.notices:
@@ -200,7 +213,8 @@ class Engine:
         if len(answers) == len(commands) and done is not _nobody:
             rests_on = writer.release(partial(done, answers), waits_for)
         for key, notice in notices:
-            self._notify(key, notice)
+            if (tell := self._sinks.telling(key, notice)) is not None:
+                writer.release(tell)
         return rests_on
 
     def would_refuse(self, command: Command) -> bool:
@@ -235,13 +249,10 @@ class Engine:
             else:
                 done(results)
 
-        def start() -> None:
-            self._fetcher.fetch(request, answered, self._clock())
-
         if self.failed is not None:
             return
         named = () if request.read_committed else ((each.topic, each.partition) for each in request.partitions)
-        self.when_shown(named, start, after)
+        self.when_shown(named, lambda: self._fetcher.fetch(request, answered), after)
 
     def forget_fetch(self, request: FetchRequest) -> None:
         """Do not answer this request any more, if it waits."""
@@ -326,15 +337,12 @@ class Engine:
         """Apply the event, and let it be written if it is durable."""
         gathering = self._writer.gathering
         if type(event) is TopicDeleted:  # afterwards the state no longer knows which partitions these were
-            topic = self._state.topics[event.topic]
-            gathering.touched.update(topic.partition_ids)
-            for partition_id in topic.partition_ids:
-                names = self._state.subscription_names(partition_id)
-                self._timers.drop_subscriptions(self._state.partitions[partition_id], names)
-        elif type(event) is TransactionEnded:
-            self._timers.drop(ExpireTransaction(transaction_id=event.transaction_id))
-        elif isinstance(event, SubscriptionDeleted):
-            self._timers.drop_subscriptions(self._state.partitions[event.partition_id], (event.name,))
+            gathering.touched.update(self._state.topics[event.topic].partition_ids)
+        if type(event) in ENDINGS:
+            self._timers.drop_ended(event, self._state)
+        hears = self._observer.hears.get(type(event))
+        if hears is not None:
+            hears(event)
         if self._state.volatile.deliveries or type(event) is ConsumerConnected:
             self.dispatcher.hear(event)
         event, held = with_bytes(event, payload), held_for(self._state, event)
@@ -345,24 +353,13 @@ class Engine:
             if wait is SYNC and gathering.waited_for is not SYNC:
                 self._writer.want(wait)
 
-    def _notify(self, key: Hashable, notice: Notice) -> None:
-        """Tell the sink under the key once the present state is durable, if it is still there then."""
-        sink = self._sinks.get(key)
-        if sink is None:
-            return
-
-        def tell() -> None:
-            if self.failed is None and self._sinks.get(key) is sink:
-                sink(notice)
-
-        self._writer.release(tell)
-
     def _advance(self, partition_ids: Sequence[PartitionId]) -> None:
         self._fetcher.advance(partition_ids)
         self.dispatcher.advance(partition_ids)
 
     def _show_durable(self, changes: Changes) -> None:
         self._show(changes)
+        self._observer.tell(self._writer.durable_number)
         if self._let_go.settle(self._writer.durable_number) and self._upkeep is not None:
             self._upkeep.may_free()
         self._folding.look()
@@ -384,13 +381,15 @@ class Engine:
         if self.failed is not None:
             return
         self.failed = EngineFailed(reason)
+        self._sinks.clear()
         self._stop_timers()
         self.dispatcher.stop()
         self._writer.stop()
         self._on_failure(self.failed)
 
     def _stop_timers(self) -> None:
-        self._deadlines.close()
+        self.deadlines.close()
+        self._waits.close()
         self._folding.stop()
         if self._upkeep is not None:
             self._upkeep.stop()

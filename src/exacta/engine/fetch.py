@@ -17,6 +17,7 @@ from exacta.core.log.aborted import aborted_between
 from exacta.core.rejections import Rejection
 from exacta.core.state.partition import AbortedTransaction, Partition
 from exacta.core.state.state import State
+from exacta.engine.counts import Counts
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
@@ -130,8 +131,10 @@ class Fetcher:
         reader: BatchReader,
         visible: dict[PartitionId, Visible],
         deadlines: Deadlines,
+        counts: Counts,
     ) -> None:
         self._state = state
+        self._read_bytes = counts.read_bytes
         self._journal = journal
         self._reader = reader
         self._visible = visible
@@ -141,7 +144,7 @@ class Fetcher:
         self._count = 0
         self._has_finished = False
 
-    def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], now_ms: int) -> None:
+    def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
         """Answer now, or when there is enough, or when the time is over."""
         if request.key < 0:
             return
@@ -159,7 +162,7 @@ class Fetcher:
         for partition_id in partition_ids:
             self._waiting.setdefault(partition_id, {})[key] = waiting
         # By a number: the deadline stays set when the fetch is answered, and must not keep the answer alive.
-        self._deadlines.add(now_ms + request.max_wait_ms, lambda: self._over(key))
+        self._deadlines.after(request.max_wait_ms, lambda: self._over(key))
 
     def advance(self, partition_ids: Sequence[PartitionId]) -> None:
         """Look again at the requests that wait for one of these partitions."""
@@ -287,6 +290,8 @@ class Fetcher:
         if not plan.extents:
             done(plan.results)
             return
+        for owner, extent in zip(plan.owners, plan.extents, strict=True):
+            self._read_bytes[plan.wanted[owner].topic] += extent.size
         self._reader.read(plan.extents, lambda reads: self._hand_out(request, plan, reads, done))
 
     def _hand_out(

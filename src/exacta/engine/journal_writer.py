@@ -16,6 +16,7 @@ from exacta.core.ids import PartitionId
 from exacta.core.state.state import State
 from exacta.engine.answers_ahead import AnswersAhead
 from exacta.engine.commit_group import NOTHING, SYNC, WRITE, CommitGroup, Release, Wait, call_all
+from exacta.engine.counts import Counts
 from exacta.engine.visible import Changes, visible_changes
 from exacta.ports.journal import Appended, AppendResult, Failed, Journal
 from exacta.ports.record_format import RecordFormat
@@ -38,6 +39,7 @@ class JournalWriter:
         advance: Callable[[Sequence[PartitionId]], None],
         is_awaited: Callable[[Set[PartitionId]], bool],
         fail: Callable[[str], None],
+        counts: Counts,
     ) -> None:
         """Begin with a state that is durable, and nothing to write.
 
@@ -54,6 +56,7 @@ class JournalWriter:
         self._advance = advance
         self._is_awaited = is_awaited
         self._fail = fail
+        self._counts = counts
         self.gathering = CommitGroup(1, records, marker_clock)
         self.in_flight: CommitGroup | None = None
         self.durable_number = 0
@@ -151,6 +154,8 @@ class JournalWriter:
 
     def _append(self, group: CommitGroup) -> AppendResult | None:
         """Give the group to the journal; return the result if it is known at once, else the journal calls back."""
+        if group.entries:
+            self._counts.groups.add_whole(len(group.entries))
         position = self._journal.position
         if group.has_one_waiter and (result := self._journal.write(position, group.entries, durably=True)) is not None:
             return result
@@ -171,6 +176,7 @@ class JournalWriter:
             return False
         if not self._was_taken(result):
             return True
+        self._counts.groups.add_whole(len(group.entries))
         self.gathering = group.next()
         self.ahead.written(group)
         try:

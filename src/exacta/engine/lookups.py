@@ -6,7 +6,7 @@ Owns no state: looks into the engine's state, and into the journal's index.
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from exacta.core.groups.lag import aborted_records, visible_end
 from exacta.core.ids import Body, Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId, WriterId
@@ -19,6 +19,8 @@ from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Failed, JournalReader, TimeEntry
 from exacta.ports.record_format import Buffer, RecordFormat
+
+T = TypeVar("T")
 
 ENTRIES_AT_ONCE_BYTES: Final = 32 << 10
 """The index is read ahead so far, in bytes of the log, where many entries are looked for.
@@ -239,6 +241,10 @@ class Lookups:
         return self._journal.size_bytes(entry.partition_id, *seen.offsets(read_committed=False))
 
     # --- the state as it is in this step, durable or not --------------------------------------------------------------
+
+    def look(self, view: Callable[[State], T]) -> T:
+        """Return a view of the state, which must copy what it returns. It is for numbers: no answer may rest on it."""
+        return view(self._state)
 
     def partition_id(self, topic: str, partition: int) -> PartitionId | None:
         """Return the id of a partition; None if there is none. A topic that is created again has others."""

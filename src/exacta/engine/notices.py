@@ -26,6 +26,18 @@ class Sinks:
         """Drop the notices that come under this key from now on, also those that wait already."""
         self._sinks.pop(key, None)
 
-    def get(self, key: Hashable) -> Sink | None:
-        """Return the sink under this key now; None: a notice to it is dropped."""
-        return self._sinks.get(key)
+    def clear(self) -> None:
+        """Drop all notices from now on: what they tell of may never become durable."""
+        self._sinks.clear()
+
+    def telling(self, key: Hashable, notice: Notice) -> Callable[[], None] | None:
+        """Return what tells the sink under this key, if it is still there then; None: the notice is dropped."""
+        sink = self._sinks.get(key)
+        if sink is None:
+            return None
+
+        def tell() -> None:
+            if self._sinks.get(key) is sink:
+                sink(notice)
+
+        return tell

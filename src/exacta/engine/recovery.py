@@ -6,6 +6,7 @@ done about a loss (`core.transactions.loss`), nor how the files are read (the jo
 
 import logging
 from collections.abc import Callable, Sequence
+from itertools import count
 
 from msgspec import Struct
 
@@ -30,6 +31,8 @@ class Recovered(Struct, frozen=True, kw_only=True):
     timers: Sequence[Timer]
     fences: Sequence[Command]
     """Commands for the first group that is appended: they say what follows from a loss of writes."""
+    events: int
+    """The number of events that were read after the snapshot."""
 
 
 def recover(journal: Journal, limits: Limits, clock: Callable[[], int]) -> Recovered:
@@ -38,7 +41,8 @@ def recover(journal: Journal, limits: Limits, clock: Callable[[], int]) -> Recov
     Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
     """
     blob, events = journal.replay()
-    state = replayed(blob, events, limits)
+    number = count()
+    state = replayed(blob, (event for event, _ in zip(events, number, strict=False)), limits)
     after_recovery(state, may_have_forgotten=journal.may_have_lost)
     behind_ms = latest_noted_ms(state) - clock()
     if behind_ms > 0:
@@ -58,7 +62,9 @@ def recover(journal: Journal, limits: Limits, clock: Callable[[], int]) -> Recov
             "aborted",
             handles,
         )
-    return Recovered(state=state, clock=clock, timers=timers_after_recovery(state, clock()), fences=fences)
+    return Recovered(
+        state=state, clock=clock, timers=timers_after_recovery(state, clock()), fences=fences, events=next(number)
+    )
 
 
 def _ahead(clock: Callable[[], int], by_ms: int) -> Callable[[], int]:

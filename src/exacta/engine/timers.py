@@ -2,10 +2,21 @@
 
 from collections.abc import Callable, Iterable
 
-from exacta.core.commands import Command, EndDelays, ForgetIdleSubscription
+from exacta.core.commands import Command, EndDelays, ExpireTransaction, ForgetIdleSubscription
+from exacta.core.events import (
+    Event,
+    NonDurableSubscriptionDeleted,
+    SubscriptionDeleted,
+    TopicDeleted,
+    TransactionEnded,
+)
 from exacta.core.outcome import Timer
 from exacta.core.state.partition import Partition
+from exacta.core.state.state import State
 from exacta.engine.deadlines import Deadline, Deadlines
+
+ENDINGS = frozenset({TopicDeleted, TransactionEnded, SubscriptionDeleted, NonDurableSubscriptionDeleted})
+"""The events after which there is no more to be sent for what they end."""
 
 
 class Timers:
@@ -37,6 +48,16 @@ class Timers:
         known = self._deadline_of.pop(command, None)
         if known is not None:
             self._deadlines.cancel(known)
+
+    def drop_ended(self, event: Event, state: State) -> None:
+        """Forget the commands for what an event of `ENDINGS` ends, before it is applied to the state."""
+        if type(event) is TransactionEnded:
+            self.drop(ExpireTransaction(transaction_id=event.transaction_id))
+        elif type(event) is TopicDeleted:
+            for partition_id in state.topics[event.topic].partition_ids:
+                self.drop_subscriptions(state.partitions[partition_id], state.subscription_names(partition_id))
+        elif isinstance(event, SubscriptionDeleted):
+            self.drop_subscriptions(state.partitions[event.partition_id], (event.name,))
 
     def drop_subscriptions(self, partition: Partition, names: Iterable[str]) -> None:
         """Forget the timers of subscriptions that are deleted: a delay may be long, and readers come and go."""

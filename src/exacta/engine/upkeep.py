@@ -15,7 +15,8 @@ more to free. Compaction comes before that, because it makes space to free; its 
 each turn. `fold_snapshot` makes a snapshot, now or soon, where the journal wants one in order to free more.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 
 from msgspec import Struct
@@ -28,7 +29,9 @@ from exacta.core.state.state import State
 from exacta.engine.ages import first_young
 from exacta.engine.backlog import BacklogPolicy, Backlogs
 from exacta.engine.compaction_schedule import Candidate, CompactionPolicy, CompactionSchedule
+from exacta.engine.counts import Counts
 from exacta.engine.deadlines import Deadlines
+from exacta.engine.upkeep_lines import RetentionRun, tell_of_compaction, tell_of_space
 from exacta.engine.visible import Visible
 from exacta.ports.compaction import Compact
 from exacta.ports.journal import Cleaned, Failed, JournalReader, JournalSpace
@@ -84,10 +87,11 @@ class Upkeep:
         deadlines: Deadlines,
         clock: Callable[[], int],
         record_clock: Callable[[], int],
-        submit: Callable[[list[Command], Callable[[], None] | None], object],
+        submit: Callable[[Sequence[Command], Callable[[], None] | None], object],
         count: Callable[[PartitionId, int, int], int],
         fold_snapshot: Callable[[], None],
         let_go: Callable[[], list[PartitionId]],
+        counts: Counts,
     ) -> None:
         """Begin with nothing looked at. `let_go` returns the streams that a crash may bring back."""
         self._schedule = schedule
@@ -102,6 +106,7 @@ class Upkeep:
         self._submit = submit
         self._fold_snapshot = fold_snapshot
         self._let_go = let_go
+        self._counts = counts
         self._compactions = CompactionSchedule(
             state, visible, reader, space, lambda configs: schedule.rules(configs).compacting
         )
@@ -155,13 +160,14 @@ class Upkeep:
     # --- retention ----------------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        self._step(iter(list(self._state.partitions)))
+        self._step(iter(list(self._state.partitions)), RetentionRun(self._counts))
 
-    def _step(self, partition_ids: Iterator[PartitionId]) -> None:
+    def _step(self, partition_ids: Iterator[PartitionId], run: RetentionRun) -> None:
         if self._has_stopped:
             return
         some = list(islice(partition_ids, PARTITIONS_AT_ONCE))
         if not some:
+            run.ends()
             self._in(self._schedule.check_interval_ms, self._check)
             return
         now_ms = self._record_clock()
@@ -175,8 +181,9 @@ class Upkeep:
             if before_offset > seen.log_start_offset:
                 commands.append(Trim(topic=partition.topic, partition=partition.index, before_offset=before_offset))
         if commands:
-            self._submit(commands, None)
-        self._scheduler.call_soon(self._step, partition_ids)
+            run.begins()
+            self._submit(commands, run.durable)
+        self._scheduler.call_soon(self._step, partition_ids, run)
 
     def _kept_from(self, partition: Partition, seen: Visible, now_ms: int) -> int:
         """Return from where on the partition's records are kept, but for subscriptions; all before it is durable."""
@@ -214,13 +221,19 @@ class Upkeep:
         if some:
             self._scheduler.call_soon(self._choose, candidates, found)
         elif orders := self._compactions.orders(found, self._failures):
-            self._space.compact(orders, self._all_floors(), self._schedule.rewriter, self._compacted)
+            streams, began_ms = [order.stream for order in orders], self._clock()
+            done = partial(self._compacted, streams, began_ms)
+            self._space.compact(orders, self._all_floors(), self._schedule.rewriter, done)
         else:
             self._free()
 
-    def _compacted(self, failed: Failed | None) -> None:
+    def _compacted(self, streams: Sequence[int], began_ms: int, failed: Failed | None) -> None:
+        if failed is None:
+            there = [self._state.partitions[PartitionId(each)] for each in streams if each in self._state.partitions]
+            tell_of_compaction(there, (self._clock() - began_ms) / 1000)
         # Space is freed between two compactions: where something is always due, the disk would fill.
         self._may_free = True
+        self._counts.compactions[failed is None] += 1
         self._has_compacted = failed is None
         self._failures = 0 if failed is None else self._failures + 1
         self._free()
@@ -253,6 +266,8 @@ class Upkeep:
         if self._has_stopped:
             return
         if isinstance(result, Cleaned) and result.freed_bytes:
+            self._counts.freed_bytes += result.freed_bytes
+            tell_of_space(result.freed_bytes)
             self._may_free = True
             self._free()
             return

@@ -17,6 +17,7 @@ from exacta.core.subscriptions.commands import LATEST
 from exacta.engine.engine import Answer, Engine
 from exacta.engine.fetch import FetchRequest, FetchResult
 from exacta.front.memory import Memory
+from exacta.front.meter import Meter
 from exacta.front.request import Request
 from exacta.ports.authorizer import Authorizer
 from exacta.ports.entropy import Entropy
@@ -58,6 +59,8 @@ class Broker:
         self.configuration = configuration
         self.entropy = entropy
         self.memory = memory
+        self.meter: Meter | None = None
+        """None: nobody asks for the numbers of requests."""
         self.authorizer = authorizer
         self.cluster_id = identity.cluster_id
         self.log_dir = identity.log_dir

@@ -28,6 +28,8 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
 
     logger: ClassVar[logging.Logger]
     """The front's."""
+    front: ClassVar[str]
+    """The front's name."""
 
     def __init__(
         self,

@@ -26,6 +26,9 @@ class Admission:
         self._count = 0
         self._quiet_until = -QUIET_SECONDS
         self._unsaid = 0
+        self.admitted = 0
+        """The connections that were let in, in all."""
+        self.refused = 0
 
     def admit(self, host: str) -> bool:
         """Count a connection from this host, or say in the log why not."""
@@ -34,6 +37,7 @@ class Admission:
         elif self._hosts[host] >= self._most_per_host:
             self._refuse(host, f"it has max.connections.per.ip={self._most_per_host} already")
         else:
+            self.admitted += 1
             self._count += 1
             self._hosts[host] += 1
             return True
@@ -47,6 +51,7 @@ class Admission:
             del self._hosts[host]
 
     def _refuse(self, host: str, reason: str) -> None:
+        self.refused += 1
         self._unsaid += 1
         now = self._clock()
         if now < self._quiet_until:

@@ -28,11 +28,14 @@ largest size. Answers take the budget, one answer, and for each connection the b
 case (`WRITE_HIGH_WATER_BYTES`).
 """
 
+import logging
 from typing import Protocol
 
 from exacta.config.configuration import Configuration
 from exacta.front.conversions import Conversions
 from exacta.ports.scheduler import Scheduler, TimerHandle
+
+logger = logging.getLogger("exacta.front")
 
 ALLOWANCE_BYTES = 16 << 10
 """A connection may hold so many bytes of requests, whatever others hold: heartbeats and small batches always pass."""
@@ -85,6 +88,8 @@ class MemoryBudget:
         self.used_bytes = 0
         self.let_on: BudgetedConnection | None = None
         """The connection that goes on although there is no room."""
+        self.filled = 0
+        """The number of times that connections began to wait for room."""
         self._scheduler = scheduler
         self.line: dict[BudgetedConnection, None] = {}
         """The connections that wait for room, in their order."""
@@ -116,9 +121,15 @@ class MemoryBudget:
 
     def wait(self, holder: BudgetedConnection) -> None:
         """Put a connection at the end of the line, unless it is there; `room_again` is called when its turn comes."""
+        if not self.line:
+            self.filled += 1
         self.line[holder] = None
         if self._timer is None:
             self._timer = self._scheduler.call_later(self.stall_ms / 1000, self._look)
+            logger.warning(
+                "clients' bytes have reached a bound, and connections wait for room: %(option)s=%(most_bytes)d",
+                {"option": self.option, "most_bytes": self.most_bytes},
+            )
 
     def lets_on(self, holder: BudgetedConnection) -> bool:
         """Say whether a connection may go on beyond the bound: one may, until it calls `pass_on`, or leaves."""

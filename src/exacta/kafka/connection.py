@@ -32,9 +32,10 @@ from exacta.kafka.handler import Handler
 from exacta.kafka.handlers import HANDLERS
 from exacta.kafka.long_answers import LONG_ANSWERS
 from exacta.kafka.request_size import most_elements
+from exacta.protocol.kafka.apis import API, ApiKey
 from exacta.protocol.kafka.codec import DecodeError, TooManyElements, decode_request, decode_request_header
 from exacta.protocol.kafka.errors import ErrorCode
-from exacta.protocol.kafka.schema import Buffer
+from exacta.protocol.kafka.schema import Buffer, Message
 
 logger = logging.getLogger("exacta.kafka")
 
@@ -62,10 +63,15 @@ def _api_versions(configuration: Configuration) -> ApiVersions:
     )
 
 
+def _api_name(key: int) -> str:
+    return API[ApiKey(key)].name
+
+
 class Connection(FramedConnection):
     """Created by the listener for each client; see `ClientConnection` for `register` and `forget`."""
 
     logger = logger
+    front = "kafka"
     smallest_frame = 8  # API key, version, correlation id
 
     def __init__(
@@ -87,6 +93,7 @@ class Connection(FramedConnection):
         self.client_software = ""
         """The client's software by its own name (KIP-511); empty: it has not said it."""
         self._broker = broker
+        self._meter = broker.meter
         self._most_elements = most_elements(configuration.limits())
         self._unanswered: deque[RequestContext] = deque()
         """The requests whose answers have not left, in their order."""
@@ -129,6 +136,8 @@ class Connection(FramedConnection):
         version = header.api_version
         size = SIZE_BYTES + len(frame)
         context = RequestContext(self, handler, version, header.correlation_id, header.client_id or "", size)
+        if (meter := self._meter) is not None:
+            context.meter, context.begun_s = meter.front("kafka", _api_name).api(header.api_key), meter.clock()
         if not handler.min_version <= version <= handler.max_version:
             self._answer_unserved(handler, context, frame[body_start:])
             return
@@ -143,12 +152,16 @@ class Connection(FramedConnection):
             return
         self._unanswered.append(context)
         try:
-            if self._broker.authorizer.allows_all:
-                handler.handle(self._broker, request, context, context.reply)
-            else:
-                serve(handler, self._broker, request, context)
+            self.serve(handler, request, context)
         except Exception:  # noqa: BLE001  # a bug in one handler must not end the server
             context.fail()
+
+    def serve(self, handler: Handler, request: Message, context: RequestContext) -> None:
+        """Let the handler serve a request, as far as the client may ask for it."""
+        if self._broker.authorizer.allows_all:
+            handler.handle(self._broker, request, context, context.reply)
+        else:
+            serve(handler, self._broker, request, context)
 
     def _answer_unserved(self, handler: Handler, context: RequestContext, body: memoryview) -> None:
         response = None
@@ -172,6 +185,8 @@ class Connection(FramedConnection):
         From now on the request's place counts for the bytes of its answer, which are held until they are sent.
         """
         size = sum(map(len, response))
+        if context.meter is not None and self._meter is not None:
+            context.meter.answered(context.size, size, self._meter.clock() - context.begun_s)
         reserved_bytes = 0 if context.fetch is None else context.fetch.reserved_bytes
         if not self.answer_made(context.size, size, reserved_bytes):
             context.response = []

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from exacta.config.configuration import Configuration
 from exacta.engine.fetch import Admitted, FetchRequest
+from exacta.front.meter import ApiMeter
 from exacta.front.request import Request, RequestConnection
 from exacta.protocol.kafka.codec import encode_response
 from exacta.protocol.kafka.errors import ErrorCode
@@ -74,7 +75,7 @@ class Fetch:
 class RequestContext(Request):
     """A request that has been read and not answered yet; handlers get it beside the message."""
 
-    __slots__ = ("client_id", "correlation_id", "fetch", "handler", "response", "size", "version")
+    __slots__ = ("begun_s", "client_id", "correlation_id", "fetch", "handler", "meter", "response", "size", "version")
 
     connection: KafkaConnection
 
@@ -97,6 +98,9 @@ class RequestContext(Request):
         self.response: list[Buffer] | None = None
         """The encoded answer; None until there is one, empty where the request wants none."""
         self.fetch: Fetch | None = None
+        self.meter: ApiMeter | None = None
+        """Counts the request once it is answered, with the time from `begun_s` by the meter's clock; None: nothing."""
+        self.begun_s = 0.0
 
     def reply(self, message: Message | None) -> None:
         """Answer; None sends nothing. The connection sends answers in the order of the requests."""

@@ -45,10 +45,15 @@ GATHERED = frozenset({BaseCommand.SEND, BaseCommand.ACK})
 """The commands that are decided together with others of their kind."""
 
 
+def _command_name(number: int) -> str:
+    return str(BaseCommand.Type.Name(number))
+
+
 class Connection(FramedConnection):
     """Created by the listener for each client; see `ClientConnection` for `register` and `forget`."""
 
     logger = logger
+    front = "pulsar"
     smallest_frame = 4  # the size of the command
 
     def __init__(
@@ -71,6 +76,7 @@ class Connection(FramedConnection):
         self.producers: dict[int, Producer] = {}
         self.closed_producers: set[int] = set()
         self._broker = broker
+        self._meter = broker.meter
         self.consumers = Consumers(broker, self)
         self._sends = Sends(broker, self)
         self._acknowledgements = Acknowledgements(broker, self)
@@ -128,7 +134,10 @@ class Connection(FramedConnection):
     def _request(self, frame: Frame, size: int) -> PulsarRequest:
         self._worked_on_bytes += size
         handler = HANDLERS.get(frame.command.type)
-        return PulsarRequest(self, handler, frame.command.type, unwrapped(frame.command), frame.entry, size)
+        request = PulsarRequest(self, handler, frame.command.type, unwrapped(frame.command), frame.entry, size)
+        if handler is not None and (meter := self._meter) is not None:
+            request.meter, request.begun_s = meter.front("pulsar", _command_name).api(request.type), meter.clock()
+        return request
 
     def _serve(self, request: PulsarRequest) -> None:
         handler = HANDLERS.get(request.type)
@@ -168,6 +177,8 @@ class Connection(FramedConnection):
         """See `PulsarConnection`."""
         size = sum(map(len, answer))
         self._worked_on_bytes -= request.size
+        if request.meter is not None and self._meter is not None:
+            request.meter.answered(request.size, size, self._meter.clock() - request.begun_s)
         if self.answer_made(request.size, size):
             self.send_answer(answer, size)
 

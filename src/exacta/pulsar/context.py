@@ -11,6 +11,7 @@ from exacta.config.configuration import Configuration
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.state.runs import Run
 from exacta.engine.engine import Answer
+from exacta.front.meter import ApiMeter
 from exacta.front.request import RequestConnection
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.frames import build_frame
@@ -70,7 +71,7 @@ class PulsarConnection(RequestConnection, Protocol):
 class PulsarRequest(AnsweringRequest):
     """A command that has been read and not answered yet; `entry` is what came behind it."""
 
-    __slots__ = ("__weakref__", "command", "entry", "handler", "is_answered", "size", "type")
+    __slots__ = ("__weakref__", "begun_s", "command", "entry", "handler", "is_answered", "meter", "size", "type")
 
     connection: PulsarConnection
 
@@ -92,6 +93,9 @@ class PulsarRequest(AnsweringRequest):
         self.size = size
         """The bytes of its frame, with the size field."""
         self.is_answered = False
+        self.meter: ApiMeter | None = None
+        """Counts the command once it is answered, with the time from `begun_s` by the meter's clock; None: nothing."""
+        self.begun_s = 0.0
 
     def open_consumer(self) -> Consumer | None:
         """Return the consumer that the command names. None: it is not open, and the command is refused so."""

@@ -14,6 +14,7 @@ from exacta.config.configuration import Configuration
 from exacta.config.retention import retention_rules
 from exacta.core.state.limits import Limits
 from exacta.engine.engine import Engine, EngineFailed
+from exacta.engine.recovery import Recovered
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.upkeep import Schedule
 from exacta.front.broker import Identity
@@ -47,27 +48,32 @@ def assemble_engine(
     scheduler: Scheduler,
     *,
     clock: Callable[[], int],
+    wait_clock: Callable[[], int] | None = None,
     limits: Limits,
     on_failure: Callable[[EngineFailed], None],
     schedule: Schedule | None = None,
     fold_every_ms: int = FOLD_EVERY_MS,
     records: RecordFormat | None = None,
     make: Callable[..., E] = Engine,  # type: ignore[assignment]
+    recovered: Recovered | None = None,
 ) -> E:
     """Recover an engine from the journal. Blocks; raises what `Engine` raises.
 
     `make` is the engine's class, or a partial of a subclass; `records` is the format of record batches, Kafka's by
-    default. Without a `schedule` all records are kept for ever.
+    default. Without a `schedule` all records are kept for ever. `recovered` is the state, where the journal has been
+    read already.
     """
     return make(
         journal,
         KafkaRecordFormat() if records is None else records,
         scheduler=scheduler,
         clock=clock,
+        wait_clock=wait_clock,
         limits=limits,
         on_failure=on_failure,
         schedule=schedule,
         fold_every_ms=fold_every_ms,
+        recovered=recovered,
     )
 
 

@@ -4,19 +4,22 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import signal
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 from exacta.config.configuration import Configuration
+from exacta.config.options import changed
 from exacta.posix import resource
 from exacta.server.advice import with_advice
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.identity import refuse_foreign
 from exacta.server.listeners import Doors, Listener
-from exacta.server.log_lines import configure_logging
+from exacta.server.log_lines import Flood, configure_logging, never
 from exacta.server.open_files import files_allowed
 from exacta.server.server import Server
 from exacta.server.service_manager import READY, STOPPING, notify
@@ -29,20 +32,25 @@ _SWITCH_INTERVAL_SECONDS = 0.0005
 """The journal's thread gets the interpreter so soon after a sync; Python's own 5 ms would be the latency."""
 
 
-def serve(configuration: Configuration, data: Path, doors: Doors) -> int:
+def serve(
+    configuration: Configuration, data: Path, doors: Doors, *, log_level: str = "info", log_format: str = "text"
+) -> int:
     """Run until SIGTERM, SIGINT or SIGHUP; return the process's exit code.
 
     Says where it listens in one line on stdout.
     """
-    configure_logging()
+    flood = configure_logging(log_level, log_format)
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     allow_many_files(configuration)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         try:
-            return runner.run(_serve(configuration, data, doors))
+            return runner.run(_serve(configuration, data, doors, flood))
         except ServerError as error:
             sys.stderr.write(f"exacta: {error}\n")
             return EXIT_FAILED
+        finally:
+            flood.later = never  # the loop ends
+            flood.tell()
 
 
 def allow_many_files(configuration: Configuration) -> None:
@@ -63,25 +71,39 @@ def allow_many_files(configuration: Configuration) -> None:
         )
 
 
-def _of_pulsar(server: Server) -> Iterator[tuple[Listener, str]]:
-    """Yield what is listened on for Pulsar's clients, with the words in which that is said."""
-    pulsar = server.pulsar
+def _beside_kafkas(server: Server) -> Iterator[tuple[Listener, str]]:
+    """Yield what is listened on beside Kafka's port, with the words in which that is said."""
+    pulsar, web = server.pulsar, server.web
     served = (
         (pulsar.plain, "Pulsar's clients"),
         (pulsar.tls, "Pulsar's clients by TLS"),
-        (pulsar.web, "HTTP"),
-        (pulsar.web_tls, "HTTPS"),
+        (web.plain, "HTTP"),
+        (web.tls, "HTTPS"),
     )
     for listener, words in served:
         if listener is not None:
             yield listener, words
 
 
-async def _serve(configuration: Configuration, data: Path, doors: Doors) -> int:
+def _tell_of_start(configuration: Configuration, data: Path) -> None:
+    settings = changed(configuration)
+    logger.info(
+        "exacta %(version)s begins: pid %(pid)d, data in %(data)s, %(settings)s",
+        {
+            "version": version("exacta"),
+            "pid": os.getpid(),
+            "data": str(data.absolute()),
+            "settings": ", ".join(f"{name}={value}" for name, value in settings.items()) or "all options at defaults",
+        },
+    )
+
+
+async def _serve(configuration: Configuration, data: Path, doors: Doors, flood: Flood) -> int:
     loop = asyncio.get_running_loop()
+    flood.later = lambda seconds, tell: loop.call_soon_threadsafe(loop.call_later, seconds, tell)
     refuse_foreign(data)
-    server = Server(loop, configuration, data, doors)
-    server.open()
+    server = Server(loop, configuration, data, doors, begins=lambda: _tell_of_start(configuration, data))
+    await server.open_in_sight()
     await server.start()
     asked = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -99,10 +121,12 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors) -> int:
             reachable,
         )
     sys.stdout.write(f"exacta: listening on {server.listening}, data in {data}\n")
-    for listener, served in _of_pulsar(server):
+    for listener, served in _beside_kafkas(server):
         sys.stdout.write(f"exacta: listening for {served} on {listener.listening}\n")
     sys.stdout.flush()
     notify(READY)
+    listening = [server.listening, *(listener.listening for listener, _ in _beside_kafkas(server))]
+    logger.info("serving clients on %(listening)s", {"listening": ", ".join(map(str, listening))})
     asking = asyncio.ensure_future(asked.wait())
     await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)
     if not server.failure.done():

@@ -1,12 +1,11 @@
 """The front for Apache Pulsar's clients as the server puts it together.
 
-Imported only where an operator has asked for it: it loads `protobuf`, which not everybody has, and for the web front a
-web server.
+Imported only where an operator has asked for it: it loads `protobuf`, which not everybody has.
 """
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from exacta.front.broker import Identity
 from exacta.kafka.broker import BrokerContext
@@ -15,14 +14,15 @@ from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.connection import Connection
 from exacta.server.listeners import Listener
 
+if TYPE_CHECKING:
+    from exacta.web.application import Routes
+
 
 class Listeners(Protocol):
-    """The listeners for Pulsar's clients; None: nothing is listened on."""
+    """The listeners of one front; None: nothing is listened on."""
 
     plain: Listener | None
     tls: Listener | None
-    web: Listener | None
-    web_tls: Listener | None
 
 
 class PulsarFront:
@@ -32,6 +32,7 @@ class PulsarFront:
         self,
         kafka: BrokerContext,
         listeners: Listeners,
+        web: Listeners,
         loop: asyncio.AbstractEventLoop,
         register: Callable[[Any], bool | None],
         forget: Callable[[Any], None],
@@ -39,8 +40,8 @@ class PulsarFront:
         self._loop = loop
         self._register = register
         self._forget = forget
-        self._addresses = _addresses(listeners)
-        first = self._addresses.broker or self._addresses.broker_tls
+        addresses = _addresses(listeners, web)
+        first = addresses.broker or addresses.broker_tls
         assert first is not None
         identity = Identity(
             cluster_id=kafka.cluster_id,
@@ -56,34 +57,30 @@ class PulsarFront:
             kafka.memory,
             kafka.authorizer,
             wall_clock=kafka.wall_ms,
-            addresses=self._addresses,
+            addresses=addresses,
         )
+        self._broker.meter = kafka.meter
 
     def connection(self) -> asyncio.BaseProtocol:
         """Return the connection of a new client of Pulsar's protocol."""
         return Connection(self._broker, self._loop, self._register, self._forget)
 
-    def web_connections(self) -> Callable[[], asyncio.BaseProtocol]:
-        """Return what makes the connection of each client of the web front."""
-        from exacta.pulsar.rest.application import application
-        from exacta.web.server import WebServer
+    def routes(self) -> "Routes":
+        """Return the routes of what Pulsar's clients ask by HTTP."""
+        from exacta.pulsar.rest.application import routes  # loads a web framework
 
-        addresses = self._addresses
-        told = {address.host for address in (addresses.broker, addresses.broker_tls) if address is not None}
-        server = WebServer(self._broker.configuration, self._loop, self._register, self._forget, names=told)
-        server.serve(application(self._broker))
-        return server.connection
+        return routes(self._broker)
 
 
-def _addresses(listeners: Listeners) -> Addresses:
+def _addresses(listeners: Listeners, web: Listeners) -> Addresses:
     """Return what clients are told; the web front is found by the name of the broker itself."""
     broker, broker_tls = _address(listeners.plain), _address(listeners.tls)
     first, first_tls = broker or broker_tls, broker_tls or broker
     return Addresses(
         broker=broker,
         broker_tls=broker_tls,
-        web=_web_address(listeners.web, first),
-        web_tls=_web_address(listeners.web_tls, first_tls),
+        web=_web_address(web.plain, first),
+        web_tls=_web_address(web.tls, first_tls),
     )
 
 

@@ -4,7 +4,8 @@
 pieces together.
 
 Theory of operation. `open` binds the port, so that one that is taken fails before anything else, then recovers the
-journal, which may take its time and blocks; only then does `start` accept clients. `stop` is the clean end: no new
+journal, which may take its time and blocks; only then does `start` accept clients. Where a web front is asked for,
+`open_in_sight` lets it answer meanwhile, and the journal is read on a thread. `stop` is the clean end: no new
 clients, no new requests, everybody who waits for records is answered, what has gathered is made durable, the state is
 saved, the journal closed, then the connections. `abandon` is the end that a crash would make: nothing is flushed,
 nothing is saved. When the journal fails, nothing in memory can be trusted: `failure` is set and the owner of the server
@@ -13,16 +14,22 @@ must abandon it (decision D4).
 
 import asyncio
 import contextlib
+import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import msgspec
+from msgspec import Struct
 
 from exacta.adapters.local import LocalJournal
+from exacta.adapters.local.files import Files
 from exacta.config.configuration import Configuration
+from exacta.core.state.state import State
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
+from exacta.engine.recovery import Recovered, recover
 from exacta.engine.schema import SCHEMA
 from exacta.front.connection_limits import Admission
 from exacta.kafka.broker import BrokerContext
@@ -34,7 +41,16 @@ from exacta.server.errors import ServerError
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
 from exacta.server.listeners import Doors, Endpoint, Listener
 from exacta.server.open_files import files_allowed
+from exacta.server.progress import Progress
 from exacta.server.pulsar_listeners import PulsarListeners
+from exacta.server.tls import Certificate
+from exacta.server.web_listeners import WebListeners
+
+if TYPE_CHECKING:
+    from exacta.metrics.sources import Sources
+    from exacta.server.web_front import WebFront
+
+logger = logging.getLogger("exacta.server")
 
 _DRAIN_SECONDS = 5.0
 
@@ -42,6 +58,7 @@ _DRAIN_SECONDS = 5.0
 class ServedConnection(Protocol):
     """A client's connection of any front, as the server sees it."""
 
+    front: ClassVar[str]
     peer_host: str
 
     def stop_taking_requests(self) -> None:
@@ -54,6 +71,25 @@ class ServedConnection(Protocol):
         """Close at once."""
 
 
+class _Read(Struct, frozen=True):
+    """The contents of the data directory."""
+
+    journal: LocalJournal
+    recovered: Recovered
+    cluster_id: str
+    clock: Clock
+
+
+class Seams(Struct, frozen=True, kw_only=True):
+    """The parts of a server that its owner may exchange: the embedded broker does, for a test's faults and its time."""
+
+    clock: Callable[[], Clock] = Clock
+    files: Callable[[Path], Files] | None = None
+    """A function that makes the files of the journal's directory; None: those of the operating system."""
+    connection: Callable[..., Connection] = Connection
+    """A function that makes the connection of one of Kafka's clients."""
+
+
 class Server:
     """One broker on one loop. Call everything on the loop's thread."""
 
@@ -63,16 +99,30 @@ class Server:
         configuration: Configuration,
         data: Path,
         doors: Doors,
+        seams: Seams = Seams(),  # noqa: B008  # frozen
+        *,
+        begins: Callable[[], None] = lambda: None,
     ) -> None:
+        """`begins` is called, maybe on a thread, once the data directory is ours and before it is read."""
+        self._begins = begins
         self.failure: asyncio.Future[EngineFailed] = loop.create_future()
         """The future that is done when the journal has failed."""
         self._loop = loop
         self._configuration = configuration
         self._data = data
+        self._seams = seams
         self._kafka = Listener(doors.listen, doors.advertise)
-        self.pulsar = PulsarListeners(doors, configuration)
-        """All that is listened on for Pulsar's clients; maybe nothing."""
-        self._listeners = [self._kafka, *self.pulsar.all]
+        certificate = Certificate(configuration.pulsar_tls_certificate, configuration.pulsar_tls_key)
+        self.web = WebListeners(doors, configuration, certificate)
+        """All that is listened on for HTTP; maybe nothing."""
+        self.pulsar = PulsarListeners(doors, certificate, self.web)
+        """All that is listened on for Pulsar's protocol; maybe nothing."""
+        self._listeners = [self._kafka, *self.pulsar.all, *self.web.all]
+        self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
+        """None: the journal's threads are heard at once."""
+        self._progress = Progress()
+        self._sources: Sources | None = None
+        self._web_front: WebFront | None = None
         self._journal: LocalJournal | None = None
         self._engine: Engine | None = None
         self._broker: BrokerContext | None = None
@@ -84,6 +134,12 @@ class Server:
         self._deserted.set()
 
     @property
+    def engine(self) -> Engine:
+        """The engine, once the server is open."""
+        assert self._engine is not None
+        return self._engine
+
+    @property
     def listening(self) -> Endpoint:
         """The endpoint where Kafka's clients find the server, once it is open: with the real port."""
         return self._kafka.listening
@@ -91,7 +147,7 @@ class Server:
     @property
     def doors(self) -> Doors:
         """The endpoints of the server, once it is open: with the real ports, and nothing advertised."""
-        return Doors(listen=self.listening, **self.pulsar.listening)
+        return Doors(listen=self.listening, **self.pulsar.listening, **self.web.listening)
 
     @property
     def reachable(self) -> list[Endpoint]:
@@ -103,24 +159,49 @@ class Server:
     def open(self) -> None:
         """Bind the port, recover the journal. Blocks. Raises ServerError, and leaves nothing behind then."""
         try:
-            self.pulsar.check()
-            for listener in self._listeners:
-                listener.open()
-            self.pulsar.check_open()
-            self._recover()
+            self._bind()
+            self._assemble(self._read())
         except BaseException:
             self._close_listeners()
             self._close_journal()
             raise
 
-    def _recover(self) -> None:
+    async def open_in_sight(self) -> None:
+        """Do as `open` does; the web front, if there is one, answers meanwhile."""
+        if not self.web.all:
+            self.open()
+            return
+        try:
+            self._bind()
+            await self._start_web()
+            self._held = []
+            self._assemble(await asyncio.to_thread(self._read))
+            held, self._held = self._held, None
+            for callback, args in held:
+                self._loop.call_soon(callback, *args)
+        except BaseException:
+            self.abandon()
+            raise
+
+    def _bind(self) -> None:
+        self.pulsar.check()
+        self.web.check()
+        for listener in self._listeners:
+            listener.open()
+        self.web.check_open()
+
+    def _read(self) -> _Read:
+        """Read the data directory, on any thread."""
+        self._progress.begins()
         was_there = os.path.exists(self._data)  # unlike Path's, it raises nothing where a name is too long or forbidden
         if was_there and not os.path.isdir(self._data):
             raise ServerError(f"the data directory {self._data} is not a directory")
-        clock = Clock()
+        clock = self._seams.clock()
+        directory = self._data / JOURNAL_DIRECTORY
         try:
-            self._journal = LocalJournal.open(
-                self._data / JOURNAL_DIRECTORY,
+            files = directory if self._seams.files is None else self._seams.files(directory)
+            journal = self._journal = self._progress.journal = LocalJournal.open(
+                files,
                 self._call_soon_threadsafe,
                 schema=SCHEMA,
                 segment_bytes=self._configuration.log_segment_bytes,
@@ -128,28 +209,38 @@ class Server:
                 trims_page_cache=self._configuration.log_page_cache_trim_enable,
             )
             identity = cluster_id(self._data / META_FILE)
-            self._engine = assemble_engine(
-                self._journal,
-                self._loop,
-                clock=clock.now_ms,
-                limits=self._configuration.limits(),
-                on_failure=self._failed,
-                schedule=upkeep_schedule(self._configuration, record_clock=clock.least_ms),
-            )
+            self._begins()
+            recovered = recover(journal, self._configuration.limits(), clock.now_ms)
+            return _Read(journal, recovered, identity, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error
         except msgspec.DecodeError as error:
             raise ServerError(f"the journal in {self._data} holds what this version cannot read: {error}") from error
+
+    def _assemble(self, read: _Read) -> None:
+        engine: Engine = assemble_engine(
+            read.journal,
+            self._loop,
+            clock=read.clock.now_ms,
+            wait_clock=read.clock.wait_ms,
+            limits=self._configuration.limits(),
+            on_failure=self._failed,
+            schedule=upkeep_schedule(self._configuration, record_clock=read.clock.least_ms),
+            recovered=read.recovered,
+        )
+        self._engine = engine
         advertised = self._kafka.advertised
         self._broker = assemble_broker(
-            self._engine,
+            engine,
             self._configuration,
-            cluster_id=identity,
+            cluster_id=read.cluster_id,
             advertised_host=advertised.host,
             advertised_port=advertised.port,
             log_dir=self._data.absolute(),
-            wall_clock=clock.wall_ms,
+            wall_clock=read.clock.wall_ms,
         )
+        self._progress.has_recovered(engine)
+        self._tell_of_recovery(engine, read.recovered)
 
     def _cannot_use(self, error: JournalError | OSError, *, was_there: bool) -> str:
         if not was_there and not os.path.exists(self._data):
@@ -158,16 +249,51 @@ class Server:
         at_data = "" if isinstance(error, JournalError) else f"cannot use the data directory {self._data}: "
         return with_advice(f"{at_data}{error}")
 
+    def _tell_of_recovery(self, engine: Engine, recovered: Recovered) -> None:
+        values = {"seconds": self._progress.recovery_seconds, "events": recovered.events}
+        logger.info(
+            "recovered in %(seconds).2f s, with events=%(events)d after the last snapshot: topics=%(topics)d, "
+            "partitions=%(partitions)d, groups=%(groups)d, open transactions=%(transactions)d",
+            values | engine.lookups.look(_contents),
+        )
+
     async def start(self) -> None:
         """Accept clients. Raises ServerError."""
         broker = self._broker
         assert broker is not None
         try:
-            await self._kafka.start(self._loop, lambda: Connection(broker, self._loop, self._register, self._forget))
-            await self.pulsar.start(self._loop, broker, self._register, self._forget)
+            await self._start_web()
+            if self._sources is not None:
+                self._sources.broker, broker.meter = broker, self._sources.meter
+                self._sources.loop_lag.start(self._loop)
+            connection = self._seams.connection
+            await self._kafka.start(self._loop, lambda: connection(broker, self._loop, self._register, self._forget))
+            routes = await self.pulsar.start(self._loop, broker, self._register, self._forget)
+            if self._web_front is not None:
+                self._web_front.serve(routes)
         except ServerError:
             self.abandon()
             raise
+
+    async def _start_web(self) -> None:
+        """Accept clients of the web front, if one is asked for and is not there yet. Raises ServerError."""
+        if not self.web.all or self._web_front is not None:
+            return
+        from exacta.metrics.sources import Sources
+        from exacta.server.web_front import WebFront  # loads a web server
+
+        self._sources = Sources(self._configuration, self._data, self._progress, self._admission, self._connections)
+        self._web_front = WebFront(
+            self._configuration,
+            self._loop,
+            self._register,
+            self._forget,
+            sources=self._sources,
+            progress=self._progress,
+            names={listener.advertised.host for listener in (self._kafka, *self.pulsar.all)},
+        )
+        for listener in self.web.all:
+            await listener.start(self._loop, self._web_front.connection)
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
@@ -217,9 +343,20 @@ class Server:
 
     # --- callbacks ----------------------------------------------------------------------------------------------------
 
-    def _call_soon_threadsafe(self, callback: object, *args: object) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(callback, *args)  # type: ignore[arg-type]
+    def _call_soon_threadsafe(self, callback: Callable[..., object], *args: object) -> None:
+        if self._loop.is_closed():
+            return
+        if self._held is not None:
+            self._loop.call_soon_threadsafe(self._hold, callback, args)
+        else:
+            self._loop.call_soon_threadsafe(callback, *args)
+
+    def _hold(self, callback: Callable[..., object], args: tuple[object, ...]) -> None:
+        """Keep what the journal's threads say until the journal has been read: its methods are for one thread."""
+        if self._held is not None:
+            self._held.append((callback, args))
+        else:
+            callback(*args)
 
     def _failed(self, failure: EngineFailed) -> None:
         if not self.failure.done():
@@ -237,3 +374,12 @@ class Server:
         self._admission.leave(connection.peer_host)
         if not self._connections:
             self._deserted.set()
+
+
+def _contents(state: State) -> dict[str, float]:
+    return {
+        "topics": len(state.topics),
+        "partitions": len(state.partitions),
+        "groups": len(state.groups),
+        "transactions": len(state.transactions),
+    }

@@ -54,6 +54,8 @@ class WebFront(Protocol):
 class WebConnection(H11Protocol):
     """Created by the listener for each client."""
 
+    front = "web"
+
     def __init__(self, server: WebFront) -> None:
         super().__init__(server.config, server.state, {}, server.loop)
         self.access_log = False

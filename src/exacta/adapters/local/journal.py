@@ -38,6 +38,7 @@ from exacta.adapters.local.page_cache import KEPT_BYTES, Growth
 from exacta.adapters.local.snapshots.snapshot_schedule import Done as SnapshotDone
 from exacta.adapters.local.sync_pace import Pace
 from exacta.adapters.local.worker import NewWorker, Worker
+from exacta.histogram import SECONDS, Histogram
 from exacta.ports.journal import (
     Appended,
     AppendResult,
@@ -57,6 +58,8 @@ AT_ONCE_BYTES = 64 << 10
 most so much, counting what was written ahead."""
 UNSYNCED_BYTES = 4 << 20
 """At most so much is written ahead of its sync, and so recovery writes at most so much once more."""
+SLOW_SYNC_SECONDS = 1.0
+"""The operator is told of a sync that takes so long."""
 
 logger = logging.getLogger(__name__)
 
@@ -102,6 +105,8 @@ class LocalJournal(LocalJournalSpace):
         )
         self._options = options
         self._pace = Pace()
+        self.syncs = Histogram(SECONDS)
+        """The times that syncs of groups took."""
         self._cache_growth = Growth() if options.trims_page_cache else None
         self._writer = recovered.writer
         self._tail = Tail(files, recovered.position)
@@ -267,7 +272,14 @@ class LocalJournal(LocalJournalSpace):
     def _sync(self, end: int) -> None:
         began = self._options.elapsed_seconds()
         self._writer.sync(end)
-        self._pace.took(self._options.elapsed_seconds() - began)
+        seconds = self._options.elapsed_seconds() - began
+        self._pace.took(seconds)
+        self.syncs.add(seconds)
+        if seconds >= SLOW_SYNC_SECONDS:
+            logger.warning(
+                "the disk took %(seconds).1f s for a sync of the journal; all answers waited for it",
+                {"seconds": seconds},
+            )
 
     def _finish_append(self, result: Appended | Failed, done: Callable[[AppendResult], None]) -> None:
         self._settle()
@@ -325,6 +337,12 @@ class LocalJournal(LocalJournalSpace):
     def fold_snapshot(self, fold: Fold, done: SnapshotDone) -> None:
         """See `JournalSnapshots.fold_snapshot`."""
         self._snapshotter.fold(fold, self._segments, min(self.position, self._writer.durable_end), done)
+
+    @property
+    def replayed_bytes(self) -> tuple[int, int]:
+        """The bytes of groups that a replay has read, and those that it reads in all; for any thread."""
+        begin, reached = self._snapshotter.replayed
+        return reached - begin, max(0, self.position - begin)
 
     def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
         """See `Journal.replay`."""

@@ -108,6 +108,15 @@ def visible_begin(count_from: Callable[[int], int], start: int, end: int) -> int
 
 def lag_of_group(state: State, group_id: str) -> Iterator[PartitionLag]:
     """Yield the partitions in which the group has a position, or will have one if an open transaction commits."""
+    for partition, committed_offset, is_pending in positions_of_group(state, group_id):
+        yield _lag(partition, committed_offset, is_pending, tuple(open_transactions_of(state, partition)))
+
+
+def positions_of_group(state: State, group_id: str) -> Iterator[tuple[Partition, int, bool]]:
+    """Yield the same partitions, with the position of the group (-1: it has none), and whether that is going to move.
+
+    An open transaction moves it if it commits.
+    """
     group = state.groups.get(group_id)
     if group is None:
         return
@@ -119,12 +128,7 @@ def lag_of_group(state: State, group_id: str) -> Iterator[PartitionLag]:
         partition = state.partition(topic, index)
         if partition is not None:
             committed = group.offsets.get(topic, {}).get(index)
-            yield _lag(
-                partition,
-                -1 if committed is None else committed.offset,
-                (topic, index) in pending,
-                tuple(open_transactions_of(state, partition)),
-            )
+            yield partition, -1 if committed is None else committed.offset, (topic, index) in pending
 
 
 def _lag(

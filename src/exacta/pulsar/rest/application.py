@@ -1,4 +1,4 @@
-"""The table of the routes, and the application that serves them.
+"""The table of the routes; the web front serves them (`exacta.web.application`).
 
 What is not in the table is not found: a path of Apache Pulsar's that is not served, and the name of a topic with a
 slash in it (`%2F`), which is none here.
@@ -9,8 +9,6 @@ from typing import TypeAlias
 from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
@@ -75,14 +73,9 @@ ROUTES: Sequence[Served] = (
 )
 
 
-def application(broker: PulsarBroker) -> Starlette:
-    """Return the application that serves all routes."""
-    application = Starlette(
-        routes=[Route(each.path, _endpoint(broker, each), methods=[each.method]) for each in ROUTES],
-        exception_handlers={HTTPException: _refused},
-    )
-    application.router.redirect_slashes = False  # a slash belongs to a name
-    return application
+def routes(broker: PulsarBroker) -> list[Route]:
+    """Return all routes."""
+    return [Route(each.path, _endpoint(broker, each), methods=[each.method]) for each in ROUTES]
 
 
 def _endpoint(broker: PulsarBroker, served: Served) -> Callable[[HttpRequest], Awaitable[Response]]:
@@ -112,11 +105,3 @@ def _is_text(http: HttpRequest) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-async def _refused(http: HttpRequest, error: Exception) -> Response:
-    """Say in JSON that there is no such path, or that it has no such method."""
-    assert isinstance(error, HTTPException)
-    answer = json_answer(error.status_code, {"reason": error.detail})
-    answer.headers.update(error.headers or {})
-    return answer

@@ -13,19 +13,13 @@ from exacta.spark.options.connection import CONNECTION, ConnectionOptions, judge
 from exacta.spark.options.parsing import OptionError, parse
 
 
-def cluster_of(bootstrap: str, file: Path | None, *, client_id: str) -> tuple[Cluster, list[str]]:
-    """Return the cluster at `bootstrap`, reached as `file` says, and its keys that were passed over.
-
-    Raises `OptionError`.
-    """
-    if file is None:
-        return cluster_by(bootstrap, {}, client_id=client_id)
+def read_properties(file: Path) -> dict[str, str]:
+    """Return the keys and values of a `.properties` file; raises `OptionError` where it cannot be read."""
     try:
-        text = file.read_text()
+        return parse_properties(file.read_text())
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise OptionError(f"'{file}' cannot be read: {reason}") from error
-    return cluster_by(bootstrap, parse_properties(text), client_id=client_id)
 
 
 def cluster_by(bootstrap: str, properties: Mapping[str, str], *, client_id: str) -> tuple[Cluster, list[str]]:

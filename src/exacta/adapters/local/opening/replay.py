@@ -1,6 +1,6 @@
 """Replay: reads the events of a journal from a snapshot on, at a start and to fold the next snapshot."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from exacta.adapters.local.errors import damaged
 from exacta.adapters.local.files import Files
@@ -18,12 +18,19 @@ def segments_after(files: Files, segments: Sequence[Segment], position: int) -> 
     return segments[first:]
 
 
-def events(files: Files, segments: Sequence[Segment], position: int, end: int | None = None) -> Iterator[bytes]:
+def events(
+    files: Files,
+    segments: Sequence[Segment],
+    position: int,
+    end: int | None = None,
+    reached: Callable[[int], object] = lambda reached: None,
+) -> Iterator[bytes]:
     """Yield the events from `position` to `end` (None: to the last), both boundaries of groups, in these segments.
 
+    `reached` is told the end of each group before its events come.
     Raises JournalDamaged where what is stored is not what was written, OSError where it cannot be read.
     """
-    reached = position
+    ended = position
     for segment in segments:
         handle = files.open(segment.name)
         try:
@@ -38,11 +45,12 @@ def events(files: Files, segments: Sequence[Segment], position: int, end: int | 
                     name = file_name(position, SNAPSHOT_SUFFIX)
                     raise damaged(files, name, 0, "the snapshot ends within a group")
                 if group.position >= position:
+                    reached(group.end)
                     for entry in group.entries:
                         yield entry.event
             if scan.fault is not None:
                 raise damaged(files, segment.name, scan.fault.offset, scan.fault.reason)
-            reached = scan.end
+            ended = scan.end
         finally:
             files.close(handle)
-    assert end is None or reached == end, "a position is a boundary between groups"
+    assert end is None or ended == end, "a position is a boundary between groups"

@@ -6,6 +6,7 @@ are in `snapshot_files`.
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from exacta.adapters.local.child_process import Interrupted, JobRunner
 from exacta.adapters.local.files import Files
@@ -35,6 +36,8 @@ class Snapshotter:
         self._events_since = 0
         self._is_wanted = False
         self._is_folding = False
+        self.replayed = (0, 0)
+        """The position at which a replay begins, and the one that it has reached."""
 
     @property
     def is_wanted(self) -> bool:
@@ -102,10 +105,14 @@ class Snapshotter:
             raise JournalError(f"a snapshot in {self._files.directory} cannot be read: {error}") from error
         return blob, self._counted(position, replay.segments_after(self._files, segments, position))
 
+    def _note_replayed(self, begin: int, reached: int) -> None:
+        self.replayed = begin, reached
+
     def _counted(self, position: int, segments: Sequence[Segment]) -> Iterator[bytes]:
         """Yield the events; so many, or of more than one segment, call for a snapshot."""
         try:
-            for event in replay.events(self._files, segments, position):
+            self._note_replayed(position, position)
+            for event in replay.events(self._files, segments, position, reached=partial(self._note_replayed, position)):
                 self._events_since += 1
                 yield event
         except OSError as error:

@@ -1,0 +1,71 @@
+"""The metrics of the process: its start, its event loop, connections, memory, journal and disk."""
+
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+
+from exacta.engine.counts import Counts
+from exacta.front.memory import Memory
+from exacta.metrics import families
+from exacta.metrics.measured import Measured, distribution, labelled, single
+from exacta.metrics.sources import Sources
+
+
+def process(sources: Sources) -> list[Measured]:
+    """Return what there is from the first moment on."""
+    progress, admission, journal = sources.progress, sources.admission, sources.progress.journal
+    fronts = Counter(each.front for each in sources.connections)
+    return [
+        labelled(families.BUILD, [(sources.version, 1)]),
+        single(families.READY, sources.broker is not None),
+        single(families.RECOVERY_SECONDS, progress.seconds),
+        Measured(families.LOOP_LAG, {(): distribution(sources.loop_lag.seconds)}),
+        labelled(families.CONNECTIONS, ((front, fronts[front]) for front in ("kafka", "pulsar", "web"))),
+        single(families.CONNECTIONS_TOTAL, admission.admitted),
+        single(families.CONNECTIONS_REFUSED, admission.refused),
+        Measured(families.SYNC_SECONDS, {} if journal is None else {(): distribution(journal.syncs)}),
+    ]
+
+
+def memory(memory: Memory) -> list[Measured]:
+    """Return the metrics of the budgets."""
+    budgets = {"requests": memory.requests, "answers": memory.answers}
+    return [
+        labelled(families.MEMORY_USED, ((name, each.used_bytes) for name, each in budgets.items())),
+        labelled(families.MEMORY_LIMIT, ((name, each.most_bytes) for name, each in budgets.items())),
+        labelled(families.MEMORY_WAITING, ((name, len(each.line)) for name, each in budgets.items())),
+        labelled(families.MEMORY_FILLED, ((name, each.filled) for name, each in budgets.items())),
+    ]
+
+
+def counted(counts: Counts) -> list[Measured]:
+    """Return what the engine has counted of its own work."""
+    return [
+        labelled(families.REJECTIONS, ((each.name.lower(), number) for each, number in counts.rejections.items())),
+        single(families.REBALANCES, counts.rebalances),
+        Measured(families.COMMIT_GROUP, {(): distribution(counts.groups)}),
+        single(families.TRIMMED, counts.trimmed_records),
+        labelled(
+            families.COMPACTIONS,
+            (
+                (outcome, counts.compactions.get(went_well, 0))
+                for outcome, went_well in (("done", True), ("failed", False))
+            ),
+        ),
+        single(families.FREED, counts.freed_bytes),
+    ]
+
+
+def disk(data: Path) -> list[Measured]:
+    """Return the room on the disk. It may wait for the disk."""
+    try:
+        usage = shutil.disk_usage(data)
+        files = sum(each.stat().st_size for each in os.scandir(data / "journal") if each.is_file())
+    except OSError:  # it is about to be made, or a file has just gone
+        return []
+    return [
+        single(families.JOURNAL_BYTES, files),
+        single(families.DISK_FREE, usage.free),
+        single(families.DISK_BYTES, usage.total),
+    ]

@@ -1,0 +1,76 @@
+"""All that metrics are read from, and the bounds on how much one scrape shows and counts."""
+
+from collections.abc import Collection
+from importlib.metadata import version
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from exacta.config.configuration import Configuration
+from exacta.engine.engine import Engine
+from exacta.front.broker import Broker
+from exacta.front.meter import Meter
+from exacta.histogram import Histogram
+from exacta.metrics.busiest import Busiest
+from exacta.metrics.loop_lag import LoopLag
+
+MOST_COUNTED = 10_000
+"""The lag of so many partitions of groups and subscriptions is counted anew in one scrape. Each may take 0.05 ms."""
+
+
+class Journal(Protocol):
+    """The journal, as its metrics see it."""
+
+    syncs: Histogram
+    """The times that syncs took."""
+
+
+class Starting(Protocol):
+    """The start of the server."""
+
+    @property
+    def journal(self) -> Journal | None:
+        """The journal, once it is open."""
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine, once the journal has been read."""
+
+    @property
+    def seconds(self) -> float:
+        """The time that recovery takes so far, or took."""
+
+
+class Admission(Protocol):
+    """The count of connections."""
+
+    admitted: int
+    refused: int
+
+
+class Connection(Protocol):
+    """One connection."""
+
+    front: ClassVar[str]
+
+
+class Sources:
+    """The parts of one server that can be measured. `broker` is there once it has recovered."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        data: Path,
+        progress: Starting,
+        admission: Admission,
+        connections: Collection[Connection],
+    ) -> None:
+        self.configuration = configuration
+        self.data = data
+        self.progress = progress
+        self.admission = admission
+        self.connections = connections
+        self.version = version("exacta")
+        self.meter = Meter()
+        self.loop_lag = LoopLag()
+        self.broker: Broker | None = None
+        self.topics = Busiest(4, configuration.web_metrics_max_series)

@@ -1,0 +1,62 @@
+"""The metrics of what comes and goes: requests by API, and the bytes and records of topics."""
+
+from collections import defaultdict
+
+from exacta.core.state.state import State
+from exacta.engine.engine import Engine
+from exacta.front.meter import Meter
+from exacta.metrics import families
+from exacta.metrics.busiest import Amounts, Busiest
+from exacta.metrics.families import OTHERS
+from exacta.metrics.measured import Distribution, Labels, Measured, distribution, single
+
+
+def requests(meter: Meter) -> list[Measured]:
+    """Return the metrics of all APIs that were asked."""
+    durations: dict[Labels, float | Distribution] = {}
+    received: dict[Labels, float] = {}
+    sent: dict[Labels, float] = {}
+    for front, found in meter.fronts.items():
+        for number, api in found.apis.items():
+            labels = front, found.name_of(number)
+            durations[labels] = distribution(api.seconds)
+            received[labels], sent[labels] = api.in_bytes, api.out_bytes
+    return [
+        Measured(families.REQUESTS, durations),
+        Measured(families.REQUEST_BYTES, received),
+        Measured(families.RESPONSE_BYTES, sent),
+    ]
+
+
+def topics(engine: Engine, busiest: Busiest) -> list[Measured]:
+    """Return the metrics of topics: the busiest have series of their own."""
+    own, others = busiest.divide(engine.lookups.look(lambda state: _amounts(state, engine)))
+    metrics = (
+        families.TOPIC_BYTES_IN,
+        families.TOPIC_RECORDS_IN,
+        families.TOPIC_BATCHES_IN,
+        families.TOPIC_BYTES_OUT,
+    )
+    counts = engine.lookups.look(lambda state: (len(state.topics), len(state.partitions)))
+    return [
+        single(families.TOPICS, counts[0]),
+        single(families.PARTITIONS, counts[1]),
+        *(
+            Measured(family, {(topic,): amounts[number] for topic, amounts in {**own, OTHERS: others}.items()})
+            for number, family in enumerate(metrics)
+        ),
+    ]
+
+
+def _amounts(state: State, engine: Engine) -> dict[str, Amounts]:
+    """Return the amounts of each topic that was written to, or read, since the start."""
+    totals: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    for partition_id, appended in engine.counts.appended.items():
+        amounts = totals[state.partitions[partition_id].topic]
+        amounts[0] += appended.bytes
+        amounts[1] += appended.records
+        amounts[2] += appended.batches
+    for topic, read_bytes in engine.counts.read_bytes.items():
+        if topic in state.topics:  # one that was deleted while it was read is no more
+            totals[topic][3] += read_bytes
+    return {topic: (amounts[0], amounts[1], amounts[2], amounts[3]) for topic, amounts in totals.items()}

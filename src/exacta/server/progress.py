@@ -1,0 +1,44 @@
+"""The start of a server, as far as it has come. The web front shows it while the journal is being read on a thread."""
+
+import time
+from typing import Any
+
+from exacta.adapters.local import LocalJournal
+from exacta.engine.engine import Engine
+
+
+class Progress:
+    """Notes what the start has made. Others may read it on any thread."""
+
+    def __init__(self) -> None:
+        self.journal: LocalJournal | None = None
+        """None: it is being opened."""
+        self.engine: Engine | None = None
+        """None: the journal is being opened, or read."""
+        self.recovery_seconds = 0.0
+        """The time that recovery took, once the engine is there."""
+        self._began = time.monotonic()
+
+    def begins(self) -> None:
+        """Note that recovery begins now."""
+        self._began = time.monotonic()
+
+    def has_recovered(self, engine: Engine) -> None:
+        """Note that recovery has ended."""
+        self.recovery_seconds = self.seconds
+        self.engine = engine
+
+    @property
+    def seconds(self) -> float:
+        """The time that recovery takes so far, or took."""
+        return time.monotonic() - self._began if self.engine is None else self.recovery_seconds
+
+    def report(self) -> dict[str, Any]:
+        """Return how far recovery is."""
+        found: dict[str, Any] = {"recovery_seconds": round(self.seconds, 3)}
+        if self.journal is None:
+            return found | {"doing": "opening the journal"}
+        if self.engine is None:
+            done, total = self.journal.replayed_bytes
+            return found | {"doing": "reading the journal", "bytes_read": done, "bytes_to_read": total}
+        return found

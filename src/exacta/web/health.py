@@ -1,0 +1,61 @@
+"""Health, as a supervisor asks for it by HTTP: whether the process lives, and whether clients may come.
+
+| path | 200 says | 503 says |
+|---|---|---|
+| `/health/live` | The event loop answers. | |
+| `/health/ready` | Clients are served, and what they write becomes durable. | The broker recovers, or cannot sync. |
+
+While it recovers, the answer says how far that is. While the server stops, the guard answers 503 to both.
+"""
+
+import asyncio
+from typing import Any, Protocol
+
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import Route
+
+from exacta.engine.engine import Engine
+from exacta.web.answers import json_answer
+
+SYNC_SECONDS = 5.0
+"""A journal that has not synced for so long serves nobody."""
+
+
+class Starting(Protocol):
+    """The start of the server, as it is seen from here."""
+
+    engine: Engine | None
+    """None: it recovers."""
+
+    def report(self) -> dict[str, Any]:
+        """Return how far recovery is."""
+
+
+def routes(starting: Starting) -> list[Route]:
+    """Return the routes of both paths."""
+
+    async def live(http: HttpRequest) -> Response:
+        return json_answer(200, {"status": "live"})
+
+    async def ready(http: HttpRequest) -> Response:
+        engine = starting.engine
+        if engine is None:
+            return json_answer(503, {"status": "recovering"} | starting.report())
+        if await _syncs(engine):
+            return json_answer(200, {"status": "ready"} | starting.report())
+        reason = f"the journal has not synced for {SYNC_SECONDS:g} seconds"
+        return json_answer(503, {"status": "failed", "reason": str(engine.failed or reason)})
+
+    return [Route("/health/live", live), Route("/health/ready", ready)]
+
+
+async def _syncs(engine: Engine) -> bool:
+    """Return whether all that was decided becomes durable soon."""
+    durable = asyncio.Event()
+    engine.read(lambda state, now_ms: None, lambda _: durable.set())
+    try:
+        await asyncio.wait_for(durable.wait(), SYNC_SECONDS)
+    except TimeoutError:
+        return False
+    return True

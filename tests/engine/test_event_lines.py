@@ -1,0 +1,95 @@
+"""The lines of the log about events: told once the event is durable, with names and numbers that an operator needs."""
+
+import logging
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from exacta.core.commands import CreateTopic, DeleteTopic
+from exacta.core.ids import PartitionId
+from exacta.core.state.partition import Partition
+from exacta.engine.counts import Counts
+from exacta.engine.upkeep_lines import RetentionRun, tell_of_compaction
+from tests.engine.producer import Producer
+from tests.engine.rig import Rig
+
+Lines = Callable[[], list[str]]
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> Iterator[Lines]:
+    """Return the lines since the last call."""
+
+    def taken() -> list[str]:
+        found = [f"{each.levelname} {each.name}: {each.getMessage()}" for each in caplog.records]
+        caplog.clear()
+        return found
+
+    with caplog.at_level(logging.INFO, "exacta"):
+        yield taken
+
+
+def test_a_topic_that_is_made_is_told_once_that_is_durable(rig: Rig, lines: Lines) -> None:
+    lines()
+    rig.submit(CreateTopic(topic="u", topic_id=b"u" * 16, partition_count=3, configs={"retention.ms": "5"}))
+    assert lines() == []
+    rig.settle()
+    assert lines() == ["INFO exacta.topics: topic 'u' was made, with partitions=3, retention.ms=5"]
+    rig.ask(DeleteTopic(topic="u"))
+    assert lines() == ["INFO exacta.topics: topic 'u' was deleted"]
+
+
+def test_a_transaction_that_times_out_is_told_with_its_partitions_and_its_age(rig: Rig, lines: Lines) -> None:
+    producer = Producer(rig, "orders-1")
+    producer.add(0)
+    producer.write(b"x")
+    rig.settle()
+    lines()
+    rig.loop.pass_time(60_000)
+    aborted, fenced = lines()
+    assert aborted == (
+        "WARNING exacta.transactions: the transaction of 'orders-1' timed out and was aborted: it was open for 60.0 s "
+        "in t-0"
+    )
+    assert fenced == (
+        f"INFO exacta.transactions: the producer of 'orders-1' (producer id {producer.pair[0]}, epoch 0) was fenced: "
+        "its transaction timed out"
+    )
+
+
+def test_a_producer_is_fenced_by_a_new_instance_and_nothing_is_said_of_the_first(rig: Rig, lines: Lines) -> None:
+    lines()
+    first = Producer(rig, "orders-1")
+    assert lines() == []
+    Producer(rig, "orders-1")
+    assert lines() == [
+        f"INFO exacta.transactions: the producer of 'orders-1' (producer id {first.pair[0]}, epoch 0) was fenced: it "
+        "has a new instance"
+    ]
+
+
+def test_nothing_is_made_of_lines_that_nobody_reads(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "exacta"):
+        rig.submit(CreateTopic(topic="u", topic_id=b"u" * 16, partition_count=3))
+        assert not rig.engine._observer.tell.__self__._waiting  # type: ignore[attr-defined]
+    rig.settle()
+
+
+def test_a_run_of_retention_is_one_line_once_all_is_durable(lines: Lines) -> None:
+    counts = Counts()
+    run = RetentionRun(counts)
+    for _ in range(2):
+        run.begins()
+        counts.trims, counts.trimmed_records = counts.trims + 1, counts.trimmed_records + 10
+    run.durable()
+    run.ends()
+    assert lines() == []
+    run.durable()
+    assert lines() == ["INFO exacta.retention: retention has deleted offsets=20 in partitions=2"]
+    RetentionRun(counts).ends()
+    assert lines() == []
+
+
+def test_a_compaction_names_some_of_its_partitions(lines: Lines) -> None:
+    tell_of_compaction([Partition(PartitionId(number), "t", number) for number in range(7)], 1.25)
+    assert lines() == ["INFO exacta.compaction: compaction of t-0, t-1, t-2, t-3, t-4 and 2 more took 1.2 s"]
