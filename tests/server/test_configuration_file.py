@@ -69,6 +69,7 @@ def test_the_file_that_kafka_ships_is_taken_as_it_is(tmp_path: Path) -> None:
 TOML = """\
 data = "/var/lib/exacta"
 listen = "127.0.0.1:9092"
+log_format = "json"
 pulsar_listen = "127.0.0.1:6650"
 num_partitions = 3
 auto_create_topics_enable = false
@@ -88,6 +89,7 @@ def test_a_toml_file(tmp_path: Path) -> None:
     assert file.mistakes == ()
     assert file.notes() == []
     assert file.data == Path("/var/lib/exacta")
+    assert file.log == {"log.format": "json"}
     assert file.endpoints == {"listen": Endpoint("127.0.0.1", 9092), "pulsar_listen": Endpoint("127.0.0.1", 6650)}
     assert file.options == {
         "num.partitions": 3,
@@ -163,6 +165,7 @@ def test_the_directory_is_that_of_log_dirs_before_log_dir(tmp_path: Path) -> Non
         ("pulsar.lisen=:1", ":1: unknown option pulsar.lisen; did you mean pulsar.listen?"),
         ("frobnicate=1", ":1: unknown option frobnicate"),
         ("listen=nonsense", ":1: listen: expected HOST:PORT, not 'nonsense'"),
+        ("log.level=loud", ":1: log.level must be debug or info or warning or error, not 'loud'"),
         ("data=", ":1: data must be a directory, not an empty name"),
         ("log.dirs=/a,/b", ": log.dirs must be one directory, not /a,/b"),
         ("log.dirs=/a\ndata=/b", ": data and Kafka's log.dirs say the same: give one of them"),

@@ -1,9 +1,9 @@
 """The file of `exacta serve --config`: a TOML file such as `exacta.toml`, or one like Kafka's `server.properties`.
 
 A file whose name ends with `.toml` is read as TOML, every other one as `key=value` lines. Both have the same keys: the
-options of the broker, `data`, the endpoints (`listen`, `pulsar.listen` and so on, named like the options of the command
-line), and Kafka's keys (`exacta.config.kafka_keys`). An underscore counts as a dot, since TOML would take dots for
-tables, in which `max.connections` and `max.connections.per.ip` cannot both stand.
+options of the broker; `data`, `log.level`, `log.format` and the endpoints (`listen`, `pulsar.listen` and so on), which
+are named like options of the command line; and Kafka's keys (`exacta.config.kafka_keys`). An underscore counts as a dot,
+since TOML would take dots for tables, in which `max.connections` and `max.connections.per.ip` cannot both stand.
 
 Every mistake of a file is found at once, so that `exacta config check` can show all of them. No value is taken from a
 file that has one.
@@ -21,9 +21,12 @@ from exacta.config.options import configure, options, parse_value
 from exacta.properties import entries
 from exacta.server.kafka_listeners import kafka_listeners
 from exacta.server.listeners import Doors, Endpoint, parse_endpoint
+from exacta.server.log_lines import FORMATS, LEVELS
 from exacta.spelling import did_you_mean
 
 DATA = "data"
+LOG = {"log.level": LEVELS, "log.format": FORMATS}
+"""The keys of the log, and what each may be."""
 ENDPOINTS = {field.replace("_", "."): field for field in Doors.__struct_fields__}
 """The keys of endpoints -> their fields in `Doors`."""
 
@@ -37,6 +40,8 @@ class ConfigurationFile(Struct, frozen=True, kw_only=True):
     endpoints: dict[str, Endpoint]
     """The endpoints that it sets, by their fields in `Doors`."""
     data: Path | None
+    log: dict[str, str]
+    """The keys of `LOG` that it sets."""
     passed_over: tuple[str, ...]
     """Keys of Kafka's that change nothing here."""
     not_kept: tuple[str, ...]
@@ -100,6 +105,7 @@ class _Reader:
         self._options: dict[str, int | bool | str] = {}
         self._endpoints: dict[str, Endpoint] = {}
         self._data: Path | None = None
+        self._log: dict[str, str] = {}
         self._kafka: dict[str, str] = {}
         """Kafka's keys that are served under other names than their own."""
         self._passed_over: dict[str, None] = {}
@@ -126,10 +132,14 @@ class _Reader:
             self._options[name] = parse_value(option, text if isinstance(value, list) else value)
         elif name == DATA:
             self._data = _directory(name, text)
+        elif name in LOG:
+            if text not in LOG[name]:
+                raise ConfigurationError(f"{name} must be {' or '.join(LOG[name])}, not {text!r}")
+            self._log[name] = text
         elif name in ENDPOINTS:
             self._endpoints[ENDPOINTS[name]] = _endpoint(name, text)
         elif kafkas is None:
-            meant = did_you_mean(name, [*options(), DATA, *ENDPOINTS, *KAFKA_KEYS])
+            meant = did_you_mean(name, [*options(), DATA, *LOG, *ENDPOINTS, *KAFKA_KEYS])
             raise ConfigurationError(f"unknown option {key}" + (f"; {meant}" if meant else ""))
         elif kafkas.key_class is KeyClass.SERVED:
             self._kafka[name] = text
@@ -152,6 +162,7 @@ class _Reader:
             options=self._options,
             endpoints=self._endpoints,
             data=self._data,
+            log=self._log,
             passed_over=tuple(self._passed_over),
             not_kept=tuple(self._not_kept.values()),
             mistakes=tuple(self._mistakes),
