@@ -49,13 +49,13 @@ def first_screen() -> tuple[str, list[str]]:
     """Return the first screen as one script, on a free port, and what it must print."""
     blocks = [block for block in blocks_of(ROOT / "README.md") if block.section == FIRST_SCREEN]
     assert {block.language for block in blocks} <= {"sh", "python", "text"}
-    script = ["set -euo pipefail", "trap 'kill $(jobs -p); wait' EXIT"]
+    address = ADDRESS.replace("9092", str(free_port()))
+    script = ["set -euo pipefail", "trap 'kill $(jobs -p); wait' EXIT", f"export EXACTA_BOOTSTRAP_SERVERS={address}"]
     for block in blocks:
         if block.language == "sh":
             script.append(block.text)
         elif block.language == "python":
             script.append(f"python - <<'END'\n{block.text}END\n")
-    address = ADDRESS.replace("9092", str(free_port()))
     served = re.sub(r"exacta serve(?= |$)", f"exacta serve --listen {address}", "\n".join(script), flags=re.MULTILINE)
     return served.replace(ADDRESS, address), [block.text for block in blocks if block.language == "text"]
 
