@@ -3,6 +3,7 @@
 import errno
 import logging
 from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -200,7 +201,7 @@ def test_more_keys_than_memory_should_hold_are_compacted_in_turns(
 
 def join(turns: Turns, journal: LocalJournal) -> Failed | None:
     """Compact streams 1 and 2, with stream 3 at the end of the first."""
-    orders = [CompactionOrder(1, 40, RULES, [Joining(3, 20, 9)]), CompactionOrder(2, 20, RULES)]
+    orders = [CompactionOrder(1, 40, RULES, [Joining(3, 20, 9, 4000)]), CompactionOrder(2, 20, RULES)]
     return turns.wait(lambda done: journal.compact(orders, FLOORS, last_of_each_key, done))
 
 
@@ -308,6 +309,21 @@ def test_streams_that_are_compacted_one_by_one_do_not_have_a_file_each(
     assert max(len(segment.index.streams) for segment in journal._compactor._segments) <= most_streams
     for stream in floors:
         assert len(list(keys_of(read(turns, journal, journal.find(stream, 0, EVERYTHING, EVERYTHING))))) == 4
+    journal.close()
+
+
+def test_streams_that_are_made_of_what_joins_them_do_not_have_a_file_each_either() -> None:
+    disk, turns = SimulatedDisk(), Turns()
+    journal = open_journal(disk, turns.call_soon, segment_bytes=1 << 20)
+    floors = dict.fromkeys(range(80), 0)
+    for stream in range(40):
+        append(turns, journal, *(keyed(40 + stream, offset, KEYS[offset % 4]) for offset in range(8)))
+    sealed(turns, journal)
+    for stream in range(40):
+        order = CompactionOrder(stream, EVERYTHING, RULES, [Joining(40 + stream, 0, -1, 1600)])
+        done = partial(journal.compact, [order], floors, last_of_each_key)
+        assert turns.wait(done) is None
+    assert len([name for name in disk.names() if name.startswith("compacted-") and name.endswith(".log")]) <= 7
     journal.close()
 
 
