@@ -10,6 +10,9 @@ import pytest
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.damage.inspection import Finding, Verdict, inspect
+from exacta.adapters.local.damage.repair import put_in_place
+from exacta.adapters.local.damage.staging import Plan, stage
+from exacta.adapters.local.damage.surveyor import survey
 from exacta.adapters.local.space import compaction_plan, compaction_writer
 from exacta.ports.journal import CompactionOrder, Entry, Failed, Joining, JournalDamaged
 from simulation.disk.in_place import open_journal
@@ -289,6 +292,26 @@ def test_an_index_of_it_is_made_again(compacted: SimulatedDisk, damage: str) -> 
     journal = opened(compacted, turns)
     assert found(turns, journal)[1] == [(offset, KEYS[offset % 4]) for offset in range(16, 20)]
     assert compacted.content(name) == whole
+    journal.close()
+
+
+def test_what_a_repair_leaves_of_a_compacted_segment_may_end_within_another_segment(compacted: SimulatedDisk) -> None:
+    """The batches behind that end are found once, and compacted once."""
+    disk, turns = compacted, Turns()
+    name = next(name for name in disk.names() if name.startswith("compacted-") and name.endswith(".log"))
+    whole = disk.content(name)
+    at = whole.index(b"17:b=")  # of stream 1, which is first; 16 lies in one segment with it
+    disk.put(name, whole[: at + 10] + bytes(len(whole) - at - 10))
+    damaged = survey(disk, lambda row, data: bytes(data).startswith(b"%d:" % row.first_offset) and 0 not in data)
+    put_in_place(disk, stage(damaged, Plan()), SimulatedDisk(), "")
+    journal = opened(disk, turns)
+    assert journal.compacted_to(1) == 17
+    left = [(16, "a"), (17, "b"), (18, "c"), (19, "d")]
+    assert found(turns, journal)[1] == left
+    assert journal.count_records(1, 0, EVERYTHING) == 4
+    assert journal.find_by_time(1, 0, 17, EVERYTHING).first_offset == 17
+    assert compact(turns, journal, 1) is None
+    assert found(turns, journal)[1] == left
     journal.close()
 
 
