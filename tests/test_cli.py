@@ -92,6 +92,16 @@ def test_a_file_says_where_to_serve_and_the_command_line_wins(
     assert doors.advertise == Endpoint("b", 2)
 
 
+def test_a_file_says_how_to_log_and_the_command_line_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "exacta.toml"
+    file.write_text('log_level = "debug"\n"log.format" = "json"\n')
+    asked: list[dict[str, str]] = []
+    monkeypatch.setattr("exacta.cli.serve.serve", lambda *_, **log: asked.append(log) or 0)
+    for arguments in ([], ["--config", str(file)], ["--config", str(file), "--log-level", "error"]):
+        assert run(arguments) == 0
+    assert [tuple(each.values()) for each in asked] == [("info", "text"), ("debug", "json"), ("error", "json")]
+
+
 def test_a_file_with_mistakes_is_not_served(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
     file.write_text("num.partitions=0\nmin.insync.replica=2\nnum.io.threads=8\n")

@@ -37,7 +37,7 @@ def called(monkeypatch: pytest.MonkeyPatch, command: list[str]) -> tuple[Configu
     """Return what `exacta serve` is called with by the command."""
     assert command[:2] == [PROGRAM, "serve"]
     calls = []
-    monkeypatch.setattr("exacta.cli.serve.serve", lambda *call: calls.append(call) or 0)
+    monkeypatch.setattr("exacta.cli.serve.serve", lambda *call, **_: calls.append(call) or 0)
     assert run(command[2:]) == 0
     (call,) = calls
     return call

@@ -36,6 +36,15 @@ def test_the_options_of_pulsars_outcomes_reach_the_core() -> None:
     [
         ({"num.partition": "1"}, "unknown option num.partition; did you mean num.partitions?"),
         ({"frobnicate": "1"}, "unknown option frobnicate"),
+        (
+            {"min.insync.replicas": "2"},
+            "min.insync.replicas is an option of Kafka's that has no effect here: there is one replica",
+        ),
+        (
+            {"num_io_threads": "8"},
+            "num_io_threads is an option of Kafka's that has no effect here: One thread decides, and others that need "
+            "no number work for it",
+        ),
         ({"num.partitions": "many"}, "num.partitions must be a whole number, not 'many'"),
         ({"num.partitions": 1.5}, "num.partitions must be a whole number, not 1.5"),
         ({"num.partitions": True}, "num.partitions must be a whole number, not True"),

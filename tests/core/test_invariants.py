@@ -8,10 +8,13 @@ from msgspec.structs import replace
 from exacta.core.commands import AppendBatch, ForgetCompacted
 from exacta.core.events import (
     BatchAppended,
+    GroupDeleted,
     GroupEpochsReserved,
     GroupSettled,
     IdsReserved,
+    OffsetsCommitted,
     TopicEpochMoved,
+    TransactionalOffsetsCommitted,
     TransactionBegun,
     TransactionEnded,
     WriterNamed,
@@ -253,6 +256,22 @@ def begin_a_generation_again(world: World) -> None:
     _change_log(world, GroupSettled, -1, membership=replace(settled[-1].membership, generation=0))
 
 
+def expire_a_group_that_has_members(world: World) -> None:
+    world.log.append(GroupDeleted(group_id="h", expired_at_ms=world.now_ms + world.state.limits.offsets_retention_ms))
+
+
+def expire_a_group_that_has_left_just_now(world: World) -> None:
+    settled = GroupSettled(group_id="g", membership=None)
+    committed = OffsetsCommitted(group_id="g", offsets=(), at_ms=world.now_ms)
+    too_early_ms = world.now_ms + world.state.limits.offsets_retention_ms - 1
+    world.log += [settled, committed, GroupDeleted(group_id="g", expired_at_ms=too_early_ms)]
+
+
+def expire_a_group_whose_offset_waits(world: World) -> None:
+    waiting = TransactionalOffsetsCommitted(group_id="w", transaction_id=TransactionId(99), offsets=(), at_ms=0)
+    world.log += [waiting, GroupDeleted(group_id="w", expired_at_ms=world.state.limits.offsets_retention_ms)]
+
+
 def reserve_nothing(world: World) -> None:
     world.log[:] = [event for event in world.log if not isinstance(event, GroupEpochsReserved)]
 
@@ -265,6 +284,9 @@ def reserve_nothing(world: World) -> None:
         give_a_partition_to_both,
         begin_a_generation_again,
         reserve_nothing,
+        expire_a_group_that_has_members,
+        expire_a_group_that_has_left_just_now,
+        expire_a_group_whose_offset_waits,
     ],
 )
 def test_a_planted_defect_of_groups_is_found(plant: Callable[[World], None]) -> None:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from exacta.core.commands import CreateTopic, DeleteTopic
+from exacta.core.commands import CommitOffsets, CreateTopic, DeleteGroup, DeleteTopic, OffsetToCommit
 from exacta.core.ids import PartitionId
+from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.engine.counts import Counts
 from exacta.engine.upkeep_lines import RetentionRun, tell_of_compaction
@@ -65,6 +66,20 @@ def test_a_producer_is_fenced_by_a_new_instance_and_nothing_is_said_of_the_first
     assert lines() == [
         f"INFO exacta.transactions: the producer of 'orders-1' (producer id {first.pair[0]}, epoch 0) was fenced: it "
         "has a new instance"
+    ]
+
+
+def test_a_group_that_expires_is_told_otherwise_than_one_that_is_deleted(rig: Rig, lines: Lines) -> None:
+    for group in ("deleted", "unused"):
+        offsets = (OffsetToCommit(topic="t", partition=0, offset=0),)
+        rig.submit(CommitOffsets(group_id=group, offsets=offsets))
+    rig.submit(DeleteGroup(group_id="deleted"))
+    rig.settle()
+    assert lines() == ["INFO exacta.groups: group 'deleted' was deleted with its offsets"]
+    rig.loop.pass_time(Limits().offsets_retention_ms)
+    rig.settle()
+    assert lines() == [
+        "INFO exacta.groups: nobody has used group 'unused' for too long: it is forgotten with its offsets"
     ]
 
 

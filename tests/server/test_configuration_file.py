@@ -69,6 +69,7 @@ def test_the_file_that_kafka_ships_is_taken_as_it_is(tmp_path: Path) -> None:
 TOML = """\
 data = "/var/lib/exacta"
 listen = "127.0.0.1:9092"
+log_format = "json"
 pulsar_listen = "127.0.0.1:6650"
 num_partitions = 3
 auto_create_topics_enable = false
@@ -88,6 +89,7 @@ def test_a_toml_file(tmp_path: Path) -> None:
     assert file.mistakes == ()
     assert file.notes() == []
     assert file.data == Path("/var/lib/exacta")
+    assert file.log == {"log.format": "json"}
     assert file.endpoints == {"listen": Endpoint("127.0.0.1", 9092), "pulsar_listen": Endpoint("127.0.0.1", 6650)}
     assert file.options == {
         "num.partitions": 3,
@@ -110,6 +112,18 @@ def test_a_promise_that_is_not_kept_is_told_by_name_and_a_kept_one_is_not(tmp_pa
     )
     assert file.mistakes == ()
     assert read(tmp_path, "min.insync.replicas=2\nmin.insync.replicas=1\n").notes() == []
+
+
+def test_a_value_of_kafkas_that_an_option_cannot_have_is_no_mistake(tmp_path: Path) -> None:
+    file = read(tmp_path, "queued.max.request.bytes=-1\nlog.flush.interval.ms=9223372036854775807\n")
+    assert (file.mistakes, file.options) == ((), {})
+    assert file.not_kept == (
+        "queued.max.request.bytes=-1 is not kept: the memory for requests is always bounded, by the option's default",
+        "log.flush.interval.ms=9223372036854775807 is not kept: what needs no sync of its own is synced by the "
+        "option's default",
+    )
+    later = read(tmp_path, "queued.max.request.bytes=-1\nqueued.max.request.bytes=5\n")
+    assert (later.not_kept, later.options) == ((), {"queued.max.request.bytes": 5})
 
 
 def test_one_key_that_changes_nothing_is_told_in_a_line_of_its_own(tmp_path: Path) -> None:
@@ -151,6 +165,7 @@ def test_the_directory_is_that_of_log_dirs_before_log_dir(tmp_path: Path) -> Non
         ("pulsar.lisen=:1", ":1: unknown option pulsar.lisen; did you mean pulsar.listen?"),
         ("frobnicate=1", ":1: unknown option frobnicate"),
         ("listen=nonsense", ":1: listen: expected HOST:PORT, not 'nonsense'"),
+        ("log.level=loud", ":1: log.level must be debug or info or warning or error, not 'loud'"),
         ("data=", ":1: data must be a directory, not an empty name"),
         ("log.dirs=/a,/b", ": log.dirs must be one directory, not /a,/b"),
         ("log.dirs=/a\ndata=/b", ": data and Kafka's log.dirs say the same: give one of them"),

@@ -94,8 +94,10 @@ def _defaults() -> dict[str, Value]:
     from exacta.config.options import options
     from exacta.server.configuration_file import DATA
     from exacta.server.listeners import DEFAULT_HOST, DEFAULT_PORT
+    from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL
 
     places: dict[str, Value] = {DATA: str(DEFAULT_DATA), "listen": f"{DEFAULT_HOST}:{DEFAULT_PORT}"}
+    places |= {"log.level": DEFAULT_LEVEL, "log.format": DEFAULT_FORMAT}
     return places | {name: option.default for name, option in options().items()}
 
 
@@ -107,7 +109,7 @@ def _set_by(found: "ConfigurationFile") -> dict[str, Value]:
     places: dict[str, Value] = {names[field]: str(endpoint) for field, endpoint in found.endpoints.items()}
     if found.data is not None:
         places[DATA] = str(found.data)
-    return places | found.options
+    return places | found.log | found.options
 
 
 def _toml(value: Value) -> str:

@@ -13,7 +13,7 @@ from exacta.cli.serve import argument_help
 from exacta.config.configuration import Configuration
 from exacta.config.groups import GroupOptions
 from exacta.config.kafka import KafkaOptions
-from exacta.config.kafka_keys import KAFKA_KEYS, KafkaKey, KeyClass
+from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KafkaKey, KeyClass
 from exacta.config.log import LogOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.options import Option, options
@@ -23,8 +23,9 @@ from exacta.config.topic import TOPIC_CONFIGS, ConfigType, TopicConfig
 from exacta.config.topic_values import OF_THE_BROKER
 from exacta.config.transactions import TransactionOptions
 from exacta.config.web import WebOptions
-from exacta.server.configuration_file import ENDPOINTS
+from exacta.server.configuration_file import DATA, ENDPOINTS, LOG
 from exacta.server.listeners import DEFAULT_HOST, DEFAULT_PORT
+from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL
 
 ROOMS: dict[str, type] = {
     "Topics, segments, retention": LogOptions,
@@ -44,7 +45,7 @@ says how options are given, and how a `server.properties` of Kafka's is taken ov
 
 Names are Kafka's where Kafka has one. An underscore counts as a dot: `num_partitions` is `num.partitions`."""
 
-_PLACES = """## Addresses and the data directory
+_PLACES = """## Addresses, the data directory and the log
 
 `exacta serve` has these on its command line, and a file of `--config` may have them."""
 
@@ -92,8 +93,9 @@ def reference() -> str:
 def _places() -> str:
     of_kafka = {"listen": "`listeners`", "advertise": "`advertised.listeners`", "data": "`log.dirs`, `log.dir`"}
     defaults = {"listen": f"`{DEFAULT_HOST}:{DEFAULT_PORT}`", "data": f"`./{DEFAULT_DATA}`"}
+    defaults |= {"log.level": f"`{DEFAULT_LEVEL}`", "log.format": f"`{DEFAULT_FORMAT}`"}
     rows = []
-    for name in ("data", *ENDPOINTS):
+    for name in (DATA, *LOG, *ENDPOINTS):
         option = f"--{name.replace('.', '-')}"
         about = argument_help(option)
         if name in defaults:
@@ -152,6 +154,8 @@ def _promises() -> str:
     for key in _of(KeyClass.PROMISE):
         kept = ", ".join(f"`{value}`" if value else "empty" for value in key.kept)
         rows.append([f"`{key.name}`", kept or "–", f"{key.reason[0].upper()}{key.reason[1:]}."])
+    for (name, value), reason in VALUES_NOT_KEPT.items():
+        rows.append([f"`{name}`", f"all but `{value}`", f"{reason[0].upper()}{reason[1:]}."])
     return _table(("Key", "Without a warning", ""), rows)
 
 

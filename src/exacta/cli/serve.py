@@ -20,7 +20,7 @@ from exacta.server.listeners import (
     Endpoint,
     parse_endpoint,
 )
-from exacta.server.log_lines import FORMATS, LEVELS
+from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL, FORMATS, LEVELS
 from exacta.server.process import serve
 
 if TYPE_CHECKING:
@@ -43,11 +43,13 @@ def run(arguments: Sequence[str]) -> int:
         parsed = _parser().parse_args(arguments)
         settings: dict[str, Any] = {}
         data: Path | None = None
+        log = {"log.level": DEFAULT_LEVEL, "log.format": DEFAULT_FORMAT}
         endpoints: dict[str, Endpoint] = {"listen": Endpoint(DEFAULT_HOST, DEFAULT_PORT)}
         if parsed.config is not None:
             file = _file(parsed.config)
             settings, data = dict(file.options), file.data
             endpoints |= file.endpoints
+            log |= file.log
         # The command line wins over the file. Both forms of a name are one option.
         settings |= {key.replace("_", "."): value for key, value in parsed.set}
         configuration = configure(settings)
@@ -60,8 +62,8 @@ def run(arguments: Sequence[str]) -> int:
         configuration,
         parsed.data or data or DEFAULT_DATA,
         Doors(**endpoints),
-        log_level=parsed.log_level,
-        log_format=parsed.log_format,
+        log_level=parsed.log_level or log["log.level"],
+        log_format=parsed.log_format or log["log.format"],
     )
 
 
@@ -124,10 +126,10 @@ def _parser() -> argparse.ArgumentParser:
         "listen and the other addresses, too (exacta config check FILE tells what it says)",
     )
     parser.add_argument(
-        "--log-level", choices=LEVELS, default="info", help="the least level of the lines of the log (default: info)"
+        "--log-level", choices=LEVELS, help=f"the least level of the lines of the log (default: {DEFAULT_LEVEL})"
     )
     parser.add_argument(
-        "--log-format", choices=FORMATS, default="text", help="the form of the log's lines on stderr (default: text)"
+        "--log-format", choices=FORMATS, help=f"the form of the log's lines on stderr (default: {DEFAULT_FORMAT})"
     )
     return parser
 

@@ -35,6 +35,8 @@ class Configuration(
                     self.transaction_remove_expired_transaction_cleanup_interval_ms
                 ),
                 "producer_id_expiry_interval_ms": self.producer_id_expiration_check_interval_ms,
+                "offsets_retention_ms": self.offsets_retention_minutes * 60_000,
+                "group_expiry_interval_ms": self.offsets_retention_check_interval_ms,
                 "ended_handle_retention_ms": self.pulsar_transaction_outcome_retention_ms,
                 "flush_interval_ms": self.log_flush_interval_ms,
                 "max_ended_handles": self.pulsar_transaction_outcome_retention_count,

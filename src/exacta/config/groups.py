@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from exacta.config.ranges import INT_MAX
+from exacta.config.ranges import INT_MAX, LONG_MAX
 from exacta.core.state.limits import Limits
 
 
@@ -48,6 +48,18 @@ class GroupOptions:
             "The first is for groups whose members ask for none.",
         ),
     ] = "uniform,range"
+    offsets_retention_minutes: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=INT_MAX,
+            description="How long a group is remembered that has no members and commits no offsets, with its offsets. "
+            "Groups in which Spark queries remember what they have committed are remembered for ever.",
+        ),
+    ] = 10_080
+    offsets_retention_check_interval_ms: Annotated[
+        int, Meta(ge=1, le=LONG_MAX, description="How often groups are looked for that are to be forgotten.")
+    ] = 600_000
     offset_metadata_max_bytes: Annotated[
         int, Meta(ge=0, le=INT_MAX, description="Most bytes of metadata with a committed offset.")
     ] = 4096

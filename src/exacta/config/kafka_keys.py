@@ -44,9 +44,10 @@ _SERVED = {
         log.cleaner.backoff.ms log.flush.interval.ms log.retention.bytes log.retention.check.interval.ms
         log.retention.ms log.segment.bytes max.connections max.connections.per.ip
         max.incremental.fetch.session.cache.slots message.max.bytes node.id num.partitions offset.metadata.max.bytes
-        producer.id.expiration.check.interval.ms producer.id.expiration.ms queued.max.request.bytes
-        socket.request.max.bytes transaction.max.timeout.ms transaction.remove.expired.transaction.cleanup.interval.ms
-        transaction.two.phase.commit.enable transactional.id.expiration.ms""",
+        offsets.retention.check.interval.ms offsets.retention.minutes producer.id.expiration.check.interval.ms
+        producer.id.expiration.ms queued.max.request.bytes socket.request.max.bytes transaction.max.timeout.ms
+        transaction.remove.expired.transaction.cleanup.interval.ms transaction.two.phase.commit.enable
+        transactional.id.expiration.ms""",
     "It is `listen`. One listener with the security protocol PLAINTEXT is served; those of controllers are left out.": (
         "listeners"
     ),
@@ -246,8 +247,6 @@ _PROMISES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("metric.reporters", _NO_CLASSES, ("", "org.apache.kafka.common.metrics.jmxreporter")),
     ("max.connection.creation.rate", "connections are bounded by number, not by rate", ("2147483647",)),
     ("max.connections.per.ip.overrides", "max.connections.per.ip holds for all addresses", ("",)),
-    ("offsets.retention.minutes", "a group's offsets are kept until the group is deleted", ()),
-    ("offsets.retention.check.interval.ms", "a group's offsets are kept until the group is deleted", ()),
     ("remote.log.storage.system.enable", "there is one storage", ("false",)),
     ("log.cleaner.enable", "compacted topics are always compacted", ("true",)),
     ("compression.type", _ON_TOPICS.format("compression.type"), ("producer",)),
@@ -268,6 +267,12 @@ _PROMISES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("log.roll.ms", _ON_TOPICS.format("segment.ms"), ("604800000",)),
     *((name, _BY_LISTENERS, ()) for name in ("advertised.host.name", "advertised.port", "host.name", "port")),
 )
+
+VALUES_NOT_KEPT = {
+    ("queued.max.request.bytes", "-1"): "the memory for requests is always bounded, by the option's default",
+    ("log.flush.interval.ms", "9223372036854775807"): "what needs no sync of its own is synced by the option's default",
+}
+"""Values of Kafka's that an option of the same name cannot have here, and what happens instead; they are promises."""
 
 _FAMILIES = (
     ("listener.name.", KeyClass.PROMISE, "nothing is set for one listener alone"),

@@ -117,9 +117,19 @@ def _find(given: str) -> Option:
     if option is None:
         if name in _ELSEWHERE:
             raise ConfigurationError(f"unknown option {given}: give {_ELSEWHERE[name]} to `exacta serve`")
+        _refuse_kafkas(given, name)
         meant = did_you_mean(name, options())
         raise ConfigurationError(f"unknown option {given}" + (f"; {meant}" if meant else ""))
     return option
+
+
+def _refuse_kafkas(given: str, name: str) -> None:
+    """Raise ConfigurationError, with the reason, for a key of Kafka's that has no effect here."""
+    from exacta.config.kafka_keys import KeyClass, kafka_key  # a server that has no use for the table does not load it
+
+    key = kafka_key(name)
+    if key is not None and key.key_class is not KeyClass.SERVED:
+        raise ConfigurationError(f"{given} is an option of Kafka's that has no effect here: {key.reason.rstrip('.')}")
 
 
 _TRUTHS = {"true": True, "false": False}

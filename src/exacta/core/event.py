@@ -42,6 +42,7 @@ TAGS = {
     "GroupSettled": 27,
     "ConsumerGroupChanged": 28,
     "ConsumerGroupUpdated": 29,
+    "GroupEmptied": 34,
     # subscriptions
     "SubscriptionCreated": 40,
     "SubscriptionChanged": 41,

@@ -181,7 +181,10 @@ class EventLines:
         self._later(groups, logging.INFO, text, group=group_id, generation=generation, members=members)
 
     def _group_deleted(self, event: GroupDeleted) -> None:
-        self._later(groups, logging.INFO, "group '%(group)s' was deleted with its offsets", group=event.group_id)
+        text = "group '%(group)s' was deleted with its offsets"
+        if event.expired_at_ms:
+            text = "nobody has used group '%(group)s' for too long: it is forgotten with its offsets"
+        self._later(groups, logging.INFO, text, group=event.group_id)
 
     def _subscription_created(self, event: SubscriptionCreated) -> None:
         text = "subscription '%(subscription)s' of %(partition)s was made at offset %(offset)d"

@@ -1,15 +1,14 @@
 """The file of `exacta serve --config`: a TOML file such as `exacta.toml`, or one like Kafka's `server.properties`.
 
 A file whose name ends with `.toml` is read as TOML, every other one as `key=value` lines. Both have the same keys: the
-options of the broker, `data`, the endpoints (`listen`, `pulsar.listen` and so on, named like the options of the command
-line), and Kafka's keys (`exacta.config.kafka_keys`). An underscore counts as a dot, since TOML would take dots for
-tables, in which `max.connections` and `max.connections.per.ip` cannot both stand.
+options of the broker; `data`, `log.level`, `log.format` and the endpoints (`listen`, `pulsar.listen` and so on), which
+are named like options of the command line; and Kafka's keys (`exacta.config.kafka_keys`). An underscore counts as a dot,
+since TOML would take dots for tables, in which `max.connections` and `max.connections.per.ip` cannot both stand.
 
 Every mistake of a file is found at once, so that `exacta config check` can show all of them. No value is taken from a
 file that has one.
 """
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,17 @@ from typing import Any
 from msgspec import Struct
 
 from exacta.config.configuration import ConfigurationError
-from exacta.config.kafka_keys import KAFKA_KEYS, KeyClass, kafka_key
+from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KeyClass, kafka_key
 from exacta.config.options import configure, options, parse_value
 from exacta.properties import entries
 from exacta.server.kafka_listeners import kafka_listeners
 from exacta.server.listeners import Doors, Endpoint, parse_endpoint
+from exacta.server.log_lines import FORMATS, LEVELS
 from exacta.spelling import did_you_mean
 
 DATA = "data"
+LOG = {"log.level": LEVELS, "log.format": FORMATS}
+"""The keys of the log, and what each may be."""
 ENDPOINTS = {field.replace("_", "."): field for field in Doors.__struct_fields__}
 """The keys of endpoints -> their fields in `Doors`."""
 
@@ -38,6 +40,8 @@ class ConfigurationFile(Struct, frozen=True, kw_only=True):
     endpoints: dict[str, Endpoint]
     """The endpoints that it sets, by their fields in `Doors`."""
     data: Path | None
+    log: dict[str, str]
+    """The keys of `LOG` that it sets."""
     passed_over: tuple[str, ...]
     """Keys of Kafka's that change nothing here."""
     not_kept: tuple[str, ...]
@@ -64,6 +68,8 @@ def read_configuration_file(path: Path) -> ConfigurationFile:
         raise ConfigurationError(f"cannot read {path}: {reason}") from error
     reader = _Reader(path)
     if path.suffix == ".toml":
+        import tomllib  # it takes longer to load than all the rest of this room
+
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -99,6 +105,7 @@ class _Reader:
         self._options: dict[str, int | bool | str] = {}
         self._endpoints: dict[str, Endpoint] = {}
         self._data: Path | None = None
+        self._log: dict[str, str] = {}
         self._kafka: dict[str, str] = {}
         """Kafka's keys that are served under other names than their own."""
         self._passed_over: dict[str, None] = {}
@@ -117,14 +124,22 @@ class _Reader:
     def _take(self, key: str, value: object) -> None:
         name = key if kafka_key(key) else key.replace("_", ".")
         option, kafkas, text = options().get(name), kafka_key(name), _text(value)
-        if option is not None:
+        if (beyond := VALUES_NOT_KEPT.get((name, text))) is not None:
+            self._options.pop(name, None)
+            self._not_kept[name] = f"{name}={text} is not kept: {beyond}"
+        elif option is not None:
+            self._not_kept.pop(name, None)
             self._options[name] = parse_value(option, text if isinstance(value, list) else value)
         elif name == DATA:
             self._data = _directory(name, text)
+        elif name in LOG:
+            if text not in LOG[name]:
+                raise ConfigurationError(f"{name} must be {' or '.join(LOG[name])}, not {text!r}")
+            self._log[name] = text
         elif name in ENDPOINTS:
             self._endpoints[ENDPOINTS[name]] = _endpoint(name, text)
         elif kafkas is None:
-            meant = did_you_mean(name, [*options(), DATA, *ENDPOINTS, *KAFKA_KEYS])
+            meant = did_you_mean(name, [*options(), DATA, *LOG, *ENDPOINTS, *KAFKA_KEYS])
             raise ConfigurationError(f"unknown option {key}" + (f"; {meant}" if meant else ""))
         elif kafkas.key_class is KeyClass.SERVED:
             self._kafka[name] = text
@@ -147,6 +162,7 @@ class _Reader:
             options=self._options,
             endpoints=self._endpoints,
             data=self._data,
+            log=self._log,
             passed_over=tuple(self._passed_over),
             not_kept=tuple(self._not_kept.values()),
             mistakes=tuple(self._mistakes),

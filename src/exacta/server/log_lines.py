@@ -20,6 +20,7 @@ _MOST_KINDS = 1_000
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
+DEFAULT_LEVEL, DEFAULT_FORMAT = "info", "text"
 
 logger = logging.getLogger("exacta.log")
 

@@ -19,7 +19,7 @@ from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.identity import refuse_foreign
 from exacta.server.listeners import Doors, Listener
-from exacta.server.log_lines import Flood, configure_logging, never
+from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL, Flood, configure_logging, never
 from exacta.server.open_files import files_allowed
 from exacta.server.server import Server
 from exacta.server.service_manager import READY, STOPPING, notify
@@ -33,7 +33,12 @@ _SWITCH_INTERVAL_SECONDS = 0.0005
 
 
 def serve(
-    configuration: Configuration, data: Path, doors: Doors, *, log_level: str = "info", log_format: str = "text"
+    configuration: Configuration,
+    data: Path,
+    doors: Doors,
+    *,
+    log_level: str = DEFAULT_LEVEL,
+    log_format: str = DEFAULT_FORMAT,
 ) -> int:
     """Run until SIGTERM, SIGINT or SIGHUP; return the process's exit code.
 

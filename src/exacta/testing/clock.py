@@ -4,7 +4,7 @@ Owns what is added to the machine's time, and what was stopped of it. The broker
 (`exacta.engine.clock`) is made from two functions, which come from here.
 
 Theory of operation. By the broker's time go time-outs of transactions, sessions of group members and their rebalances,
-retention, compaction, the expiry of transactional ids and producers, and the timestamps that the broker gives
+retention, compaction, the expiry of transactional ids, producers and groups, and the timestamps that the broker gives
 (LogAppendTime). By the machine's own time go what clients do, how long a fetch waits for records, and how long a
 connection may be idle. `advance` returns when the broker has done what became due, and readers can see it. What it does
 at intervals and step by step, such as retention, has begun then.

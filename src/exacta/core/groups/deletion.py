@@ -17,13 +17,18 @@ from exacta.core.state.state import State
 
 def delete(state: State, command: DeleteGroup, now_ms: int) -> Outcome:
     """Delete a group that has no members."""
-    membership = state.volatile.memberships.get(command.group_id, NOBODY)
-    consumers = state.volatile.consumer_groups.get(command.group_id)
-    if membership.phase is not Phase.EMPTY or (consumers is not None and consumers.members):
+    if has_members(state, command.group_id):
         return Outcome(reply=Rejection.NON_EMPTY_GROUP)
     if not state.has_group(command.group_id):
         return Outcome(reply=Rejection.GROUP_ID_NOT_FOUND)
     return Outcome(events=(GroupDeleted(group_id=command.group_id),), reply=DONE)
+
+
+def has_members(state: State, group_id: str) -> bool:
+    """Say whether somebody is a member of a group, or about to be."""
+    membership = state.volatile.memberships.get(group_id, NOBODY)
+    consumers = state.volatile.consumer_groups.get(group_id)
+    return membership.phase is not Phase.EMPTY or (consumers is not None and bool(consumers.members))
 
 
 def delete_offsets(state: State, command: DeleteOffsets, now_ms: int) -> Outcome:

@@ -35,10 +35,20 @@ class MemberSeen(Event, frozen=True, kw_only=True, array_like=True):
     deadline_ms: int
 
 
+class GroupEmptied(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: the group's last member is gone."""
+
+    durable: ClassVar[bool] = False
+    group_id: str
+    at_ms: int
+
+
 class GroupDeleted(Event, frozen=True, kw_only=True, array_like=True):
     """The group is gone with its offsets, those of open transactions included."""
 
     group_id: str
+    expired_at_ms: int = 0
+    """The time at which nobody had used the group for too long; 0 where a client has deleted it."""
 
 
 class OffsetsDeleted(Event, frozen=True, kw_only=True, array_like=True):

@@ -9,6 +9,7 @@ from exacta.core.events import (
     ConsumerGroupUpdated,
     Event,
     GroupDeleted,
+    GroupEmptied,
     GroupEpochsReserved,
     GroupSettled,
     MemberSeen,
@@ -54,7 +55,12 @@ def _group_deleted(state: State, event: GroupDeleted) -> None:
     state.settled.pop(event.group_id, None)
     state.settled_consumers.pop(event.group_id, None)
     state.volatile.memberships.pop(event.group_id, None)
+    state.volatile.emptied_ms.pop(event.group_id, None)
     _forget_consumer_group(state, event.group_id)
+
+
+def _group_emptied(state: State, event: GroupEmptied) -> None:
+    state.volatile.emptied_ms[event.group_id] = event.at_ms
 
 
 def _offsets_deleted(state: State, event: OffsetsDeleted) -> None:
@@ -119,6 +125,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     TransactionalOffsetsCommitted: _transactional_offsets_committed,
     OffsetsDeleted: _offsets_deleted,
     GroupDeleted: _group_deleted,
+    GroupEmptied: _group_emptied,
     GroupEpochsReserved: _group_epochs_reserved,
     MembershipChanged: _membership_changed,
     MemberSeen: _member_seen,

@@ -11,6 +11,7 @@ from exacta.core.commands import (
     DeleteGroup,
     DeleteOffsets,
     ExpireConsumer,
+    ExpireGroups,
     ExpireMember,
     ExpireRebalance,
     ExpireRevocation,
@@ -20,7 +21,7 @@ from exacta.core.commands import (
     SyncGroup,
 )
 from exacta.core.groups import deletion as group_deletion
-from exacta.core.groups import offsets
+from exacta.core.groups import expiry, offsets
 from exacta.core.groups.classic import belonging, joining, leaving
 from exacta.core.groups.consumer import heartbeat as consumer_heartbeat
 from exacta.core.groups.consumer import leaving as consumer_leaving
@@ -31,6 +32,7 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     CommitOffsets: offsets.commit_offsets,
     CommitTransactionalOffsets: offsets.commit_transactional_offsets,
     DeleteGroup: group_deletion.delete,
+    ExpireGroups: expiry.expire_groups,
     DeleteOffsets: group_deletion.delete_offsets,
     JoinGroup: joining.join,
     SyncGroup: belonging.sync,

@@ -90,6 +90,38 @@ def _forget(offsets: Written, places: Iterable[GroupPartition]) -> None:
         offsets.pop(place, None)
 
 
+def groups_expire_unused(state: State, log: Log) -> Iterator[str]:
+    """No group expires that has members, or offsets that wait for a transaction or were committed too lately."""
+    used_ms: dict[str, int] = {}
+    members: dict[str, set[str]] = {}
+    pending: dict[TransactionId, set[str]] = {}
+    for event in log:
+        match event:
+            case OffsetsCommitted():
+                used_ms[event.group_id] = event.at_ms
+            case TransactionalOffsetsCommitted():
+                pending.setdefault(event.transaction_id, set()).add(event.group_id)
+            case TransactionEnded():
+                ended = pending.pop(event.transaction_id, set())
+                used_ms |= dict.fromkeys(ended, event.at_ms) if event.committed else {}
+            case GroupSettled():
+                members[event.group_id] = set(() if event.membership is None else event.membership.members)
+            case ConsumerGroupUpdated():
+                present = members.setdefault(event.group_id, set())
+                present |= {each.member_id for each in event.members}
+                present -= set(event.gone)
+            case GroupDeleted():
+                waits = any(event.group_id in each for each in pending.values())
+                idle_ms = event.expired_at_ms - used_ms.get(event.group_id, 0)
+                too_early = idle_ms < state.limits.offsets_retention_ms
+                if event.expired_at_ms and (members.get(event.group_id) or waits or too_early):
+                    yield f"groups: {event} is in use: {members.get(event.group_id)}, {waits}, idle for {idle_ms} ms"
+                for each in pending.values():
+                    each.discard(event.group_id)
+            case _:
+                pass
+
+
 def groups_are_durable(state: State, log: Log) -> Iterator[str]:
     """The journal has all that members are told of their groups; epochs only grow, below what is reserved (0025, 0012).
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from exacta.core.apply import apply
 from exacta.core.ids import TransactionId
-from exacta.core.invariants.groups import group_offsets_have_taken_effect, groups_are_durable
+from exacta.core.invariants.groups import group_offsets_have_taken_effect, groups_are_durable, groups_expire_unused
 from exacta.core.invariants.log import (
     Acknowledged,
     Log,
@@ -91,6 +91,7 @@ def violations(
         *partitions_have_one_topic(state, log),
         *internal_topics_are_empty(log),
         *groups_are_durable(state, log),
+        *groups_expire_unused(state, log),
         *state_is_the_fold(state, log),
     ]
 

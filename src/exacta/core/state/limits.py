@@ -67,6 +67,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
     group_max_size: int = 2**31 - 1
+    offsets_retention_ms: int = 604_800_000
+    """A group that has no members, and whose offsets nobody commits, is remembered for so long."""
+    group_expiry_interval_ms: int = 600_000
+    """The interval at which such groups are looked for."""
+    max_offsets_looked_at: int = 10_000
+    """The most offsets that one step of this looks at, and one group more. Everybody else waits meanwhile."""
     max_pending_members: int = 1_000
     """So many member ids of one group may be given out and not used yet (KIP-394). Each waits for a session's time, and
     every join copies all of them."""

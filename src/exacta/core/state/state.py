@@ -36,6 +36,8 @@ class Volatile(Struct):
     """No group gets an epoch or a generation below this: a group that the last crash has forgotten may have had it."""
     first_group_epoch: int = 1
     """A new group of the consumer protocol begins to count here: no group has had a later epoch that is gone now."""
+    emptied_ms: dict[str, int] = field(default_factory=dict)
+    """The times at which groups have lost their last members, of those that had some since the last start."""
     member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
     writer_ids: dict[str, WriterId] = field(default_factory=dict)
     """Named writers by their names."""

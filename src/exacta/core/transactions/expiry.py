@@ -13,6 +13,7 @@ from itertools import islice, takewhile
 
 from exacta.core.commands import (
     ExpireConsumer,
+    ExpireGroups,
     ExpireMember,
     ExpireProducers,
     ExpireRevocation,
@@ -56,6 +57,7 @@ def timers_after_recovery(state: State, now_ms: int) -> list[Timer]:
         *_sessions(state, now_ms),
         Timer(now_ms + limits.transactional_id_expiry_interval_ms, ExpireTransactionalIds()),
         Timer(now_ms + limits.producer_id_expiry_interval_ms, ExpireProducers()),
+        Timer(now_ms + limits.group_expiry_interval_ms, ExpireGroups(begun_ms=now_ms)),
     ]
 
 

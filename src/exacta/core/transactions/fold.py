@@ -246,7 +246,7 @@ def _close(state: State, transaction: Transaction, event: TransactionEnded) -> N
         group = state.groups.get(group_id)
         pending = group.pending.pop(event.transaction_id, None) if group is not None else None
         if group is not None and pending is not None and event.committed:
-            merge(group.offsets, pending)
+            merge(group.offsets, pending, event.at_ms)
     for key in transaction.subscriptions:
         progress.end(state, key, event.transaction_id, commit=event.committed)
     state.volatile.pending_runs -= transaction.acknowledged_runs

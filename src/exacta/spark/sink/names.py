@@ -12,6 +12,9 @@ import re
 import uuid
 from collections.abc import Sequence
 
+MARKER_METADATA = "spark replay marker "
+"""The beginning of a replay marker's metadata: by it an Exacta knows groups that never expire."""
+
 _MOST_SHOWN = 8
 """A line of a log names so many transactional ids and counts the others."""
 

@@ -26,7 +26,7 @@ from exacta.spark.options import TASK_SCOPE, SinkOptions
 from exacta.spark.sink.errors import NewerDriver, SinkError
 from exacta.spark.sink.incarnations import holds, is_current, supersede, take_over
 from exacta.spark.sink.messages import Prepared, TaskResult
-from exacta.spark.sink.names import QueryNames
+from exacta.spark.sink.names import MARKER_METADATA, QueryNames
 from exacta.spark.sink.row_writer import RowWriter
 
 _ABORT_TIMEOUT_MS = 2_000
@@ -80,7 +80,7 @@ def write_task(
             writer.write(batch)
         writer.flush()
         if alone:
-            marker = CommittedOffset(batch_id, f"{batch_id}:{attempt}")
+            marker = CommittedOffset(batch_id, f"{MARKER_METADATA}{batch_id}:{attempt}")
             commit_offset(client, producer, QueryNames(prepared.name).marker_group(task), prepared.marker, marker)
     except BaseException as error:
         with suppress(ClientError):

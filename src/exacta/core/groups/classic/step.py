@@ -5,7 +5,7 @@ from collections import Counter
 from msgspec.structs import replace
 
 from exacta.core.commands import ExpireMember, ExpireRebalance
-from exacta.core.events import Event, GroupEpochsReserved, GroupSettled, MemberSeen, MembershipChanged
+from exacta.core.events import Event, GroupEmptied, GroupEpochsReserved, GroupSettled, MemberSeen, MembershipChanged
 from exacta.core.groups.epochs import next_epoch, reserve
 from exacta.core.ids import Ticket
 from exacta.core.outcome import Outcome, Timer
@@ -42,6 +42,8 @@ class Step:
             events.append(GroupEpochsReserved(end_epoch=self.reserved))
         events += self._settled()
         events.append(MembershipChanged(group_id=self.group_id, membership=self.membership))
+        if self.before.members and not self.membership.members:
+            events.append(GroupEmptied(group_id=self.group_id, at_ms=self.now_ms))
         return Outcome(events=(*events, *self.seen), reply=reply, wakes=tuple(self.wakes), timers=tuple(self.timers))
 
     def _settled(self) -> tuple[Event, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from exacta.core.commands import ExpireConsumer, ExpireRevocation
-from exacta.core.events import ConsumerGroupChanged, Event, GroupEpochsReserved, MemberSeen
+from exacta.core.events import ConsumerGroupChanged, Event, GroupEmptied, GroupEpochsReserved, MemberSeen
 from exacta.core.groups.consumer.assignors import ASSIGNORS, Subscriber
 from exacta.core.groups.consumer.reconciliation import Owned, reconcile
 from exacta.core.groups.consumer.subscriptions import resolve, topics_version
@@ -49,6 +49,8 @@ class Step:
             held = self.state.settled_consumers.get(self.group_id)
             looked = ConsumerGroupChanged(group_id=self.group_id, group=self.group)
             events.append(update(self.group_id, held, self.group) or looked)
+        if self.before.members and not self.group.members:
+            events.append(GroupEmptied(group_id=self.group_id, at_ms=self.now_ms))
         return Outcome(events=(*events, *self.events), reply=reply, timers=tuple(self.timers))
 
     def bump(self) -> None:
