@@ -7,12 +7,14 @@ import exacta
 from exacta.config.configuration import ConfigurationError
 from exacta.databases.two_phase import TwoPhase
 from exacta.server.errors import ServerError
-from exacta.testing import Broker
+from exacta.testing import Broker, Fault, Record
 
 
 def check() -> None:
     """Do nothing at run time that is worth a call."""
     assert_type(exacta.Broker(), Broker)
+    assert_type(exacta.Broker().records("orders"), list[Record])
+    assert_type(exacta.Broker().faults.drop_answer("EndTxn"), Fault)
     assert_type(exacta.ServerError(), ServerError)
     both = exacta.two_phase("127.0.0.1:9092", transactional_id="a", database=exacta.Sqlite("a.db"))
     assert_type(both, TwoPhase)

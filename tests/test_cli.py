@@ -14,7 +14,9 @@ from exacta import __version__
 from exacta.cli import main
 from exacta.cli.app import app
 from exacta.cli.serve import run
+from exacta.config.configuration import Configuration
 from exacta.config.options import options
+from exacta.server.listeners import Doors, Endpoint
 from tests import repairing
 
 
@@ -54,6 +56,50 @@ def test_the_command_line_wins_over_the_file(capsys: pytest.CaptureFixture[str],
     file.write_text("group_max_size=5\n")
     assert run(["--config", str(file), "--set", "group.max.size=0"]) == 2
     assert capsys.readouterr().err == "exacta: group.max.size must be between 1 and 2147483647, not 0\n"
+
+
+def served(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Configuration, Path, Doors]:
+    """Return what `exacta serve` with these arguments would serve, and where."""
+    calls = []
+    monkeypatch.setattr("exacta.cli.serve.serve", lambda *call: calls.append(call) or 0)
+    assert run(arguments) == 0
+    (call,) = calls
+    return call
+
+
+def test_without_a_file_it_is_served_on_kafkas_port_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    listen = Endpoint("127.0.0.1", 9092)
+    assert served(monkeypatch) == (Configuration(), Path("exacta-data"), Doors(listen=listen))
+
+
+def test_a_file_says_where_to_serve_and_the_command_line_wins(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(
+        "listeners=PLAINTEXT://:1\nadvertised.listeners=PLAINTEXT://b:2\nlog.dirs=/d\nnum.partitions=3\n"
+        "min.insync.replicas=2\nnum.io.threads=8\nnum.network.threads=3\nweb.listen=127.0.0.1:3\n"
+    )
+    doors = Doors(listen=Endpoint("", 1), advertise=Endpoint("b", 2), web_listen=Endpoint("127.0.0.1", 3))
+    assert served(monkeypatch, "--config", str(file)) == (Configuration(num_partitions=3), Path("/d"), doors)
+    assert capsys.readouterr().err == (
+        f"exacta: {file}: min.insync.replicas=2 is not kept: there is one replica\n"
+        f"exacta: {file}: 2 keys of Kafka's change nothing here: num.io.threads, num.network.threads\n"
+    )
+    arguments = ["--config", str(file), "--listen", "h:4", "--data", "e", "--set", "num_partitions=5"]
+    configuration, data, doors = served(monkeypatch, *arguments)
+    assert (configuration.num_partitions, data, doors.listen) == (5, Path("e"), Endpoint("h", 4))
+    assert doors.advertise == Endpoint("b", 2)
+
+
+def test_a_file_with_mistakes_is_not_served(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=0\nmin.insync.replica=2\nnum.io.threads=8\n")
+    assert run(["--config", str(file)]) == 2
+    assert capsys.readouterr().err == (
+        f"exacta: {file}:1: num.partitions must be between 1 and 10000, not 0 "
+        f"(and 1 more: exacta config check {file})\n"
+    )
 
 
 def test_help_of_serve_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:

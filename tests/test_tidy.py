@@ -50,8 +50,10 @@ CAMPAIGNS = {
 }
 """Folders of tests that mirror no room of the source: each holds Exacta against something outside of it."""
 
-ENTRIES = frozenset({"exacta.cli.__main__", "exacta.demo.pipeline", "exacta.verify.workload.process"})
-"""Modules that a process is started with, so that nothing imports them."""
+ENTRIES = frozenset(
+    {"exacta.cli.__main__", "exacta.demo.pipeline", "exacta.pytest_plugin", "exacta.verify.workload.process"}
+)
+"""Modules that a process is started with, or that pytest loads, so that nothing imports them."""
 
 HEADLESS = frozenset(
     [
@@ -211,7 +213,6 @@ def test_tests_mirror_the_source() -> None:
 
 
 UNMIRRORED = {
-    "cli": "the command line is tested by its processes, in tests/test_cli.py and beside what it commands",
     "ports": "contracts, which tests/adapters holds every adapter to",
 }
 """Rooms without a folder of tests, and the reason."""

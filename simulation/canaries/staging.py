@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from exacta.core.apply import _APPLY
+from exacta.core.commands import Command, ForgetCompacted
 from exacta.core.events import BatchStaged, Event, TransactionEnded
 from exacta.core.ids import Offset, PartitionId
 from exacta.core.log import staging, staging_fold
@@ -11,10 +12,13 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.staged import HELD, EnteredStream
 from exacta.core.state.state import State
 from exacta.engine import commit_group, engine, journal_writer, staged_batches, upkeep, visible
+from exacta.engine.compaction_schedule import CompactionSchedule
 from exacta.engine.log_reader import LogReader
 from exacta.engine.staged_batches import Held
 from exacta.engine.visible import Changes, Visible
+from exacta.ports.compaction import Buffer
 from exacta.ports.journal import IndexEntry
+from exacta.records.compaction import RecordCompaction
 from simulation.canaries import canary
 
 Replacements = list[tuple[object, Any, object]]
@@ -186,3 +190,37 @@ def sequences_of_the_aborted_forgotten() -> Replacements:
             known.batches = older or known.batches
 
     return [(_APPLY, TransactionEnded, takes_back)]
+
+
+@canary("compaction leaves out the streams that have entered its partition", shows=READ_WRONG)
+def entered_streams_not_compacted() -> Replacements:
+    candidate = CompactionSchedule._candidate
+
+    def without(self: CompactionSchedule, *arguments: Any) -> object:
+        found = candidate(self, *arguments)
+        return None if found is None else found._replace(order=found.order._replace(joining=()))
+
+    return [(CompactionSchedule, "_candidate", without)]
+
+
+@canary("a stream that has entered its partition is forgotten before compaction has been over it", shows=READ_WRONG)
+def entered_stream_forgotten_too_early() -> Replacements:
+    def to_forget(self: CompactionSchedule) -> list[Command]:
+        return [
+            ForgetCompacted(topic=partition.topic, partition=partition.index, before_offset=seen.last_stable_offset)
+            for partition, seen, _ in self._partitions()
+            if partition.entered and partition.entered[0].end_offset <= seen.last_stable_offset
+        ]
+
+    return [(CompactionSchedule, "to_forget", to_forget)]
+
+
+@canary(
+    "what compaction takes in of a stream that has entered says that it lies where it was staged",
+    shows=READ_WRONG + r"|liveness: ",
+)
+def batches_not_moved_by_compaction() -> Replacements:
+    def unmoved(self: RecordCompaction, batch: Buffer, first_offset: int, append_time_ms: int) -> Buffer:
+        return bytes(batch)
+
+    return [(RecordCompaction, "moved", unmoved)]

@@ -11,7 +11,7 @@ from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.opening import recovery, replay
 from exacta.adapters.local.snapshots import snapshot_files
 from exacta.adapters.local.space import compaction_writer
-from exacta.core.commands import Command, DeleteRecords, ForgetAborted, Trim
+from exacta.core.commands import Command, DeleteRecords, ForgetCompacted, Trim
 from exacta.core.decide import _DECIDE
 from exacta.core.log.log_start import delete_records
 from exacta.core.outcome import Outcome
@@ -92,7 +92,7 @@ def abort_marker_before_its_entry() -> Replacements:
 def aborted_entry_before_its_records() -> Replacements:
     def to_forget(self: CompactionSchedule) -> list[Command]:
         return [
-            ForgetAborted(topic=partition.topic, partition=partition.index, before_offset=seen.last_stable_offset)
+            ForgetCompacted(topic=partition.topic, partition=partition.index, before_offset=seen.last_stable_offset)
             for partition, seen, _ in self._partitions()
             if partition.aborted and partition.aborted[0].last_offset < seen.last_stable_offset
         ]

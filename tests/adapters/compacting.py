@@ -33,6 +33,10 @@ class LastOfEachKey:
         if offset != first_offset or b"\0" in bytes(batch):
             raise ValueError("it is altered")
 
+    def moved(self, batch: Buffer, first_offset: int, append_time_ms: int) -> Buffer:
+        _, _, rest = bytes(batch).partition(b":")
+        return b"%d:%s" % (first_offset, rest)
+
     def note(self, batch: Buffer) -> None:
         offset, key = self._parsed(batch)
         number, count = self._slice
@@ -66,6 +70,9 @@ class Thinned:
 
     def check(self, batch: Buffer, first_offset: int, last_offset: int) -> None:
         pass
+
+    def moved(self, batch: Buffer, first_offset: int, append_time_ms: int) -> Buffer:
+        return b"%d, %d: %s" % (first_offset, append_time_ms, bytes(batch))
 
     def note(self, batch: Buffer) -> None:
         pass

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exacta.ports.journal import Cleaned, CompactionOrder, Entry, Failed, Journal
+from exacta.ports.journal import Cleaned, CompactionOrder, Entry, Failed, Joining, Journal
 from tests.adapters.bench import EVERYTHING, Bench
 from tests.adapters.compacting import RULES, keyed, keys_of, last_of_each_key
 from tests.adapters.test_journal_cleaning import clean, save
@@ -157,6 +157,80 @@ def test_a_failure_loses_nothing(bench: Bench, turns: Turns, filled: Journal):
         bench.storage.clean_fault = None
     compact(turns, filled, 1)
     assert found(turns, filled, 1) == LAST
+
+
+@pytest.fixture
+def with_others(bench: Bench, turns: Turns) -> Journal:
+    """Stream 1 has offsets 0, 1, 5 and 8 of its own. Streams 2, 3 and 4 belong at 2 to 4, 6 to 7 and 9."""
+    journal = bench.open()
+    lies: list[tuple[int, int, str]] = [(3, 0, "d"), (1, 0, "a"), (2, 0, "b"), (2, 1, "a"), (1, 1, "c"), (2, 2, "e")]
+    lies += [(1, 5, "b"), (4, 0, "d"), (3, 1, "a"), (1, 8, "c")]
+    for stream, number, key in lies:
+        append(turns, journal, keyed(stream, number, key))
+    sealed(turns, journal, (1, 9), (2, 3), (3, 2), (4, 1))
+    return journal
+
+
+JOINING = [Joining(2, 2, -1), Joining(3, 6, 77), Joining(4, 9, -1)]
+JOINED = [(4, "e"), (5, "b"), (7, "a"), (8, "c"), (9, "d")]
+ALL_FLOORS = dict.fromkeys(range(1, 5), 0)
+
+
+def join(turns: Turns, journal: Journal, begin: int = 0, end: int = 10, floor: int = 0) -> None:
+    places = [each for each in JOINING if begin <= each.first_offset < end]
+    order = CompactionOrder(1, end, RULES, places)
+    floors = ALL_FLOORS | {1: floor}
+    assert turns.wait(lambda done: journal.compact([order], floors, last_of_each_key, done)) is None
+
+
+def test_other_streams_join_the_one_that_is_compacted(bench: Bench, turns: Turns, with_others: Journal):
+    alone = {stream: found(turns, with_others, stream) for stream in (2, 3, 4)}
+    join(turns, with_others)
+    journal = with_others
+    for _ in range(2):
+        assert found(turns, journal, 1) == JOINED
+        assert found(turns, journal, 1, 6) == JOINED[2:]
+        assert journal.compacted_to(1) == 10
+        assert {stream: found(turns, journal, stream) for stream in (2, 3, 4)} == alone, "these are still there"
+        assert [journal.compacted_to(stream) for stream in (2, 3, 4)] == [0, 0, 0]
+        assert journal.find_latest(1, 0, EVERYTHING).first_offset == 9
+        journal = bench.open()
+    append(turns, journal, keyed(1, 10, "b"))
+    for name in (b"older", b"newer"):
+        save(turns, journal, name)
+        append(turns, journal, Entry(b"after"))
+    clean(turns, journal, {1: 0})
+    assert found(turns, journal, 1) == [*JOINED, (10, "b")]
+    assert [found(turns, journal, stream) for stream in (2, 3, 4)] == [[], [], []]
+    sealed(turns, journal, (1, 11))
+    compact(turns, journal, 1, floors={1: 0})
+    assert found(turns, bench.open(), 1) == [JOINED[0], *JOINED[2:], (10, "b")]
+
+
+def test_of_what_joins_nothing_is_kept_that_is_below_the_floor(turns: Turns, with_others: Journal):
+    join(turns, with_others, floor=7)
+    assert found(turns, with_others, 1) == JOINED[2:]
+
+
+def test_a_stream_that_has_nothing_of_its_own_is_made_of_what_joins_it(turns: Turns, bench: Bench):
+    journal = bench.open()
+    append(turns, journal, keyed(2, 0, "a"), keyed(2, 1, "b"), keyed(3, 0, "a"), keyed(3, 1, ""))
+    sealed(turns, journal, (2, 2), (3, 2))
+    order = CompactionOrder(1, 4, RULES, [Joining(2, 0, -1), Joining(3, 2, -1)])
+    floors = {1: 0, 2: 0, 3: 0}
+    assert turns.wait(lambda done: journal.compact([order], floors, last_of_each_key, done)) is None
+    assert found(turns, journal, 1)[:2] == [(1, "b"), (2, "a")]
+    assert journal.compacted_to(1) == 4, "the last batch stays, though it is emptied"
+    append(turns, journal, keyed(1, 4, "a"))
+    assert found(turns, journal, 1, 4) == [(4, "a")]
+
+
+def test_streams_join_what_others_have_joined_before(turns: Turns, with_others: Journal):
+    join(turns, with_others, end=6)
+    assert with_others.compactable(1, EVERYTHING) == (6, 9)
+    assert found(turns, with_others, 1) == [(1, "c"), (3, "a"), (4, "e"), (5, "b"), (8, "c")]
+    join(turns, with_others, begin=6)
+    assert found(turns, with_others, 1) == JOINED
 
 
 def test_cleaning_goes_on_after_a_compaction(bench: Bench, turns: Turns, filled: Journal):

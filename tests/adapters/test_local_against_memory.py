@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from exacta.adapters.local.files import Files
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
-from exacta.ports.journal import CompactionOrder, Entry, Extent, IndexEntry, Journal
+from exacta.ports.journal import CompactionOrder, Entry, Extent, IndexEntry, Joining, Journal
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.compacting import RULES, thinned
@@ -99,17 +99,21 @@ class SideBySide(RuleBasedStateMachine):
             while self.turns.wait(lambda done, journal=journal: journal.clean(floors, done)).freed_bytes:
                 pass
 
-    @rule(data=st.data(), streams=st.sets(STREAMS, min_size=1))
-    def compact(self, data: st.DataObject, streams: set[int]) -> None:
-        """Compact some streams up to where the local journal can: whole segments only."""
+    def seal(self, *next_offsets: tuple[int, int]) -> None:
+        """Seal what is written, and wait until it can be compacted."""
         for journal in self.both():
             journal.seal()
             append(self.turns, journal, Entry(b"makes durable what is written"))
-        for stream, next_offset in self.next_offsets.items():
+        for stream, next_offset in next_offsets:
             if self.next_offset(stream) == next_offset != GONE and self.local.find(stream, 0, 1 << 60, 1):
                 self.turns.run_until(
                     lambda at=(stream, next_offset): self.local.compactable(at[0], 1 << 60)[1] == at[1]
                 )
+
+    @rule(data=st.data(), streams=st.sets(STREAMS, min_size=1))
+    def compact(self, data: st.DataObject, streams: set[int]) -> None:
+        """Compact some streams up to where the local journal can: whole segments only."""
+        self.seal(*self.next_offsets.items())
         floors = {stream: self.asked(stream, 0) for stream in range(4) if not self.is_gone(stream)}
         orders = [
             CompactionOrder(stream, self.local.compactable(stream, data.draw(st.integers(0, 80)))[1], RULES)
@@ -117,6 +121,24 @@ class SideBySide(RuleBasedStateMachine):
         ]
         for journal in self.both():
             assert self.turns.wait(lambda done, of=journal: of.compact(orders, floors, thinned, done)) is None
+
+    @rule(stream=STREAMS, other=STREAMS)
+    def join(self, stream: int, other: int) -> None:
+        """Compact a stream with another one behind it, which stays as it is."""
+        end, count = self.next_offsets.get(stream, 0), self.next_offsets.get(other, 0)
+        if stream == other or self.is_gone(stream) or self.asked(other, 0) or self.local.compacted_to(other):
+            return
+        self.seal((stream, end), (other, count))
+        if not count or (self.local.compactable(stream, 1 << 60)[1], self.local.compactable(other, 1 << 60)[1]) != (
+            end,
+            count,
+        ):
+            return  # there is nothing, or all of it is gone
+        order = CompactionOrder(stream, end + count, RULES, [Joining(other, end, 7)])
+        floors = {each: self.asked(each, 0) for each in range(4) if not self.is_gone(each)}
+        for journal in self.both():
+            assert self.turns.wait(lambda done, of=journal: of.compact([order], floors, thinned, done)) is None
+        self.next_offsets[stream] = end + count
 
     @rule(stream=STREAMS, offset=st.integers(0, 60), length=st.integers(0, 60), max_bytes=st.integers(0, 2000))
     def find_and_read(self, stream: int, offset: int, length: int, max_bytes: int) -> None:

@@ -1,11 +1,9 @@
 """Options: names, values, files, and what a user is told who gets one wrong."""
 
-from pathlib import Path
-
 import pytest
 
 from exacta.config.configuration import Configuration, ConfigurationError
-from exacta.config.options import configure, options, parse_setting, read_properties
+from exacta.config.options import configure, options, parse_setting
 
 
 def test_defaults() -> None:
@@ -77,27 +75,3 @@ def test_settings_are_split_at_the_first_equals() -> None:
     for wrong in ("a", "=b", ""):
         with pytest.raises(ConfigurationError, match="expected key=value"):
             parse_setting(wrong)
-
-
-def test_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "server.properties"
-    file.write_text("# a comment\n! another\n\nnum.partitions = 4\n  auto.create.topics.enable=false\n")
-    assert read_properties(file) == {"num.partitions": "4", "auto.create.topics.enable": "false"}
-
-
-def test_mistakes_in_a_file_are_told_with_their_line(tmp_path: Path) -> None:
-    file = tmp_path / "server.properties"
-    file.write_text("\nnum.partitions\n")
-    with pytest.raises(ConfigurationError, match=r"server\.properties:2: expected key=value"):
-        read_properties(file)
-    file.write_text("log.dirs=/tmp\n")
-    with pytest.raises(ConfigurationError, match=r"server\.properties:1: unknown option log\.dirs: give --data DIR"):
-        read_properties(file)
-    file.write_text("\n\nnum.partitions=10001\n")
-    with pytest.raises(ConfigurationError, match=r"server\.properties:3: num\.partitions must be between 1 and 10000"):
-        read_properties(file)
-    with pytest.raises(ConfigurationError, match=r"cannot read .*nowhere: No such file"):
-        read_properties(tmp_path / "nowhere")
-    file.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigurationError, match="it is not UTF-8"):
-        read_properties(file)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from exacta.testing.proxy import HOST, Proxy
 from tests.conformance.brokers import GIVEN_BOOTSTRAP, ON_KAFKA, BrokerProcess, broker_process, plain_broker
 from tests.conformance.clients import CLIENTS, Client, GroupProtocol
-from tests.conformance.proxy import Proxy
 from tests.conformance.scenario import Scenario
 
 SCENARIO_TIMEOUT_S = 400 if ON_KAFKA else 90
@@ -96,7 +96,7 @@ def proxied_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[P
     proxy = Proxy()
     try:
         with broker_process(tmp_path_factory.mktemp("broker"), advertised_port=proxy.port) as process:
-            proxy.upstream_port = process.port
+            proxy.upstream = HOST, process.port
             yield proxy, process
     finally:
         proxy.close()
@@ -106,7 +106,7 @@ def proxied_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[P
 def proxy(proxied_broker: tuple[Proxy, BrokerProcess]) -> Iterator[Proxy]:
     """The proxy, with no fault armed before or after the scenario."""
     yield proxied_broker[0]
-    proxied_broker[0].disarm()
+    proxied_broker[0].faults.clear()
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def hidden_broker(proxied_broker: tuple[Proxy, BrokerProcess]) -> BrokerProcess:
 @pytest.fixture
 def proxied_scenario(client: Client, proxy: Proxy) -> Scenario:
     """A scenario whose clients come through the proxy."""
-    return Scenario(client, proxy.bootstrap, _unique_name())
+    return Scenario(client, proxy.bootstrap_servers, _unique_name())
 
 
 def _unique_name() -> str:

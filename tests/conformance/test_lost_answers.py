@@ -6,17 +6,38 @@ record is there exactly once and every transaction is wholly there or not at all
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from enum import Enum
 
 import pytest
 
+from exacta.testing import Fault, Proxy
 from tests.conformance.brokers import ON_KAFKA, BrokerProcess
 from tests.conformance.clients import CallAgainError, ClientError, Isolation, Producer, TopicPartition
-from tests.conformance.proxy import ApiKey, Fault, Loses, Proxy
 from tests.conformance.scenario import CALL_TIMEOUT_S, Scenario, offsets_of, send_all, values, wait_until
 
 # Kafka's broker sends the first one itself, to its coordinator, which here is behind the proxy too.
-REGISTERING = (ApiKey.ADD_OFFSETS_TO_TXN,) if ON_KAFKA else (ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.ADD_PARTITIONS_TO_TXN)
+REGISTERING = ("AddOffsetsToTxn",) if ON_KAFKA else ("AddOffsetsToTxn", "AddPartitionsToTxn")
 """What version 2 of the transaction protocol does without (KIP-890)."""
+TRANSACTION_APIS = (
+    "Produce",
+    "InitProducerId",
+    "AddPartitionsToTxn",
+    "AddOffsetsToTxn",
+    "EndTxn",
+    "TxnOffsetCommit",
+)
+
+
+class Loses(Enum):
+    """What is lost: the request, before the broker sees it, or the answer, before the client does."""
+
+    REQUEST = "request"
+    ANSWER = "answer"
+
+    def at(self, proxy: Proxy, api: str, then: Callable[[], object] | None = None) -> Fault:
+        """Arm the fault."""
+        lose = proxy.faults.cut_connection if self is Loses.REQUEST else proxy.faults.drop_answer
+        return lose(api, then=then)
 
 
 @pytest.fixture(params=["connection cut", "broker killed"])
@@ -31,7 +52,7 @@ def test_a_batch_sent_again_is_stored_once(
     partition = proxied_scenario.partition()
     producer = proxied_scenario.producer()
     assert send_all(producer, partition, values("v", 3)) == [0, 1, 2]
-    fault = proxy.lose(Loses.ANSWER, ApiKey.PRODUCE, accident)
+    fault = Loses.ANSWER.at(proxy, "Produce", accident)
     sent = [producer.send(partition.topic, value, partition=0) for value in values("v", 3, start=3)]
     producer.flush()
     assert fault.happened
@@ -62,35 +83,31 @@ def check_two_transactions(
 
 
 @pytest.mark.parametrize("loses", Loses, ids=lambda loses: f"lost {loses.value}")
-@pytest.mark.parametrize(
-    "api_key", [key for key in ApiKey if key is not ApiKey.OFFSET_COMMIT], ids=lambda key: key.name
-)
+@pytest.mark.parametrize("api", TRANSACTION_APIS)
 def test_a_transaction_survives_the_loss_of_any_frame(
-    proxied_scenario: Scenario, proxy: Proxy, api_key: ApiKey, loses: Loses
+    proxied_scenario: Scenario, proxy: Proxy, api: str, loses: Loses
 ) -> None:
     partition, group_id = proxied_scenario.partition(), proxied_scenario.new_name("group")
-    fault = proxy.lose(loses, api_key)
+    fault = loses.at(proxy, api)
     producer = proxied_scenario.transactional()
-    never_sent = proxied_scenario.client.registers_by_writing and api_key in REGISTERING
+    never_sent = proxied_scenario.client.registers_by_writing and api in REGISTERING
     check_two_transactions(proxied_scenario, producer, partition, group_id, fault, strikes=not never_sent)
 
 
-@pytest.mark.parametrize(
-    "api_key", [ApiKey.PRODUCE, ApiKey.TXN_OFFSET_COMMIT, ApiKey.END_TXN], ids=lambda key: key.name
-)
+@pytest.mark.parametrize("api", ["Produce", "TxnOffsetCommit", "EndTxn"])
 def test_a_transaction_survives_a_kill_between_the_write_and_its_answer(
-    proxied_scenario: Scenario, proxy: Proxy, hidden_broker: BrokerProcess, api_key: ApiKey
+    proxied_scenario: Scenario, proxy: Proxy, hidden_broker: BrokerProcess, api: str
 ) -> None:
     partition, group_id = proxied_scenario.partition(), proxied_scenario.new_name("group")
     producer = proxied_scenario.transactional()
-    fault = proxy.lose(Loses.ANSWER, api_key, hidden_broker.restart_killed)
+    fault = Loses.ANSWER.at(proxy, api, hidden_broker.restart_killed)
     check_two_transactions(proxied_scenario, producer, partition, group_id, fault)
 
 
 @pytest.mark.parametrize("ends", ["commit", "abort"])
-@pytest.mark.parametrize("api_key", [ApiKey.PRODUCE, ApiKey.TXN_OFFSET_COMMIT], ids=lambda key: key.name)
+@pytest.mark.parametrize("api", ["Produce", "TxnOffsetCommit"])
 def test_a_transaction_survives_a_kill_before_its_first_write(
-    proxied_scenario: Scenario, proxy: Proxy, hidden_broker: BrokerProcess, api_key: ApiKey, ends: str
+    proxied_scenario: Scenario, proxy: Proxy, hidden_broker: BrokerProcess, api: str, ends: str
 ) -> None:
     """The broker may forget that a partition or group was announced: the write that follows must be taken nevertheless.
 
@@ -101,15 +118,15 @@ def test_a_transaction_survives_a_kill_before_its_first_write(
 
     def write(number: int) -> None:
         producer.begin()
-        if api_key is ApiKey.PRODUCE:
+        if api == "Produce":
             send_all(producer, partition, [b"v-%d" % number])
         proxied_scenario.send_offsets(producer, {partition: number + 1}, group_id)
-        if api_key is ApiKey.TXN_OFFSET_COMMIT:
+        if api == "TxnOffsetCommit":
             send_all(producer, partition, [b"v-%d" % number])
 
     write(0)
     producer.commit()
-    fault = proxy.lose(Loses.REQUEST, api_key, hidden_broker.restart_killed)
+    fault = Loses.REQUEST.at(proxy, api, hidden_broker.restart_killed)
     write(1)
     assert fault.happened
     producer.commit() if ends == "commit" else producer.abort()
@@ -133,7 +150,7 @@ def test_an_abort_succeeds_though_the_broker_was_killed_before_the_first_write(
     send_all(producer, partition, [b"before"])
     producer.commit()
 
-    fault = proxy.lose(Loses.REQUEST, ApiKey.PRODUCE, hidden_broker.kill)
+    fault = Loses.REQUEST.at(proxy, "Produce", hidden_broker.kill)
     producer.begin()
     producer.send(partition.topic, b"given up", partition=0)
     fault.wait(CALL_TIMEOUT_S)
@@ -166,7 +183,7 @@ def test_offsets_committed_again_are_the_same(
     proxied_scenario.fill(partition, values("v", 5))
     consumer = proxied_scenario.consumer(group_id)
     consumer.assign({partition: 0})
-    fault = proxy.lose(Loses.ANSWER, ApiKey.OFFSET_COMMIT, accident)
+    fault = Loses.ANSWER.at(proxy, "OffsetCommit", accident)
     try:
         consumer.commit({partition: 3})
     except ClientError:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from exacta.core.commands import AppendBatch, ForgetAborted
+from exacta.core.commands import AppendBatch, ForgetCompacted
 from exacta.core.events import (
     BatchAppended,
     GroupEpochsReserved,
@@ -285,6 +285,6 @@ def test_what_compaction_has_removed_readers_are_told_of_no_more() -> None:
     world = history()
     for partition in list(world.state.partitions.values()):
         end_offset = partition.last_stable_offset
-        world.send(ForgetAborted(topic=partition.topic, partition=partition.index, before_offset=end_offset))
+        world.send(ForgetCompacted(topic=partition.topic, partition=partition.index, before_offset=end_offset))
     assert not any(partition.aborted for partition in world.state.partitions.values())
     world.check()

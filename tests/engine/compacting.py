@@ -18,6 +18,9 @@ class LastValues:
     def _is_aborted(self, content: bytes) -> bool:
         return bool(self.rules.aborted) and b"aborted" in content
 
+    def moved(self, batch: Buffer, first_offset: int, append_time_ms: int) -> Buffer:
+        return batch
+
     def note(self, batch: Buffer) -> None:
         key, _, _ = bytes(batch).partition(b"=")
         if not self._is_aborted(bytes(batch)):

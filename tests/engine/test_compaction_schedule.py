@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from exacta.core.commands import CreateTopic, DeleteRecords, DeleteTopic
+from exacta.core.commands import CreateTopic, DeleteTopic
 from exacta.core.ids import PartitionId
-from exacta.core.state.limits import Limits
 from exacta.engine import compaction_schedule as compaction
 from exacta.engine.compaction_schedule import CompactionPolicy
 from exacta.engine.upkeep import PARTITIONS_AT_ONCE, Retention, Schedule
@@ -303,51 +302,3 @@ def test_a_compaction_that_fails_is_tried_again(rig: Rig) -> None:
     rig.loop.pass_time(CLEAN_MS)
     assert rig.records() == b"a=2;"
     assert rig.failures == []
-
-
-class SidecarRig(Rig):
-    """A broker in which a transaction of two batches enters in place."""
-
-    limits = Limits(transaction_buffer="sidecar", max_held_batches_per_stream=1)
-
-
-@pytest.fixture
-def sidecar() -> Rig:
-    return SidecarRig(segment_bytes=SEGMENT_BYTES, schedule=SCHEDULE)
-
-
-def enter(rig: Rig, *values: bytes) -> None:
-    producer = Producer(rig)
-    producer.add()
-    for value in values:
-        producer.write(value)
-        rig.settle()
-    producer.end()
-    rig.settle()
-
-
-def test_a_stream_that_entered_in_place_does_not_seal_one_segment_after_another(
-    sidecar: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing of it is ever compacted, however old it is."""
-    topic(sidecar, segment_ms="1")
-    enter(sidecar, b"a=1;", b"a=2;")
-    calls = noted(sidecar, monkeypatch, "seal")
-    sidecar.loop.pass_time(3 * CLEAN_MS)
-    assert calls == []
-    put(sidecar, b"b=1;")
-    sidecar.loop.pass_time(3 * CLEAN_MS)
-    assert calls == []
-
-
-def test_nothing_is_compacted_across_a_stream_that_a_crash_would_bring_back(sidecar: Rig) -> None:
-    """A tombstone must not go before what it stands for."""
-    topic(sidecar)
-    enter(sidecar, b"a=1;", b"b=1;")
-    put(sidecar, b"a=2;", b"a=3;")
-    fill(sidecar)
-    compactions = sidecar.engine._upkeep._compactions
-    sidecar.submit(DeleteRecords(topic="t", partition=0, before_offset=2, allowed=True))
-    assert [each for each in compactions.candidates(sidecar.loop.now_ms) if each is not None] == []
-    sidecar.settle()
-    assert [each for each in compactions.candidates(sidecar.loop.now_ms) if each is not None] != []

@@ -345,7 +345,7 @@ def test_a_transaction_each_millisecond_leaves_few_timers(rig: Rig) -> None:
         rig.submit(end(producer, commit=True))
         rig.loop.pass_time(1)
     assert len(rig.engine._timers) == EXPIRIES
-    assert len(rig.engine._deadlines._heap) <= 2 * MOST_CANCELLED
+    assert len(rig.engine.deadlines._heap) <= 2 * MOST_CANCELLED
 
 
 def test_a_defect_while_a_command_is_taken_stops_the_engine(rig: Rig) -> None:

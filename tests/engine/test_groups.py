@@ -74,6 +74,6 @@ def test_many_heartbeats_keep_one_timer(rig: Rig) -> None:
     for _ in range(50):
         rig.loop.pass_time(3000)
         assert rig.ask(Heartbeat(group_id="g", member_id="m", generation=1)) is DONE
-    assert len(rig.engine._deadlines._heap) <= 2 + EXPIRIES
+    assert len(rig.engine.deadlines._heap) <= 2 + EXPIRIES
     rig.loop.pass_time(6000)
     assert rig.ask(Heartbeat(group_id="g", member_id="m", generation=1)) is Rejection.UNKNOWN_MEMBER_ID

@@ -212,7 +212,7 @@ def test_what_would_be_too_much_is_refused_and_an_end_makes_room(rig: SidecarRig
     rig.write(producer, b"x" * 399)
     answers = producer.write(b"xx")
     rig.settle()
-    assert answers == [Rejection.LIMIT_REACHED]
+    assert answers == [Rejection.TOO_MUCH_STAGED]
     producer.end(commit=False)
     rig.settle()
     producer.add()

@@ -7,6 +7,7 @@ from exacta.protocol.kafka.messages.k00_produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from exacta.protocol.kafka.messages.k35_describe_log_dirs import DescribeLogDirsRequest
 from tests.kafka.test_describe_lag import Writer
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Wire, batch, front
@@ -43,15 +44,29 @@ def test_a_repeat_is_told_what_the_first_was_told_before_and_after_the_end(wire:
     assert (told(0), told(2)) == (first, second)
 
 
-def test_what_is_too_much_is_refused_with_the_place_where_the_limits_stand() -> None:
+def test_what_is_too_much_is_refused_with_the_name_of_the_limit() -> None:
     with front(max_staged_bytes=100) as broker:
         wire = broker.connect()
         writer = begun(wire)
         assert produce(wire, writer, b"a", sequence=0).error_code == 0
         refused = produce(wire, writer, b"b" * 100, sequence=1)
         assert refused.error_code == ErrorCode.POLICY_VIOLATION
-        assert "docs/reference/limits.md" in (refused.error_message or "")
+        assert "max.staged.bytes" in (refused.error_message or "")
         assert produce(wire, writer, b"c", sequence=1).error_code == ErrorCode.POLICY_VIOLATION, "there is no room"
         writer.finish(commit=False)
         writer.add_partitions(t=[0])
         assert produce(wire, writer, b"c", sequence=1).error_code == 0, "the end has made room"
+
+
+def test_what_is_staged_counts_towards_the_size_of_its_partition(wire: Wire) -> None:
+    writer = begun(wire)
+
+    def size() -> int:
+        [told] = wire.ask(DescribeLogDirsRequest(topics=None), 4).results[0].topics
+        return int(told.partitions[0].partition_size)
+
+    assert produce(wire, writer, b"a" * 500, sequence=0).error_code == 0
+    staged = size()
+    assert staged > 500
+    writer.finish(commit=True)
+    assert size() == staged

@@ -97,6 +97,7 @@ class Reader:
         environment = variables_without_this_machines() | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "TZ": "UTC",  # the sign of a zone is compared
+            "EXACTA_BOOTSTRAP_SERVERS": self._servers,  # as if it listened on the default address
             **self._run.environment,
         }
         log = self._folder / f"log-{len(self._groups)}"

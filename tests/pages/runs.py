@@ -27,6 +27,9 @@ SPARK = "docs/reference/spark.md"
 MOVING = "docs/how-to/from-kafka.md"
 TESTING = "docs/how-to/testing.md"
 DATABASE = "docs/how-to/database.md"
+CONFIGURE = "docs/how-to/configure.md"
+DEPLOY = "docs/how-to/deploy.md"
+COMMANDS = "docs/how-to/commands.md"
 MONITORING = "docs/how-to/monitoring.md"
 
 
@@ -146,6 +149,7 @@ written.option("checkpointLocation", "/path/to/checkpoint").trigger(availableNow
 """
 
 RUNS = [
+    Run(README, ("Install",)),
     Run(README, ("Ten lines",), prints="^b'42 apples'$"),
     Run("docs/explanation/sidecar-topics.md", ("Sidecar topics",), prints="^0 b'quick'$"),
     Run("docs/explanation/one-log.md", ("Each reads the other's messages",), serves=True),
@@ -163,7 +167,9 @@ RUNS = [
         serves=True,
         context="import exacta\nfrom confluent_kafka import Producer\nbroker = exacta.Broker().start()\n",
         afterwards="producer.init_transactions()\ndel producer\nbroker.close()\n",
-        prints="^=+ 1 passed in ",
+        # The fixtures come by an entry point, which an installation from before they were there does not have.
+        environment={"PYTEST_ADDOPTS": "-p exacta.pytest_plugin"},
+        prints="^=+ 2 passed in (.|\n)*^=+ 3 passed in ",
     ),
     Run(
         DATABASE,
@@ -174,7 +180,9 @@ RUNS = [
         serves=True,
         expects={"orders": {b"42 apples": 1}, "parcels": {b"42 apples": 1}},
     ),
+    Run(CONFIGURE, (), serves=True),
     Run(TRANSACTIONS, (), prepare=_an_open_transaction),
+    Run(COMMANDS, ()),
     Run(REPAIR, (), prepare=_a_damaged_journal, exits={"exacta log repair --data data": 1}),
     Run(
         CLUSTERS,
@@ -230,11 +238,18 @@ _AN_INDEX = "it installs from an index; tests/spark/installed.py makes such an e
 _TEN_MINUTES = "it takes ten minutes; tests/verify runs it for seconds, `make test-verify` for longer"
 _A_POSTGRESQL = "it takes a PostgreSQL; `make test-two-phase` has one"
 _PACKED = "it takes a cluster; `make test-spark-packed` does so"
+_A_SYSTEMD = "it takes root and a running systemd; tests/test_packaging.py has the unit verified"
+_AN_IMAGE = "it takes podman; `make test-dist` runs the steps of the image as a script"
 NOT_RUN = {
     (README, "make demo"): "a target of the Makefile, with tests of its own",
     (README, "make test"): "this is what runs here",
     ("CONTRIBUTING.md", "make check"): "a target of the Makefile",
     ("CONTRIBUTING.md", "make test"): "this is what runs here",
+    (
+        README,
+        "pip install exacta confluent-kafka",
+    ): "`make test-dist` runs it, with the wheel",
+    (README, "exacta serve &"): "the same",
     (README, "pip install 'exacta[spark]'"): _AN_INDEX,
     (TUTORIAL, "python -m venv tutorial && cd tutorial && . bin/activate"): "the environment of the tests is used",
     (TUTORIAL, "pip install 'exacta[demo]'"): _AN_INDEX,
@@ -258,6 +273,8 @@ NOT_RUN = {
     (DATABASE, "database = exacta.Postgres("): _A_POSTGRESQL,
     (README, "pip install 'exacta[pulsar]'"): _AN_INDEX,
     (README, "exacta serve --pulsar-listen"): "tests/server start it on a free port",
+    **{(DEPLOY, start): _A_SYSTEMD for start in ("python3 -m venv", "/opt/exacta/bin/pip", "install -D", "system")},
+    **{(DEPLOY, start): _AN_IMAGE for start in ("make dist", "podman ")},
     (CLUSTERS, "FROM your-spark-image"): "an image is made",
     (CLUSTERS, "RUN pip install 'exacta[spark-worker]'"): "the same",
     (CLUSTERS, "python -m venv environment"): _PACKED,
@@ -279,6 +296,7 @@ _IN_JAVA = f"{_JAVA}; tests/pulsar_clients/test_java_keys.py runs it as it is pr
 
 # Blocks that are neither code nor output that a run could compare, by their first line.
 NO_EXAMPLE = {
+    (TESTING, "[pytest]"): "a file of settings; tests/testing/test_pytest_plugin.py has one",
     (MONITORING, '{"status": "recovering"'): "tests/server/test_web_front.py asks for it",
     (MONITORING, '{"time": '): "tests/server/test_log_lines.py makes such a line",
     (MONITORING, "2026-"): "tests/engine/test_event_lines.py has such lines",

@@ -27,7 +27,7 @@ def test_every_path_on_the_page_exists() -> None:
     assert len(drawn) > 10
     there = {
         f"/{path.relative_to(ROOT)}"
-        for folder in ("benchmarks", "docs", "simulation", "src", "tests")
+        for folder in ("benchmarks", "docs", "packaging", "simulation", "src", "tests")
         for path in (ROOT / folder, *(ROOT / folder).rglob("*"))
     } | {"/pyproject.toml"}
     assert [path for path in (*paths, *drawn) if not any(each.endswith(f"/{path}".rstrip("/")) for each in there)] == []

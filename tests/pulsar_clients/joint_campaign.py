@@ -37,6 +37,7 @@ from tests.pulsar_clients.campaign import (
 )
 from tests.pulsar_clients.joint_readers import LASTING, Live, Values, by_java, lag_of_group
 from tests.pulsar_clients.looks import Judge, Looker, log_of, look
+from tests.pulsar_clients.sidecar_looks import SidecarJudge
 from tests.pulsar_clients.transforming import Transformer
 from tests.waiting import wait_until
 
@@ -62,11 +63,12 @@ class Topics:
         self.accounts = [f"account{number}{self.run}" for number in range(ACCOUNTS)]
         self.written = [*self.outputs, *self.accounts]
 
-    def create(self, bootstrap: str) -> None:
-        """Create them."""
-        new = [NewTopic(each, 1, 1) for each in (self.orders, *self.written)]
+    def create(self, bootstrap: str, buffer: str) -> None:
+        """Create them; `buffer` is the `transaction.buffer` of those that transactions write to."""
+        new = [NewTopic(each, 1, 1, config={"transaction.buffer": buffer}) for each in self.written]
+        new += [NewTopic(self.orders, 1, 1), NewTopic(self.asked, PARTITIONS, 1)]
         admin = AdminClient({"bootstrap.servers": bootstrap})
-        for created in admin.create_topics([*new, NewTopic(self.asked, PARTITIONS, 1)]).values():
+        for created in admin.create_topics(new).values():
             created.result(DRAIN_TIMEOUT_S)
 
 
@@ -98,7 +100,7 @@ class KafkaFeed:
             self._failed.append(error)
 
 
-def transfer_under_kills(program: list[str], kills: int, folder: Path) -> str:
+def transfer_under_kills(program: list[str], kills: int, folder: Path, buffer: str) -> str:
     """Run a campaign, judge it, and return a report.
 
     The program gets BOOTSTRAP URL RUN PARTITION SEED. It prints RUNNING when it takes orders, and COMMITTED, ABORTED or
@@ -109,7 +111,7 @@ def transfer_under_kills(program: list[str], kills: int, folder: Path) -> str:
     address = (HOST, free_port())
     bootstrap = f"{HOST}:{address[1]}"
     with Served(folder / "data", folder / "broker.log", free_port(), address[1]) as served, ExitStack() as running:
-        topics.create(bootstrap)
+        topics.create(bootstrap, buffer)
         arguments = [*program, bootstrap, served.url, topics.run]
         clients = [
             running.enter_context(Transformer([*arguments, str(number)], folder / f"{number}.log"))
@@ -133,7 +135,7 @@ def transfer_under_kills(program: list[str], kills: int, folder: Path) -> str:
         live.wait_for(topics.outputs, len(wanted))
         for each in clients:
             each.kill()
-        judge = judged(address, topics, looker)
+        judge = judged(address, topics, looker, buffer)
         of_all = {topic: judge.values(topic) for topic in topics.written}
         check_orders(of_all, topics, wanted)
         live.check(of_all)
@@ -141,8 +143,8 @@ def transfer_under_kills(program: list[str], kills: int, folder: Path) -> str:
         assert left_over(client, topics.orders, "Shared") is None
         assert lag_of_group(bootstrap, GROUP, topics.asked, PARTITIONS) == [0] * PARTITIONS
     return (
-        f"joint: {kills} kills in {time.monotonic() - began:.0f} s ({who(struck)}); {len(wanted)} orders done once "
-        "each; "
+        f"joint, {buffer} topics: {kills} kills in {time.monotonic() - began:.0f} s ({who(struck)}); "
+        f"{len(wanted)} orders done once each; "
         f"transactions: {ends(clients)}; of {len(looker.looks)} looks {judge.partial} have shown a part of a "
         "transaction, each because of an older one"
     )
@@ -165,7 +167,7 @@ def wait_for_moment(chosen: random.Random, clients: list[Transformer]) -> None:
     time.sleep(chosen.uniform(0, SHORT_DELAY_S))
 
 
-def judged(address: tuple[str, int], topics: Topics, looker: Looker) -> Judge:
+def judged(address: tuple[str, int], topics: Topics, looker: Looker, buffer: str) -> Judge | SidecarJudge:
     """Wait until nothing is open any more, and judge the log and the looks."""
     wire = Wire(address)
     with closing(wire.socket):
@@ -174,7 +176,8 @@ def judged(address: tuple[str, int], topics: Topics, looker: Looker) -> Judge:
             lambda: all(seen.stable == seen.end for seen in look(wire, topics.written).values()), DRAIN_TIMEOUT_S
         )
         looks = [*looker.stop(), look(wire, topics.written)]
-        judge = Judge(log_of(wire, topics.written))
+        log = log_of(wire, topics.written)
+        judge = SidecarJudge(log) if buffer == "sidecar" else Judge(log)
     judge.judge(looks)
     assert judge.anomalies == [], "\n".join(judge.anomalies[:20])
     return judge

@@ -161,7 +161,7 @@ class Judge:
             self._take(topic, lying)
         for topic, lying in log.items():
             records = [each for each in lying if not each.is_marker]
-            self.committed[topic] = [each for each in records if self.transactions[_name(each)].committed]
+            self.committed[topic] = [each for each in records if self.transactions[name_of(each)].committed]
         for name, whole in self.transactions.items():
             if len(whole.outcomes) != 1:
                 self.anomalies.append(f"{name} is torn: its markers say {whole.outcomes}")
@@ -177,7 +177,7 @@ class Judge:
                     self.transactions[name].outcomes.add(each.commits)
                     ended_here.add((each.producer_id, name))
                 continue
-            name, whole = _name(each), self.transactions[_name(each)]
+            name, whole = name_of(each), self.transactions[name_of(each)]
             if open_here.setdefault(each.producer_id, name) != name:
                 self.anomalies.append(f"{name} at {topic} {each.offset} is in {open_here[each.producer_id]}")
             if (each.producer_id, name) in ended_here:
@@ -207,9 +207,9 @@ class Judge:
                 while taken[topic] < len(records) and records[taken[topic]].offset < stable:
                     each = records[taken[topic]]
                     taken[topic] += 1
-                    total += _amount(each)
-                    shown[_name(each)] += 1
-                    partial.add(_name(each))
+                    total += amount_of(each)
+                    shown[name_of(each)] += 1
+                    partial.add(name_of(each))
             partial = {name for name in partial if shown[name] < self._size(name)}
             self.partial += bool(partial)
             for name in sorted(partial):
@@ -237,10 +237,12 @@ class Judge:
                 yield f"lacks {name} in {topic} because of {older}, which has ended: {seen[topic]}"
 
 
-def _name(each: Lying) -> str:
+def name_of(each: Lying) -> str:
+    """Return the name of the transaction of a record."""
     return each.value.split(" ", 1)[0]
 
 
-def _amount(each: Lying) -> int:
+def amount_of(each: Lying) -> int:
+    """Return what an account got by a record."""
     words = each.value.split()
     return int(words[2]) if len(words) > 2 else 0

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.pulsar_clients.looks import Judge, Log, Look, Lying, Seen
+from tests.pulsar_clients.sidecar_looks import SidecarJudge
 
 
 def record(offset: int, value: str, producer_id: int = 1) -> Lying:
@@ -74,3 +75,39 @@ def test_nothing_that_was_seen_goes_away() -> None:
 )
 def test_the_log_itself_is_judged(log: Log, why: str) -> None:
     assert any(why in each for each in judged(log))
+
+
+ENTERED = {"a": [record(0, "t 1 -5"), record(1, "u 2 0")], "b": [record(0, "t 1 5", 2), record(1, "u 2 0", 2)]}
+"""Two transactions on sidecar topics."""
+
+
+def judged_on_sidecar_topics(log: Log, *looks: Look) -> list[str]:
+    judge = SidecarJudge(log)
+    judge.judge(looks)
+    return judge.anomalies
+
+
+def test_on_sidecar_topics_a_look_shows_all_of_a_transaction_or_nothing() -> None:
+    looks = [{"a": Seen(end, end), "b": Seen(end, end)} for end in range(3)]
+    assert judged_on_sidecar_topics(ENTERED, *looks) == []
+    [torn] = judged_on_sidecar_topics(ENTERED, {"a": Seen(1, 1), "b": Seen(0, 0)})
+    assert torn == "look 0 shows a part of t"
+    [held] = judged_on_sidecar_topics(ENTERED, {"a": Seen(0, 1), "b": Seen(1, 1)})
+    assert held == "look 0 has an end at 1 of a, and stable is 0"
+    back = judged_on_sidecar_topics(ENTERED, looks[2], looks[1])
+    assert back == ["look 1 goes back in a, from 2 to 1", "look 1 goes back in b, from 2 to 1"]
+    [made] = judged_on_sidecar_topics({"a": [record(0, "t 1 -5")]}, {"a": Seen(1, 1)})
+    assert made == "look 0 shows accounts that add up to -5"
+
+
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [
+        ({"a": [record(0, "t 1 0"), marker(1)]}, "a has markers"),
+        ({"a": [record(0, "t 1 0"), record(2, "u 1 0")]}, "a has gaps"),
+        ({"a": [record(0, "t 1 0"), record(1, "u 1 0"), record(2, "t 1 0")]}, "a has ['t'] in more than one place"),
+        (ENTERED | {"c": [record(0, "u 2 0"), record(1, "t 1 0")]}, "a and c have transactions in different orders"),
+    ],
+)
+def test_a_log_of_sidecar_topics_is_judged(log: Log, why: str) -> None:
+    assert any(why in each for each in judged_on_sidecar_topics(log))

@@ -5,7 +5,11 @@ import random
 import pytest
 
 from exacta.adapters.local.damage.inspection import Verdict
+from exacta.core.ids import Offset, PartitionId
 from exacta.core.snapshot import is_same
+from exacta.core.state.partition import Partition
+from exacta.core.state.staged import EnteredStream
+from exacta.core.state.state import State
 from exacta.ports.journal import JournalError
 from exacta.repair import Way, examine, finish
 from exacta.repair.gaps import streams_of
@@ -231,3 +235,16 @@ def test_a_repair_that_is_cut_short_anywhere_is_finished_or_was_never_begun(soun
                 assert batches(left) == batches(damaged)
                 outcomes.add("begun anew")
     assert outcomes == {"finished", "was finished", "begun anew"}
+
+
+def test_what_compaction_has_taken_in_of_a_stream_is_not_expected_there() -> None:
+    """The state of an older snapshot still knows of the stream, and its batches may be cleaned away."""
+    state, partition = State(), Partition(PartitionId(0), "t", 0)
+    state.partitions[PartitionId(0)] = partition
+    partition.next_offset = Offset(9)
+    partition.entered = [
+        EnteredStream(Offset(0), Offset(3), PartitionId(7), 1, 0),
+        EnteredStream(Offset(3), Offset(9), PartitionId(8), 1, 0),
+    ]
+    assert streams_of(state).keys() == {0, 7, 8}
+    assert streams_of(state, {0: 3}).keys() == {0, 8}

@@ -227,12 +227,13 @@ def test_where_there_is_nothing_the_command_says_how_else_to_ask(query):
         (
             "linger.ms=5\nrequest.timeout.mss=5",
             0,
-            "FILE: keys that do not say how to connect were passed over: ",
+            "FILE: 'request.timeout.mss' does not say how to connect, and is passed over; did you mean "
+            "request.timeout.ms?",
         ),
         (
             "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n",
             2,
-            "'security.protocol' of --command-config SASL_SSL needs",
+            "'security.protocol' of --config SASL_SSL needs",
         ),
         (None, 2, "'"),
     ],

@@ -1,8 +1,9 @@
 """The parts that commands which look at a cluster share: how it is named and reached, and how they fail in one line."""
 
 import logging
+import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -19,20 +20,34 @@ if TYPE_CHECKING:
 EXIT_NO = 1
 EXIT_USAGE = 2
 _CALL_TIMEOUT_MS = 20_000
+_MISSPELT = 0.9
+"""Two keys that are alike to this degree are one key, misspelt. Different keys of Kafka's are less alike."""
+
+DEFAULT_SERVERS = "127.0.0.1:9092"
+"""The cluster where nobody names one: the address that `exacta serve` listens on by default."""
+
+SERVERS_VARIABLE = "EXACTA_BOOTSTRAP_SERVERS"
 
 Servers = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--bootstrap-server",
+        "-b",
         metavar="HOST:PORT,…",
-        help="The cluster, an Exacta or any Kafka.",
+        help="The cluster, an Exacta or any Kafka. Unless it is given: bootstrap.servers of --config, "
+        f"else {SERVERS_VARIABLE}, else {DEFAULT_SERVERS}.",
+        show_default=False,
     ),
 ]
 CommandConfig = Annotated[
     Path | None,
     typer.Option(
+        "--config",
+        "--command-config",
+        "-F",
         metavar="FILE",
-        help="How the cluster is reached (security.protocol and so on), as Kafka's own tools take it.",
+        help="A file of properties of Kafka's clients, the Java client's or librdkafka's, that says how the cluster is "
+        "reached (security.protocol and so on).",
         show_default=False,
     ),
 ]
@@ -43,26 +58,42 @@ def canonical(option: str) -> str:
     return "bootstrap-server" if option == "bootstrap-servers" else option
 
 
-def cluster_of(bootstrap_servers: str, command_config: Path | None, client_id: str) -> "Cluster":
-    """Return the cluster that the options name; end the command where they are wrong."""
+def cluster_of(bootstrap_servers: str | None, command_config: Path | None, client_id: str) -> "Cluster":
+    """Return the cluster that options, file and environment name; end the command where they are wrong."""
+    from exacta.cli.client_properties import UnreadableFile, in_javas_words
     from exacta.client.routing import BadBootstrap, parse_bootstrap
     from exacta.spark.options import OptionError
-    from exacta.spark.options.properties import cluster_of
+    from exacta.spark.options.connection import CONNECTION
+    from exacta.spark.options.properties import cluster_by, read_properties
 
     try:
-        parse_bootstrap(bootstrap_servers)
-        cluster, passed_over = cluster_of(bootstrap_servers, command_config, client_id=client_id)
-    except BadBootstrap as error:
-        fail(f"--bootstrap-server: {error}", EXIT_USAGE)
-    except OptionError as error:
+        properties = {} if command_config is None else in_javas_words(read_properties(command_config))
+        named_by, servers = _servers(bootstrap_servers, properties)
+        try:
+            parse_bootstrap(servers)
+        except BadBootstrap as error:
+            fail(f"{named_by}: {error}", EXIT_USAGE)
+        cluster, passed_over = cluster_by(servers, properties, client_id=client_id)
+    except (OptionError, UnreadableFile) as error:
         fail(by_file(error), EXIT_USAGE)
-    if passed_over:
-        note(f"{command_config}: keys that do not say how to connect were passed over: {', '.join(passed_over)}")
+    known = [option.name.removeprefix("kafka.") for option in CONNECTION]
+    for key in passed_over:  # a file of a client's says much else; what is misspelt is told
+        if meant := did_you_mean(key, known, least_ratio=_MISSPELT):
+            note(f"{command_config}: '{key}' does not say how to connect, and is passed over; {meant}")
     return cluster
 
 
+def _servers(given: str | None, properties: Mapping[str, str]) -> tuple[str, str]:
+    """Return who names the cluster, and its servers."""
+    if given is not None:
+        return "--bootstrap-server", given
+    if servers := properties.get("bootstrap.servers"):
+        return "bootstrap.servers of --config", servers
+    return SERVERS_VARIABLE, os.environ.get(SERVERS_VARIABLE) or DEFAULT_SERVERS
+
+
 @contextmanager
-def client_of(bootstrap_servers: str, command_config: Path | None, client_id: str) -> "Iterator[Client]":
+def client_of(bootstrap_servers: str | None, command_config: Path | None, client_id: str) -> "Iterator[Client]":
     """Yield a client of the cluster; whatever the cluster or the options refuse meanwhile ends the command."""
     from exacta.client.errors import ClientError
     from exacta.client.routing import Client
@@ -80,7 +111,8 @@ def client_of(bootstrap_servers: str, command_config: Path | None, client_id: st
 
 def by_file(error: Exception) -> str:
     """Return what an error says, with the keys of the file for the options of Spark's source and sink."""
-    return re.sub(r"option 'kafka\.([a-z.]+)'", r"'\1' of --command-config", str(error))
+    problems = str(error).replace(":\n- ", ": ").replace("\n- ", "; ")  # one line, however many they are
+    return re.sub(r"option 'kafka\.([a-z.]+)'", r"'\1' of --config", problems)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ def root() -> None:
 
 @groups.command("list")
 def list_all(
-    bootstrap_servers: Servers,
+    bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Show the groups that Spark queries keep their replay markers in, too.")
@@ -55,7 +55,7 @@ def list_all(
 @groups.command()
 def lag(
     group: Annotated[str, typer.Argument(metavar="GROUP", help="The group's id.")],
-    bootstrap_servers: Servers,
+    bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
 ) -> None:
     """Show how far a group is behind, in records that its readers of committed records would get.
@@ -82,7 +82,7 @@ def lag(
             _fail_without(client, group)
     _show(found)
     if not found.exact:
-        note(f"{bootstrap_servers} is not an Exacta: these are offsets, markers and aborted records included")
+        note(f"{client.bootstrap} is not an Exacta: these are offsets, markers and aborted records included")
 
 
 def _fail_without(client: "Client", group: str) -> NoReturn:

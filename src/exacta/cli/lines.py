@@ -1,7 +1,7 @@
 """Lines on a terminal about what clients have named: a name may hold any character, and is shown on its line."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 import typer
 
@@ -34,3 +34,19 @@ def runs_in_words(runs: Runs, count: int) -> str:
     shown = [str(first) if first == last else f"{first}–{last}" for first, last in runs[:_SHOWN_RUNS]]
     more = [f"and {count - len(shown)} runs more"] if count > len(shown) else []
     return ", ".join([*shown, *more])
+
+
+class OnATerminal:
+    """Bytes for a terminal, which shows them and obeys none of them: only lines end, and tabulators are tabulators."""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+
+    def write(self, data: bytes) -> None:
+        """Write bytes; what is no UTF-8, and every control sequence, is escaped."""
+        text = data.decode(errors="backslashreplace")
+        self._out.write("".join(each if each in "\n\t" else one_line(each) for each in text).encode())
+
+    def flush(self) -> None:
+        """Let what was written be seen."""
+        self._out.flush()

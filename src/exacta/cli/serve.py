@@ -4,11 +4,11 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from exacta.cli.data_directory import DEFAULT_DATA
 from exacta.config.configuration import ConfigurationError
-from exacta.config.options import configure, options, parse_setting, read_properties
+from exacta.config.options import configure, options, parse_setting
 from exacta.server.listeners import (
     DEFAULT_HOST,
     DEFAULT_PORT,
@@ -22,6 +22,9 @@ from exacta.server.listeners import (
 )
 from exacta.server.log_lines import FORMATS, LEVELS
 from exacta.server.process import serve
+
+if TYPE_CHECKING:
+    from exacta.server.configuration_file import ConfigurationFile
 
 EXIT_USAGE = 2
 
@@ -38,15 +41,41 @@ def run(arguments: Sequence[str]) -> int:
     """Serve as the arguments say; return the exit code."""
     try:
         parsed = _parser().parse_args(arguments)
-        settings = read_properties(parsed.config) if parsed.config is not None else {}
-        # Both forms of a name are one option: the command line wins over the file.
+        settings: dict[str, Any] = {}
+        data: Path | None = None
+        endpoints: dict[str, Endpoint] = {"listen": Endpoint(DEFAULT_HOST, DEFAULT_PORT)}
+        if parsed.config is not None:
+            file = _file(parsed.config)
+            settings, data = dict(file.options), file.data
+            endpoints |= file.endpoints
+        # The command line wins over the file. Both forms of a name are one option.
         settings |= {key.replace("_", "."): value for key, value in parsed.set}
         configuration = configure(settings)
     except ConfigurationError as error:
         sys.stderr.write(f"exacta: {error}\n")
         return EXIT_USAGE
-    doors = Doors(**{name: getattr(parsed, name) for name in Doors.__struct_fields__})
-    return serve(configuration, parsed.data, doors, log_level=parsed.log_level, log_format=parsed.log_format)
+    given = {name: getattr(parsed, name) for name in Doors.__struct_fields__}
+    endpoints |= {name: endpoint for name, endpoint in given.items() if endpoint is not None}
+    return serve(
+        configuration,
+        parsed.data or data or DEFAULT_DATA,
+        Doors(**endpoints),
+        log_level=parsed.log_level,
+        log_format=parsed.log_format,
+    )
+
+
+def _file(path: Path) -> "ConfigurationFile":
+    """Return what the file says, and say what of it has no effect. Raises ConfigurationError."""
+    from exacta.server.configuration_file import read_configuration_file  # its table and tomllib take milliseconds
+
+    file = read_configuration_file(path)
+    if file.mistakes:
+        first, *more = file.mistakes
+        raise ConfigurationError(first + (f" (and {len(more)} more: exacta config check {path})" if more else ""))
+    for note in file.notes():
+        sys.stderr.write(f"exacta: {note}\n")
+    return file
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,14 +92,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--data",
         type=_usage(_directory),
-        default=DEFAULT_DATA,
         metavar="DIR",
         help=f"the data directory: a new or empty one, or that of an earlier start (default: ./{DEFAULT_DATA})",
     )
     parser.add_argument(
         "--listen",
         type=_usage(parse_endpoint),
-        default=Endpoint(DEFAULT_HOST, DEFAULT_PORT),
         metavar="HOST:PORT",
         help=f"where to accept clients; no host: every address; port 0: any (default: {DEFAULT_HOST}:{DEFAULT_PORT})",
     )
@@ -89,7 +116,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="set an option; may be repeated, and wins over --config",
     )
-    parser.add_argument("--config", type=Path, metavar="FILE", help="read options from a file of key=value lines")
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="read options from a TOML file (*.toml), or from one like Kafka's server.properties; it may have data, "
+        "listen and the other addresses, too (exacta config check FILE tells what it says)",
+    )
     parser.add_argument(
         "--log-level", choices=LEVELS, default="info", help="the least level of the lines of the log (default: info)"
     )
@@ -118,6 +151,12 @@ def _add_pulsars_doors(parser: argparse.ArgumentParser) -> None:
         ("--web-tls-listen", f"the same by HTTPS ({nowhere} {DEFAULT_WEB_TLS_PORT})"),
     ):
         parser.add_argument(flag, type=_usage(parse_endpoint), metavar="HOST:PORT", help=words)
+
+
+def argument_help(option: str) -> str:
+    """Return what the command line says of one of its options, as a sentence."""
+    (text,) = [str(action.help) for action in _parser()._actions if option in action.option_strings]
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _directory(text: str) -> Path:

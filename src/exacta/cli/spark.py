@@ -21,7 +21,7 @@ def root() -> None:
 
 @spark.command()
 def clean(
-    bootstrap_servers: Servers,
+    bootstrap_servers: Servers = None,
     query: Annotated[str | None, typer.Option(metavar="ID", help="The query's id.", show_default=False)] = None,
     checkpoint: Annotated[
         str | None, typer.Option(metavar="DIR", help="The query's checkpoint, to take the id from.", show_default=False)

@@ -42,7 +42,7 @@ def root() -> None:
 
 @subscriptions.command("list")
 def list_all(
-    bootstrap_servers: Servers,
+    bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
     topic: Annotated[
         list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only of this topic; may be given repeatedly.")
@@ -78,7 +78,7 @@ def list_all(
 def describe(
     topic: Topic,
     subscription: Name,
-    bootstrap_servers: Servers,
+    bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
     partition: Partition = None,
 ) -> None:
@@ -99,7 +99,7 @@ def describe(
 def lag(
     topic: Topic,
     subscription: Name,
-    bootstrap_servers: Servers,
+    bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
     partition: Partition = None,
 ) -> None:
@@ -128,11 +128,11 @@ def lag(
 def reset(
     topic: Topic,
     subscription: Name,
-    bootstrap_servers: Servers,
     to: Annotated[
         str,
         typer.Option("--to", metavar="WHERE", help="earliest, latest, an offset, or a time (2026-01-31T12:00:00Z)."),
     ],
+    bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
     partition: Partition = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,

@@ -38,7 +38,7 @@ def root() -> None:
 
 
 @transactions.command("list")
-def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) -> None:
+def list_open(bootstrap_servers: Servers = None, command_config: CommandConfig = None) -> None:
     """Show every transaction that is open: whose, since when, until when, and where it holds readers back.
 
     What it has written to sidecar topics is staged: it holds nobody back, and is shown with its number of bytes.
@@ -65,7 +65,7 @@ def list_open(bootstrap_servers: Servers, command_config: CommandConfig = None) 
 @transactions.command("explain")
 def explain_one(
     name: Name,
-    bootstrap_servers: Servers,
+    bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
     is_transactional_id: IsTransactionalId = False,
 ) -> None:
@@ -91,7 +91,7 @@ def explain_one(
 @transactions.command("abort")
 def abort(
     name: Name,
-    bootstrap_servers: Servers,
+    bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
     is_transactional_id: IsTransactionalId = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,

@@ -27,6 +27,7 @@ _AnyServers = Annotated[
     str | None,
     typer.Option(
         "--bootstrap-server",
+        "-b",
         metavar="HOST:PORT,…",
         help="The cluster, an Exacta or any Kafka.",
         show_default=False,

@@ -16,10 +16,14 @@ from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, Metadat
 from exacta.protocol.kafka.messages.k08_offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from exacta.protocol.kafka.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, JoinGroupResponse
+from exacta.protocol.kafka.messages.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse
+from exacta.protocol.kafka.messages.k15_describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from exacta.protocol.kafka.messages.k16_list_groups import ListGroupsRequest, ListGroupsResponse
 from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from exacta.protocol.kafka.messages.k19_create_topics import CreateTopicsRequest, CreateTopicsResponse
+from exacta.protocol.kafka.messages.k20_delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -31,13 +35,26 @@ from exacta.protocol.kafka.messages.k27_write_txn_markers import WriteTxnMarkers
 from exacta.protocol.kafka.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from exacta.protocol.kafka.messages.k37_create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
 from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from exacta.protocol.kafka.messages.k61_describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from exacta.protocol.kafka.messages.k65_describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
 )
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from exacta.protocol.kafka.messages.k69_consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
 from exacta.protocol.kafka.messages.k17784_end_transactions import EndTransactionsRequest, EndTransactionsResponse
 from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest, DescribeLagResponse
 from exacta.protocol.kafka.messages.k17786_explain_transactions import (
@@ -79,11 +96,17 @@ _CALLS: dict[type[Any], Call] = {
     OffsetCommitRequest: Call(8, OffsetCommitResponse, 2, 8),
     OffsetFetchRequest: Call(9, OffsetFetchResponse, 7, 7),
     FindCoordinatorRequest: Call(10, FindCoordinatorResponse, 1, 3),
-    ListGroupsRequest: Call(16, ListGroupsResponse, 0, 4),
+    # Since version 4 a member gets its id before it takes part in a rebalance.
+    JoinGroupRequest: Call(11, JoinGroupResponse, 4, 7),
+    LeaveGroupRequest: Call(13, LeaveGroupResponse, 3, 4),
+    DescribeGroupsRequest: Call(15, DescribeGroupsResponse, 0, 6),
+    ListGroupsRequest: Call(16, ListGroupsResponse, 0, 5),
     # After version 0 of the handshake tokens would travel without requests around them.
     SaslHandshakeRequest: Call(17, SaslHandshakeResponse, 1, 1),
     ApiVersionsRequest: Call(API_VERSIONS_KEY, ApiVersionsResponse, 0, 3),
     CreateTopicsRequest: Call(19, CreateTopicsResponse, 2, 6),
+    # Version 6 names topics by ids as well, which are not asked for here.
+    DeleteTopicsRequest: Call(20, DeleteTopicsResponse, 1, 5),
     InitProducerIdRequest: Call(22, InitProducerIdResponse, 0, 4),
     AddPartitionsToTxnRequest: Call(24, AddPartitionsToTxnResponse, 0, 3),
     AddOffsetsToTxnRequest: Call(25, AddOffsetsToTxnResponse, 0, 3),
@@ -93,10 +116,14 @@ _CALLS: dict[type[Any], Call] = {
     TxnOffsetCommitRequest: Call(28, TxnOffsetCommitResponse, 0, 4),
     DescribeConfigsRequest: Call(32, DescribeConfigsResponse, 1, 4),
     SaslAuthenticateRequest: Call(36, SaslAuthenticateResponse, 0, 2),
+    CreatePartitionsRequest: Call(37, CreatePartitionsResponse, 0, 3),
     DeleteGroupsRequest: Call(42, DeleteGroupsResponse, 0, 2),
+    IncrementalAlterConfigsRequest: Call(44, IncrementalAlterConfigsResponse, 0, 1),
     DescribeProducersRequest: Call(61, DescribeProducersResponse, 0, 0),
     DescribeTransactionsRequest: Call(65, DescribeTransactionsResponse, 0, 0),
     ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),
+    ConsumerGroupHeartbeatRequest: Call(68, ConsumerGroupHeartbeatResponse, 0, 1),
+    ConsumerGroupDescribeRequest: Call(69, ConsumerGroupDescribeResponse, 0, 1),
     EndTransactionsRequest: Call(17784, EndTransactionsResponse, 0, 0),
     ExplainTransactionsRequest: Call(17786, ExplainTransactionsResponse, 0, 0),
     DescribeLagRequest: Call(17785, DescribeLagResponse, 0, 0),

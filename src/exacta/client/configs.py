@@ -1,12 +1,102 @@
-"""Read the settings of brokers and topics, as far as they are told (KIP-133)."""
+"""Read the settings of brokers, topics and groups, as far as they are told, and change them (KIP-133, KIP-339)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from exacta.client.deadline import Deadline
 from exacta.client.routing import Anyone, Client, Node, Route
+from exacta.client.topic_administration import ask
 from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
-_TOPIC, _BROKER = 2, 4
+_TOPIC, _BROKER, _BROKER_LOGGER = 2, 4, 8
+KINDS = {"topic": _TOPIC, "broker": _BROKER, "broker-logger": _BROKER_LOGGER, "group": 32}
+"""The kinds of resources that have settings, by Kafka's numbers."""
+
+SOURCES = {
+    1: "topic",
+    2: "broker, dynamic",
+    3: "all brokers, dynamic",
+    4: "broker, static",
+    5: "default",
+    6: "broker logger",
+    7: "client metrics",
+    8: "group",
+}
+"""The origin of a value, by Kafka's numbers (KIP-226)."""
+
+_SET, _DELETE = 0, 1
+
+
+class Resource(NamedTuple):
+    """A thing that has settings: a topic, a broker, its loggers, a group. A broker without a name is all brokers."""
+
+    kind: str
+    name: str
+
+    @property
+    def route(self) -> Route:
+        """Return whom to ask: a broker itself about its own settings, anybody else about all others."""
+        is_of_broker = KINDS[self.kind] in (_BROKER, _BROKER_LOGGER) and self.name
+        return Node(int(self.name)) if is_of_broker else Anyone()
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}" if self.name else "all brokers"
+
+
+class Setting(NamedTuple):
+    """A setting. `value` is None where it has none, or none that is told because it is a secret."""
+
+    name: str
+    value: str | None
+    source: str
+    is_read_only: bool
+    is_sensitive: bool
+
+    @property
+    def is_default(self) -> bool:
+        """Return whether nobody has set it."""
+        return self.source == SOURCES[5]
+
+
+def describe_settings(client: Client, resource: Resource) -> list[Setting]:
+    """Return all settings of a resource by name; raises `KafkaError`."""
+    asked = DescribeConfigsResource(resource_type=KINDS[resource.kind], resource_name=resource.name)
+    reply = ask(
+        client,
+        resource.route,
+        DescribeConfigsRequest(resources=[asked]),
+        what=f"reading the settings of {resource}",
+        entries=lambda reply: reply.results,
+    )
+    return sorted(
+        Setting(each.name, each.value, SOURCES.get(each.config_source, "unknown"), each.read_only, each.is_sensitive)
+        for result in reply.results
+        for each in result.configs
+    )
+
+
+def change_settings(
+    client: Client, resource: Resource, given: Mapping[str, str], removed: Sequence[str] = (), *, dry_run: bool = False
+) -> None:
+    """Set some settings of a resource, and remove others, so that they have their defaults again; raises `KafkaError`.
+
+    All of it is done or nothing is.
+    """
+    changes = [AlterableConfig(name=name, config_operation=_SET, value=value) for name, value in given.items()]
+    changes += [AlterableConfig(name=name, config_operation=_DELETE) for name in removed]
+    asked = AlterConfigsResource(resource_type=KINDS[resource.kind], resource_name=resource.name, configs=changes)
+    ask(
+        client,
+        resource.route,
+        IncrementalAlterConfigsRequest(resources=[asked], validate_only=dry_run),
+        what=f"changing the settings of {resource}",
+        entries=lambda reply: reply.responses,
+    )
 
 
 def broker_configs(

@@ -14,8 +14,10 @@ from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest
 from exacta.protocol.kafka.messages.k08_offset_commit import OffsetCommitRequest
 from exacta.protocol.kafka.messages.k09_offset_fetch import OffsetFetchRequest
 from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorRequest
+from exacta.protocol.kafka.messages.k15_describe_groups import DescribeGroupsRequest
 from exacta.protocol.kafka.messages.k16_list_groups import ListGroupsRequest
 from exacta.protocol.kafka.messages.k19_create_topics import CreateTopicsRequest
+from exacta.protocol.kafka.messages.k20_delete_topics import DeleteTopicsRequest
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest
 from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -23,8 +25,11 @@ from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
 from exacta.protocol.kafka.messages.k27_write_txn_markers import WriteTxnMarkersRequest
 from exacta.protocol.kafka.messages.k28_txn_offset_commit import TxnOffsetCommitRequest
 from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest
+from exacta.protocol.kafka.messages.k37_create_partitions import CreatePartitionsRequest
 from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest
+from exacta.protocol.kafka.messages.k44_incremental_alter_configs import IncrementalAlterConfigsRequest
 from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
+from exacta.protocol.kafka.messages.k69_consumer_group_describe import ConsumerGroupDescribeRequest
 from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionRequest
 from exacta.protocol.kafka.messages.k17791_acknowledge_messages import AcknowledgeMessagesRequest
 from exacta.protocol.kafka.schema import Message
@@ -68,6 +73,13 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (TxnOffsetCommitRequest, _TOPIC): "Read",
     (EndTxnRequest, _TRANSACTIONAL_ID): "Write",
     (DescribeConfigsRequest, _CLUSTER): "DescribeConfigs",
+    (DescribeConfigsRequest, _TOPIC): "DescribeConfigs",
+    (IncrementalAlterConfigsRequest, _TOPIC): "AlterConfigs",
+    (IncrementalAlterConfigsRequest, _CLUSTER): "AlterConfigs",
+    (DeleteTopicsRequest, _TOPIC): "Delete",
+    (CreatePartitionsRequest, _TOPIC): "Alter",
+    (DescribeGroupsRequest, _GROUP): "Describe",
+    (ConsumerGroupDescribeRequest, _GROUP): "Describe",
     (DeleteGroupsRequest, _GROUP): "Delete",
     (DescribeTransactionsRequest, _TRANSACTIONAL_ID): "Describe",
     (JoinTransactionRequest, _TRANSACTIONAL_ID): "Write",

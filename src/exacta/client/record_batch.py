@@ -9,6 +9,7 @@ from typing import Protocol
 from exacta.client.producer_settings import COMPRESSION
 from exacta.client.transactions import Producer
 from exacta.protocol.kafka.batch_building import data_batch
+from exacta.protocol.kafka.compression import LEVELS, compress
 from exacta.protocol.kafka.records import HEADER_SIZE
 from exacta.protocol.kafka.schema import Buffer
 
@@ -68,7 +69,8 @@ class BatchBuilder:
         parts, compression = self._parts, "none"
         if self._compression != "none":
             plain = b"".join(parts)
-            compressed = _compressed(plain, self._compression)
+            codec = COMPRESSION[self._compression]
+            compressed = compress(codec, plain, LEVELS.get(codec, 0))
             if len(compressed) < len(plain):
                 parts, compression = [compressed], self._compression
         return data_batch(
@@ -82,15 +84,3 @@ class BatchBuilder:
             producer_epoch=self._producer.producer_epoch,
             base_sequence=self._sequence,
         )
-
-
-def _compressed(plain: bytes, compression: str) -> bytes:
-    from aiokafka import codec  # here: who does not compress need not have it installed
-
-    encode = {
-        "gzip": codec.gzip_encode,
-        "snappy": codec.snappy_encode,
-        "lz4": codec.lz4_encode,
-        "zstd": codec.zstd_encode,
-    }
-    return bytes(encode[compression](plain))

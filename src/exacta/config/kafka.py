@@ -12,6 +12,13 @@ from exacta.config.ranges import INT_MAX
 class KafkaOptions:
     """The options for how the Kafka front presents the broker to its clients, each with its default."""
 
+    accept_any_replication_factor: Annotated[
+        bool,
+        Meta(
+            description="Create a topic that asks for more than one replica, too; it has one. For tests of programs "
+            "that ask for three."
+        ),
+    ] = False
     auto_create_topics_enable: Annotated[
         bool, Meta(description="Create a topic when a client that may do so asks for it.")
     ] = True

@@ -1,14 +1,14 @@
 """The broker's options by name: their types, their ranges, and how values are parsed. Each option is honoured.
 
 Names are Kafka's where Kafka has one. `Configuration` is the single table, and lies by room in this folder: an option's
-name is its field's name with dots (`num_partitions` is `num.partitions`). Values come as text from `--set` and
-`--config`, or as Python values from `exacta.Broker`; a wrong one raises a `ConfigurationError` of one line.
+name is its field's name with dots (`num_partitions` is `num.partitions`). Values come as text from `--set`, as text or
+TOML from `--config` (`exacta.server.configuration_file`), or as Python values from `exacta.Broker`. A wrong one raises
+a `ConfigurationError` of one line.
 """
 
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from msgspec import Struct
@@ -31,6 +31,28 @@ class Option(Struct, frozen=True):
     highest: int | None
     description: str
     pattern: str = ""
+    dynamic: bool = False
+    """True if the option's value can be changed while the broker runs."""
+
+    @property
+    def unit(self) -> str:
+        """Return the unit of a number's option, or "" if it is a number of things; names say it, as Kafka's do."""
+        if self.type is not int:
+            return ""
+        if self.name in _SIZES:
+            return "bytes"
+        words = self.name.split(".")
+        return next((unit for word, unit in _UNITS.items() if word in words), "")
+
+    @property
+    def choices(self) -> list[str]:
+        """Return the texts that the option can be, if its pattern is just these; else nothing."""
+        return self.pattern.split("|") if re.fullmatch(r"\w+(\|\w+)+", self.pattern) else []
+
+
+_UNITS = {"ms": "ms", "bytes": "bytes", "minutes": "minutes"}
+_SIZES = frozenset(["pulsar.max.message.size"])
+"""Options of Pulsar's whose names do not say that they are bytes."""
 
 
 @cache
@@ -62,7 +84,7 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
     values: dict[str, Any] = {}
     for given, value in settings.items():
         option = _find(given)
-        values[option.field] = _parse(option, value)
+        values[option.field] = parse_value(option, value)
     configuration = Configuration(**values)
     _require_order(configuration, "group.min.session.timeout.ms", "group.max.session.timeout.ms")
     _require_order(configuration, "group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms")
@@ -103,7 +125,8 @@ def _find(given: str) -> Option:
 _TRUTHS = {"true": True, "false": False}
 
 
-def _parse(option: Option, value: Any) -> int | bool | str:
+def parse_value(option: Option, value: Any) -> int | bool | str:
+    """Return a value as the option's type. Raises ConfigurationError for one that the option cannot have."""
     if option.type is str and not option.pattern:
         return str(value).strip()
     if option.type is str:
@@ -133,8 +156,8 @@ def _parse(option: Option, value: Any) -> int | bool | str:
 
 def _fitting(option: Option) -> str:
     """Return what the value of a text's option may be: its choices where the pattern is just these, else an example."""
-    if re.fullmatch(r"\w+(\|\w+)+", option.pattern):
-        return f": it is {' or '.join(option.pattern.split('|'))}"
+    if option.choices:
+        return f": it is {' or '.join(option.choices)}"
     return f": it is like {option.default}" if option.default else ""
 
 
@@ -150,28 +173,3 @@ def parse_setting(text: str) -> tuple[str, str]:
     if not equals or not key.strip():
         raise ConfigurationError(f"expected key=value, not {text!r}")
     return key.strip(), value.strip()
-
-
-def read_properties(path: Path) -> dict[str, str]:
-    """Read a file of `key=value` lines; blank lines and lines that begin with # or ! say nothing.
-
-    Raises ConfigurationError, with file and line.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigurationError(f"cannot read {path}: {reason}") from error
-    settings = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        stripped = line.strip()
-        if not stripped or stripped[0] in "#!":
-            continue
-        try:
-            key, value = parse_setting(stripped)
-            option = _find(key)
-            _parse(option, value)
-            settings[option.name] = value
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{path}:{number}: {error}") from error
-    return settings

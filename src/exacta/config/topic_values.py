@@ -26,7 +26,7 @@ class ConfigSource(Enum):
     DEFAULT = auto()
 
 
-_OF_THE_BROKER = {
+OF_THE_BROKER = {
     MAX_MESSAGE_BYTES: "message.max.bytes",
     RETENTION_BYTES: "log.retention.bytes",
     RETENTION_MS: "log.retention.ms",
@@ -46,8 +46,8 @@ def values_of(configs: Mapping[str, str], name: str, configuration: Configuratio
     values: list[Value] = []
     if name in configs:
         values.append((name, configs[name], ConfigSource.TOPIC))
-    if name in _OF_THE_BROKER:
-        option = options()[_OF_THE_BROKER[name]]
+    if name in OF_THE_BROKER:
+        option = options()[OF_THE_BROKER[name]]
         value = getattr(configuration, option.field)
         if value != option.default:
             values.append((option.name, str(value), ConfigSource.BROKER))

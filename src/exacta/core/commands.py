@@ -90,7 +90,7 @@ __all__ = [
     "ExpireTransaction",
     "ExpireTransactionalIds",
     "FenceAfterLoss",
-    "ForgetAborted",
+    "ForgetCompacted",
     "ForgetIdleSubscription",
     "Heartbeat",
     "InitProducerId",
@@ -188,8 +188,8 @@ class SetTopicConfigs(Command, frozen=True, kw_only=True):
     validate_only: bool = False
 
 
-class ForgetAborted(Command, frozen=True, kw_only=True):
-    """Tell readers no more of aborted transactions that ended before an offset: their records are compacted away."""
+class ForgetCompacted(Command, frozen=True, kw_only=True):
+    """Forget aborted transactions and entered streams before an offset to which the partition is compacted."""
 
     topic: str
     partition: int
@@ -361,6 +361,8 @@ class ExpireTransaction(Command, frozen=True, kw_only=True):
     """Timer: abort this transaction if its time is up."""
 
     transaction_id: TransactionId
+    early: bool = False
+    """True: its time is up now, because a test says so."""
 
 
 class FenceAfterLoss(Command, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ TAGS = {
     "TopicConfigsSet": 3,
     "PartitionsAdded": 4,
     "LogStartMoved": 5,
-    "AbortedForgotten": 6,
+    "CompactedForgotten": 6,
     "BatchAppended": 7,
     "WriterNamed": 8,
     "WritersExpired": 9,

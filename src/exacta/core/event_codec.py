@@ -3,9 +3,9 @@
 import msgspec
 
 from exacta.core.events import (
-    AbortedForgotten,
     BatchAppended,
     BatchStaged,
+    CompactedForgotten,
     ConclusionHeard,
     ConsumerGroupUpdated,
     GroupDeleted,
@@ -68,7 +68,7 @@ DurableEvent = (
     | PartitionsAdded
     | LogStartMoved
     | GroupEpochsReserved
-    | AbortedForgotten
+    | CompactedForgotten
     | GroupSettled
     | ConsumerGroupUpdated
     | SubscriptionCreated

@@ -56,10 +56,10 @@ from exacta.core.subscriptions.events import (
 )
 
 __all__ = [
-    "AbortedForgotten",
     "AppendsRefused",
     "BatchAppended",
     "BatchStaged",
+    "CompactedForgotten",
     "ConclusionHeard",
     "ConsumerConnected",
     "ConsumerDisconnected",
@@ -366,8 +366,11 @@ class AppendsRefused(Event, frozen=True, kw_only=True, array_like=True):
     reason: Rejection | None
 
 
-class AbortedForgotten(Event, frozen=True, kw_only=True, array_like=True):
-    """Compaction has removed the records of all aborted transactions that ended before this offset."""
+class CompactedForgotten(Event, frozen=True, kw_only=True, array_like=True):
+    """Compaction has removed the records of aborted transactions that ended before this offset.
+
+    The partition's own stream has what is left of the staged streams that had entered before it.
+    """
 
     partition_id: PartitionId
     before_offset: Offset

@@ -46,6 +46,8 @@ class Rejection(Enum):
     # bounds
     LIMIT_REACHED = auto()
     """There are as many of these as there may be: see `Limits`."""
+    TOO_MUCH_STAGED = auto()
+    """Open transactions have written as much to sidecar topics as they may (`Limits.max_staged_bytes`)."""
     # groups and offsets
     UNKNOWN_MEMBER_ID = auto()
     FENCED_INSTANCE_ID = auto()

@@ -28,13 +28,17 @@ class Clock:
         `elapsed_s` gives seconds that only pass; by default also while the machine sleeps, where it can tell.
         """
         self._wall_s = wall_s
-        self._elapsed_s = elapsed_s or _since_boot_s
+        self._elapsed_s = elapsed_s or since_boot_s
         self._begin_s = wall_s() - self._elapsed_s()
         self._noted_ms = 0
 
     def now_ms(self) -> int:
         """Return the time that never jumps."""
         return int((self._begin_s + self._elapsed_s()) * 1000)
+
+    def wait_ms(self) -> int:
+        """Return the time by which clients wait for records; it may pass while `now_ms` stands still, in a test."""
+        return self.now_ms()
 
     def wall_ms(self) -> int:
         """Return the wall clock's time."""
@@ -53,7 +57,8 @@ class Clock:
         return min(now_ms, wall_ms)
 
 
-def _since_boot_s() -> float:
+def since_boot_s() -> float:
+    """Return seconds that only pass: since the machine was started where it can tell, also while it slept."""
     if hasattr(time, "CLOCK_BOOTTIME"):
         return time.clock_gettime(time.CLOCK_BOOTTIME)
     return time.monotonic()

@@ -54,6 +54,10 @@ class Deadlines:
             self._arm()
         return deadline
 
+    def after(self, wait_ms: int, callback: Callable[[], None]) -> Deadline:
+        """Call back once, so many milliseconds from now."""
+        return self.add(self._clock() + wait_ms, callback)
+
     def cancel(self, deadline: Deadline) -> None:
         """Do not call back at this time any more."""
         if deadline.callback is None:
@@ -64,6 +68,12 @@ class Deadlines:
             self._heap = [entry for entry in self._heap if entry[2].callback is not None]
             heapq.heapify(self._heap)
             self._cancelled = 0
+
+    def clock_was_moved(self) -> None:
+        """Call back what has become due, and wait anew for the rest: the clock has not only passed."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._fire()
 
     def close(self) -> None:
         """Forget all deadlines, also those that are added later."""

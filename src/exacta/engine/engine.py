@@ -74,6 +74,7 @@ class Engine:
         *,
         scheduler: Scheduler,
         clock: Callable[[], int],
+        wait_clock: Callable[[], int] | None = None,
         limits: Limits,
         on_failure: Callable[[EngineFailed], None],
         schedule: Schedule | None = None,
@@ -82,8 +83,8 @@ class Engine:
     ) -> None:
         """Recover from the journal, unless that is done. Blocks. Without a `schedule` everything is kept for ever.
 
-        `clock` gives milliseconds since 1970, and never jumps while the engine lives (see `clock.Clock`).
-        `fold_every_ms` is the shortest time between two snapshots (see `SnapshotSchedule`).
+        `clock` gives milliseconds since 1970, and never jumps while the engine lives (see `clock.Clock`). Fetches wait
+        by `wait_clock`, or by the same. `fold_every_ms` is the shortest time between two snapshots.
 
         Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
         """
@@ -101,29 +102,18 @@ class Engine:
         self._visible: dict[PartitionId, Visible] = {}
         self._observer = Observer(self._state, lambda: self._writer.gathering.number)
         self.counts = counts = self._observer.counts
-        self._deadlines = Deadlines(scheduler, self._clock)
-        self._timers = Timers(self._deadlines, lambda command: self.submit((command,), _nobody))
+        self.deadlines = Deadlines(scheduler, self._clock)
+        self._timers = Timers(self.deadlines, lambda command: self.submit((command,), _nobody))
         self._let_go = StreamsLetGo(self._state)
         log = self._log = LogReader(journal, self._state.partitions)
         reader = BatchReader(log, records, scheduler)
-        self._fetcher = Fetcher(self._state, log, reader, self._visible, self._deadlines, counts)
+        self._waits = Deadlines(scheduler, wait_clock or self._clock)
+        self._fetcher = Fetcher(self._state, log, reader, self._visible, self._waits, counts)
         self.dispatcher = Dispatcher(self._state, log, reader, records, self._visible, scheduler, self.submit, counts)
         self.lookups = Lookups(self._state, log, reader, records, self.visible)
-        self._writer = JournalWriter(
-            self._state,
-            journal,
-            records,
-            scheduler=scheduler,
-            clock=self._clock,
-            marker_clock=clock,
-            show=self._show_durable,
-            advance=self._advance,
-            is_awaited=self.dispatcher.is_awaited,
-            fail=self._fail,
-            counts=counts,
-        )
+        self._writer = self._make_writer(records, clock)
         self._folding = SnapshotSchedule(
-            journal, self._deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
+            journal, self.deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
         )
         self._upkeep = None if schedule is None else self._make_upkeep(schedule, clock)
         self._begin(recovered)
@@ -135,6 +125,21 @@ class Engine:
         if recovered.fences:
             self.submit(recovered.fences, _nobody)
 
+    def _make_writer(self, records: RecordFormat, marker_clock: Callable[[], int]) -> JournalWriter:
+        return JournalWriter(
+            self._state,
+            self._journal,
+            records,
+            scheduler=self.scheduler,
+            clock=self._clock,
+            marker_clock=marker_clock,
+            show=self._show_durable,
+            advance=self._advance,
+            is_awaited=self.dispatcher.is_awaited,
+            fail=self._fail,
+            counts=self.counts,
+        )
+
     def _make_upkeep(self, schedule: Schedule, marker_clock: Callable[[], int]) -> Upkeep:
         upkeep = Upkeep(
             schedule,
@@ -144,7 +149,7 @@ class Engine:
             space=self._journal,
             let_go=self._let_go.needed,
             scheduler=self.scheduler,
-            deadlines=self._deadlines,
+            deadlines=self.deadlines,
             clock=self._clock,
             record_clock=schedule.record_clock or marker_clock,
             submit=lambda commands, done: self.submit(commands, _nobody if done is None else lambda _: done()),
@@ -244,13 +249,10 @@ class Engine:
             else:
                 done(results)
 
-        def start() -> None:
-            self._fetcher.fetch(request, answered, self._clock())
-
         if self.failed is not None:
             return
         named = () if request.read_committed else ((each.topic, each.partition) for each in request.partitions)
-        self.when_shown(named, start, after)
+        self.when_shown(named, lambda: self._fetcher.fetch(request, answered), after)
 
     def forget_fetch(self, request: FetchRequest) -> None:
         """Do not answer this request any more, if it waits."""
@@ -386,7 +388,8 @@ class Engine:
         self._on_failure(self.failed)
 
     def _stop_timers(self) -> None:
-        self._deadlines.close()
+        self.deadlines.close()
+        self._waits.close()
         self._folding.stop()
         if self._upkeep is not None:
             self._upkeep.stop()

@@ -144,7 +144,7 @@ class Fetcher:
         self._count = 0
         self._has_finished = False
 
-    def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], now_ms: int) -> None:
+    def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
         """Answer now, or when there is enough, or when the time is over."""
         if request.key < 0:
             return
@@ -162,7 +162,7 @@ class Fetcher:
         for partition_id in partition_ids:
             self._waiting.setdefault(partition_id, {})[key] = waiting
         # By a number: the deadline stays set when the fetch is answered, and must not keep the answer alive.
-        self._deadlines.add(now_ms + request.max_wait_ms, lambda: self._over(key))
+        self._deadlines.after(request.max_wait_ms, lambda: self._over(key))
 
     def advance(self, partition_ids: Sequence[PartitionId]) -> None:
         """Look again at the requests that wait for one of these partitions."""

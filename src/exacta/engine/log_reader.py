@@ -7,7 +7,8 @@ the same. Owns how the pieces are put together. Owns neither the batches nor how
 Theory of operation. A partition has pieces: runs of its own stream, and entered streams between them, in the order of
 their offsets. A question is put to each piece that it concerns, in the piece's own numbers, and the answers are moved.
 The bytes of an entered batch are as they were staged. Whoever reads them sees to it that they say where the batch is
-now (`Moved`).
+now (`Moved`). Compaction writes what it leaves of an entered stream into the partition's own. So entered streams are
+passed over below the offset to which the partition is compacted.
 
 A partition may have tens of thousands of entered streams that are tiny: where the state has no room left, each small
 transaction spills. So the journal is asked about as few of them as can be, and the others are only added up.
@@ -79,12 +80,21 @@ class LogReader(JournalReader):
         partition = self._partitions.get(PartitionId(stream))
         return () if partition is None else partition.entered
 
+    def _entered_from(self, stream: int, offset: int, end_offset: int) -> tuple[int, Iterator[EnteredStream]]:
+        """Return the entered streams that have offsets from `offset` to `end_offset`, and where the first begins."""
+        entered = self._entered(stream)
+        if entered:
+            offset = max(offset, self._journal.compacted_to(stream))
+        return offset, _overlapping(entered, offset, end_offset)
+
     def _pieces(self, stream: int, offset: int, end_offset: int, entered: Sequence[EnteredStream]) -> Iterator[_Piece]:
         """Yield the pieces from `offset` to `end_offset`, in order."""
-        for each in _overlapping(entered, offset, end_offset):
-            if offset < each.first_offset:
-                yield _Piece(stream, 0, offset, each.first_offset, None)
-            yield _piece_of(each, offset, end_offset)
+        compacted_to = self._journal.compacted_to(stream)
+        for each in _overlapping(entered, max(offset, compacted_to), end_offset):
+            begin = max(each.first_offset, compacted_to)
+            if offset < begin:
+                yield _Piece(stream, 0, offset, begin, None)
+            yield _piece_of(each, max(offset, begin), end_offset)
             offset = each.end_offset
         if offset < end_offset:
             yield _Piece(stream, 0, offset, end_offset, None)
@@ -114,12 +124,13 @@ class LogReader(JournalReader):
     def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `JournalReader.find_by_time`."""
         found = self._journal.find_by_time(stream, timestamp_ms, offset, end_offset)
-        for each in _overlapping(self._entered(stream), offset, end_offset):
+        begin, entered = self._entered_from(stream, offset, end_offset)
+        for each in entered:
             if found is not None and found.first_offset < each.first_offset:
                 break
             if each.max_timestamp_ms < timestamp_ms:
                 continue
-            first = self._first_from(_piece_of(each, offset, end_offset), each, timestamp_ms)
+            first = self._first_from(_piece_of(each, begin, end_offset), each, timestamp_ms)
             if first is not None:
                 return first
         return found
@@ -133,10 +144,11 @@ class LogReader(JournalReader):
     def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `JournalReader.find_latest`."""
         found = self._journal.find_latest(stream, offset, end_offset)
-        for each in sorted(_overlapping(self._entered(stream), offset, end_offset), key=_latest_first):
+        begin, entered = self._entered_from(stream, offset, end_offset)
+        for each in sorted(entered, key=_latest_first):
             if found is not None and _latest_first(each) > (-found.max_timestamp_ms, found.first_offset):
                 break  # neither this one nor those that follow have a later batch, or as late a one before it
-            piece = _piece_of(each, offset, end_offset)
+            piece = _piece_of(each, begin, end_offset)
             if each.append_time_ms < 0 or each.max_timestamp_ms > each.append_time_ms:
                 latest = _shifted(self._journal.find_latest(*piece.own), each, -1)
             else:
@@ -148,18 +160,20 @@ class LogReader(JournalReader):
     def count_records(self, stream: int, offset: int, end_offset: int) -> int:
         """See `JournalReader.count_records`."""
         count = self._journal.count_records(stream, offset, end_offset)
-        for each in _overlapping(self._entered(stream), offset, end_offset):
-            if offset <= each.first_offset and each.end_offset <= end_offset:
+        begin, entered = self._entered_from(stream, offset, end_offset)
+        for each in entered:
+            if begin <= each.first_offset and each.end_offset <= end_offset:
                 count += each.end_offset - each.first_offset  # a staged batch has one record for each of its offsets
             else:
-                count += self._journal.count_records(*_piece_of(each, offset, end_offset).own)
+                count += self._journal.count_records(*_piece_of(each, begin, end_offset).own)
         return count
 
     def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
         """See `JournalReader.size_bytes`."""
         size = self._journal.size_bytes(stream, offset, end_offset)
-        for each in _overlapping(self._entered(stream), offset, end_offset):
-            size += self._entered_size(each, offset, end_offset)
+        begin, entered = self._entered_from(stream, offset, end_offset)
+        for each in entered:
+            size += self._entered_size(each, begin, end_offset)
         return size
 
     def _entered_size(self, entered: EnteredStream, offset: int, end_offset: int) -> int:

@@ -52,7 +52,7 @@ def serve(handler: Handler, broker: BrokerContext, request: Any, context: Reques
         if isinstance(need, Whole):
             for name in need.names(request):
                 if not allows(broker, context, need.operation, need.kind, name, need.instead):
-                    _send(_whole_refusal(handler, request, context, REFUSALS[need.kind]), context)
+                    _send(whole_refusal(handler, request, context, REFUSALS[need.kind]), context)
                     return
     refusals: list[Refusal] = []
     for need in needs:
@@ -81,7 +81,8 @@ Refusal = tuple[Each, Message | None]
 """The answer to elements that were refused; None where the client wants no answer."""
 
 
-def _whole_refusal(handler: Handler, request: Any, context: RequestContext, code: ErrorCode) -> Message | None:
+def whole_refusal(handler: Handler, request: Any, context: RequestContext, code: ErrorCode) -> Message | None:
+    """Return the answer that refuses a request as a whole; None where the client wants no answer."""
     if handler.plain_error is not None:
         return handler.plain_error(error_code=code)
     assert handler.refused is not None, handler.name

@@ -35,7 +35,7 @@ from exacta.kafka.request_size import most_elements
 from exacta.protocol.kafka.apis import API, ApiKey
 from exacta.protocol.kafka.codec import DecodeError, TooManyElements, decode_request, decode_request_header
 from exacta.protocol.kafka.errors import ErrorCode
-from exacta.protocol.kafka.schema import Buffer
+from exacta.protocol.kafka.schema import Buffer, Message
 
 logger = logging.getLogger("exacta.kafka")
 
@@ -152,12 +152,16 @@ class Connection(FramedConnection):
             return
         self._unanswered.append(context)
         try:
-            if self._broker.authorizer.allows_all:
-                handler.handle(self._broker, request, context, context.reply)
-            else:
-                serve(handler, self._broker, request, context)
+            self.serve(handler, request, context)
         except Exception:  # noqa: BLE001  # a bug in one handler must not end the server
             context.fail()
+
+    def serve(self, handler: Handler, request: Message, context: RequestContext) -> None:
+        """Let the handler serve a request, as far as the client may ask for it."""
+        if self._broker.authorizer.allows_all:
+            handler.handle(self._broker, request, context, context.reply)
+        else:
+            serve(handler, self._broker, request, context)
 
     def _answer_unserved(self, handler: Handler, context: RequestContext, body: memoryview) -> None:
         response = None

@@ -39,6 +39,7 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.TOO_MANY_TRANSACTIONS: ErrorCode.POLICY_VIOLATION,
     # Permanent to every client: what is full now is full when it asks again, until an operator raises the bound.
     Rejection.LIMIT_REACHED: ErrorCode.POLICY_VIOLATION,
+    Rejection.TOO_MUCH_STAGED: ErrorCode.POLICY_VIOLATION,
     # Kafka has no error for them. A retriable one would be a wait without a reason until delivery.timeout.ms.
     Rejection.BACKLOG_HOLDS_PRODUCERS: ErrorCode.POLICY_VIOLATION,
     Rejection.BACKLOG_QUOTA_EXCEEDED: ErrorCode.POLICY_VIOLATION,

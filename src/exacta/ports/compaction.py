@@ -7,7 +7,8 @@ Theory of operation. A stream is compacted up to an end that is not beyond its l
 transaction that is still open may come here. Its *dirty* batches are those that no finished compaction has been over.
 They are shown once (`note`), so that the last offset of each key is known. Then all batches up to the end are rewritten
 (`rewrite`), from the first of the stream on, clean ones included. Each is given exactly as it lies in the log, in order
-of offset. A rewritten batch has the same offsets, and the same bytes if nothing of it was removed.
+of offset. A rewritten batch has the same offsets, and the same bytes if nothing of it was removed. A batch of a stream
+that is joining (`CompactionOrder`) is checked as it lies there, and `moved` before anything else.
 
 If the keys are too many for memory, the stream is compacted slice by slice, `slice_number` from 0 to `slice_count - 1`.
 Each pass, `note` and `rewrite`, goes over what the pass before it has written, with the same rules. Only the last pass
@@ -64,6 +65,12 @@ class Compaction(Protocol):
 
     def check(self, batch: Buffer, first_offset: int, last_offset: int) -> None:
         """Raise ValueError if this is not a whole, unaltered batch of these offsets."""
+
+    def moved(self, batch: Buffer, first_offset: int, append_time_ms: int) -> Buffer:
+        """Return a copy of a sound batch that says that it lies at this offset.
+
+        Its timestamps become `append_time_ms` if they are the log's; -1: they are not.
+        """
 
     def note(self, batch: Buffer) -> None:
         """Remember the last offset of each key; every dirty batch must be noted before the first `rewrite`."""

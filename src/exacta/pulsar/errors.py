@@ -23,6 +23,7 @@ CODES: Final[dict[Rejection, ServerError]] = {
     Rejection.TRANSACTION_NOT_FOUND: ServerError.TransactionNotFound,
     Rejection.TRANSACTION_CONFLICT: ServerError.TransactionConflict,
     Rejection.LIMIT_REACHED: ServerError.TooManyRequests,
+    Rejection.TOO_MUCH_STAGED: ServerError.TooManyRequests,
     Rejection.INVALID_SUBSCRIPTION: ServerError.NotAllowedError,
     Rejection.SUBSCRIPTION_NOT_FOUND: ServerError.SubscriptionNotFound,
     Rejection.SUBSCRIPTION_BUSY: ServerError.ConsumerBusy,

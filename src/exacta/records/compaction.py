@@ -19,6 +19,8 @@ The rules, as Apache Kafka's (`Cleaner.java`, `MemoryRecords.filterTo`, KIP-58, 
 Differences from Apache Kafka:
 
 - A marker gets its horizon by the compaction that removes the last of its transaction, not by the next one.
+- A transaction that was staged (`exacta.core.log.staging`) has no marker. As long as a batch of it is there, the next
+  marker of its producer stays, too.
 - No batch is kept for the sake of its producer's sequence numbers: they are in the state, which is no fold of the log.
 - A batch that cannot be read is kept as it is, instead of ending all compaction of its partition. Of Pulsar's entries
   that are encrypted batches, and chunks of large messages.
@@ -41,7 +43,7 @@ from zlib import crc32
 from exacta.ports.compaction import Buffer, Rewritten, Rules
 from exacta.protocol.kafka.batch_building import emptied
 from exacta.protocol.kafka.committed import AbortedTransactions
-from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, parse_batch_header, sound_batches
+from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, move_batches, parse_batch_header, sound_batches
 from exacta.records.keyed_records import KeyedRecords, keyed_records
 
 _DIGEST_BYTES: Final = 16
@@ -79,6 +81,12 @@ class RecordCompaction:
         header = parse_batch_header(batch)
         if (size, header.last_offset) != (len(batch), last_offset):
             raise CorruptBatch(f"{header} is not of {len(batch)} bytes, or does not end at offset {last_offset}")
+
+    def moved(self, batch: Buffer, first_offset: int, append_time_ms: int) -> bytearray:
+        """See `Compaction.moved`."""
+        moved = bytearray(batch)
+        move_batches(memoryview(moved), (first_offset,), append_time_ms)
+        return moved
 
     def note(self, batch: Buffer) -> None:
         """See `Compaction.note`."""

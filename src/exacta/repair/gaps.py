@@ -5,6 +5,7 @@ such a stream has entered a partition, the partition's own stream has nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from exacta.adapters.local.damage.segment_walk import pieces
@@ -40,8 +41,11 @@ class Stream(NamedTuple):
     """The producer of a transaction that is open, which has staged all of it."""
 
 
-def streams_of(state: State) -> dict[int, Stream]:
-    """Return all streams that somebody may still read."""
+def streams_of(state: State, compacted_to: Mapping[int, int] = MappingProxyType({})) -> dict[int, Stream]:
+    """Return all streams that somebody may still read.
+
+    Compaction has written elsewhere what had entered before `compacted_to`, even if the state does not know that.
+    """
     streams: dict[int, Stream] = {}
     for partition in state.partitions.values():
         start = partition.log_start_offset
@@ -49,6 +53,8 @@ def streams_of(state: State) -> dict[int, Stream]:
         streams[partition.partition_id] = Stream(partition, 0, start, partition.next_offset, entered)
         for each in partition.entered:
             first, end = each.first_offset, each.end_offset
+            if end <= compacted_to.get(partition.partition_id, 0):
+                continue
             streams[each.stream] = Stream(partition, first, max(0, start - first), end - first)
         for producer_id, staged in partition.staged.items():
             if staged.stream != HELD:
@@ -62,7 +68,6 @@ def find_gaps(found: Survey, state: State, end: int) -> Gaps:
     regions: list[tuple[int, int]] = []
     next_offsets: dict[int, int] = {}
     seen_at: dict[int, int] = {}
-    streams = streams_of(state)
 
     def missing(stream: int, first: int, upto: int) -> None:
         number = seen_at.get(stream, 0)
@@ -87,6 +92,7 @@ def find_gaps(found: Survey, state: State, end: int) -> Gaps:
                 for row in entry.rows:
                     if isinstance(piece, Group) or is_batch_sound(found, piece, entry.payload_start, row):
                         next_offsets[row.stream] = max(next_offsets.get(row.stream, 0), row.last_offset + 1)
+    streams = streams_of(state, next_offsets)
     for number, slot in enumerate(found.slots):
         for piece in pieces(found, number):
             begin = piece.begin if isinstance(piece, Lost) else piece.position

@@ -22,6 +22,7 @@ from exacta.server.listeners import Doors, Listener
 from exacta.server.log_lines import Flood, configure_logging, never
 from exacta.server.open_files import files_allowed
 from exacta.server.server import Server
+from exacta.server.service_manager import READY, STOPPING, notify
 
 logger = logging.getLogger("exacta.server")
 
@@ -123,12 +124,14 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors, flood: 
     for listener, served in _beside_kafkas(server):
         sys.stdout.write(f"exacta: listening for {served} on {listener.listening}\n")
     sys.stdout.flush()
+    notify(READY)
     listening = [server.listening, *(listener.listening for listener, _ in _beside_kafkas(server))]
     logger.info("serving clients on %(listening)s", {"listening": ", ".join(map(str, listening))})
     asking = asyncio.ensure_future(asked.wait())
     await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)
     if not server.failure.done():
         logger.info("stopping")
+        notify(STOPPING)
         await server.stop()
     asking.cancel()
     if server.failure.done():

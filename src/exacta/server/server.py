@@ -24,6 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from exacta.adapters.local import LocalJournal
+from exacta.adapters.local.files import Files
 from exacta.config.configuration import Configuration
 from exacta.core.state.state import State
 from exacta.engine.clock import Clock
@@ -79,6 +80,16 @@ class _Read(Struct, frozen=True):
     clock: Clock
 
 
+class Seams(Struct, frozen=True, kw_only=True):
+    """The parts of a server that its owner may exchange: the embedded broker does, for a test's faults and its time."""
+
+    clock: Callable[[], Clock] = Clock
+    files: Callable[[Path], Files] | None = None
+    """A function that makes the files of the journal's directory; None: those of the operating system."""
+    connection: Callable[..., Connection] = Connection
+    """A function that makes the connection of one of Kafka's clients."""
+
+
 class Server:
     """One broker on one loop. Call everything on the loop's thread."""
 
@@ -88,6 +99,7 @@ class Server:
         configuration: Configuration,
         data: Path,
         doors: Doors,
+        seams: Seams = Seams(),  # noqa: B008  # frozen
         *,
         begins: Callable[[], None] = lambda: None,
     ) -> None:
@@ -98,6 +110,7 @@ class Server:
         self._loop = loop
         self._configuration = configuration
         self._data = data
+        self._seams = seams
         self._kafka = Listener(doors.listen, doors.advertise)
         certificate = Certificate(configuration.pulsar_tls_certificate, configuration.pulsar_tls_key)
         self.web = WebListeners(doors, configuration, certificate)
@@ -119,6 +132,12 @@ class Server:
         )
         self._deserted = asyncio.Event()
         self._deserted.set()
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, once the server is open."""
+        assert self._engine is not None
+        return self._engine
 
     @property
     def listening(self) -> Endpoint:
@@ -177,10 +196,12 @@ class Server:
         was_there = os.path.exists(self._data)  # unlike Path's, it raises nothing where a name is too long or forbidden
         if was_there and not os.path.isdir(self._data):
             raise ServerError(f"the data directory {self._data} is not a directory")
-        clock = Clock()
+        clock = self._seams.clock()
+        directory = self._data / JOURNAL_DIRECTORY
         try:
+            files = directory if self._seams.files is None else self._seams.files(directory)
             journal = self._journal = self._progress.journal = LocalJournal.open(
-                self._data / JOURNAL_DIRECTORY,
+                files,
                 self._call_soon_threadsafe,
                 schema=SCHEMA,
                 segment_bytes=self._configuration.log_segment_bytes,
@@ -201,6 +222,7 @@ class Server:
             read.journal,
             self._loop,
             clock=read.clock.now_ms,
+            wait_clock=read.clock.wait_ms,
             limits=self._configuration.limits(),
             on_failure=self._failed,
             schedule=upkeep_schedule(self._configuration, record_clock=read.clock.least_ms),
@@ -244,7 +266,8 @@ class Server:
             if self._sources is not None:
                 self._sources.broker, broker.meter = broker, self._sources.meter
                 self._sources.loop_lag.start(self._loop)
-            await self._kafka.start(self._loop, lambda: Connection(broker, self._loop, self._register, self._forget))
+            connection = self._seams.connection
+            await self._kafka.start(self._loop, lambda: connection(broker, self._loop, self._register, self._forget))
             routes = await self.pulsar.start(self._loop, broker, self._register, self._forget)
             if self._web_front is not None:
                 self._web_front.serve(routes)

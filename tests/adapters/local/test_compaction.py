@@ -10,7 +10,7 @@ import pytest
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.damage.inspection import Finding, Verdict, inspect
 from exacta.adapters.local.space import compaction_plan, compaction_writer
-from exacta.ports.journal import CompactionOrder, Entry, Failed, JournalDamaged
+from exacta.ports.journal import CompactionOrder, Entry, Failed, Joining, JournalDamaged
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.adapters.compacting import RULES, keyed, keys_of, last_of_each_key
@@ -195,6 +195,39 @@ def test_more_keys_than_memory_should_hold_are_compacted_in_turns(
     assert compact(turns, journal, 1, 2) is None
     assert found(turns, journal) == {1: whole[1][-4:], 2: whole[2][-4:], 3: whole[3]}
     assert not [name for name in disk.names() if name.endswith(".tmp")]
+    journal.close()
+
+
+def join(turns: Turns, journal: LocalJournal) -> Failed | None:
+    """Compact streams 1 and 2, with stream 3 at the end of the first."""
+    orders = [CompactionOrder(1, 40, RULES, [Joining(3, 20, 9)]), CompactionOrder(2, 20, RULES)]
+    return turns.wait(lambda done: journal.compact(orders, FLOORS, last_of_each_key, done))
+
+
+def test_a_damaged_batch_of_a_stream_that_is_joining_gets_no_new_checksum(
+    filled: tuple[SimulatedDisk, Turns, LocalJournal],
+) -> None:
+    disk, turns, journal = filled
+    name = next(name for name in disk.names() if b"13:b=vvv" in disk.content(name))
+    whole = disk.content(name)
+    at = whole.rindex(b"13:b=") + 10  # of stream 3, which is last
+    disk.put(name, whole[:at] + b"\0" + whole[at + 1 :])
+    result = join(turns, journal)
+    assert isinstance(result, Failed)
+    assert "offset 33 of partition id 1" in result.reason
+    journal.close()
+
+
+def test_streams_join_in_turns_as_well(
+    filled: tuple[SimulatedDisk, Turns, LocalJournal], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where there are too many keys for memory, what has joined is moved once."""
+    _, turns, journal = filled
+    whole = found(turns, journal)
+    monkeypatch.setattr(compaction_writer, "BYTES_PER_KEY", compaction_writer.KEY_BYTES // 8)
+    assert join(turns, journal) is None
+    joined = [(offset + 20, key) for offset, key in whole[3][-4:]]
+    assert found(turns, journal) == {1: joined, 2: whole[2][-4:], 3: whole[3]}
     journal.close()
 
 

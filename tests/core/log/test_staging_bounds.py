@@ -121,7 +121,7 @@ def test_so_many_bytes_are_staged_at_most() -> None:
     for writer in (first, first, first, second):
         assert isinstance(writer.append(), Appended)
     length = len(world.log)
-    assert second.append() is Rejection.LIMIT_REACHED
+    assert second.append() is Rejection.TOO_MUCH_STAGED
     assert len(world.log) == length
     assert isinstance(producer.append(topic="m"), Appended), "it is not for what lies in the log"
     assert isinstance(world.producer(None).append(), Appended)

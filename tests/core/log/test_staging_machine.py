@@ -62,7 +62,7 @@ class StagingMachine(RuleBasedStateMachine):
             if isinstance(writer, Producer) and writer.version is TransactionVersion.V1:
                 writer.add(partition)
             answer = writer.append(partition, count)
-            if isinstance(answer, Rejection) and answer is not Rejection.LIMIT_REACHED:
+            if isinstance(answer, Rejection) and answer is not Rejection.TOO_MUCH_STAGED:
                 del self.writers[number]  # it was fenced, or its transaction has ended
 
     @rule(number=owners, partition=partitions, count=counts, sequence=st.integers(0, 4))

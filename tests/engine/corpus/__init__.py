@@ -30,7 +30,7 @@ from exacta.core.commands import (
     EndTransaction,
     ExpireProducers,
     ExpireTransactionalIds,
-    ForgetAborted,
+    ForgetCompacted,
     InitProducerId,
     JoinGroup,
     JoinTransaction,
@@ -296,7 +296,8 @@ class _Play(DiskRig):
         self.ask(DeleteRecords(topic=self.named("a"), partition=0, before_offset=2))
         end_offset = self.engine._state.partition(self.named("b"), 0)
         assert end_offset is not None
-        self.ask(ForgetAborted(topic=self.named("b"), partition=0, before_offset=end_offset.aborted[0].last_offset + 1))
+        before_offset = end_offset.aborted[0].last_offset + 1
+        self.ask(ForgetCompacted(topic=self.named("b"), partition=0, before_offset=before_offset))
 
     def _groups(self) -> None:
         for group, stays in (("classic", True), ("left", False)):

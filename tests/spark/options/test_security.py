@@ -10,7 +10,7 @@ from exacta.client.security import Cluster, KeyStore, Sasl, Security, Tls, Trust
 from exacta.spark import clients
 from exacta.spark.options import OptionError, sink_options, source_options
 from exacta.spark.options.jaas import parse_jaas
-from exacta.spark.options.properties import cluster_of
+from exacta.spark.options.properties import cluster_by, read_properties
 
 SERVERS = {"kafka.bootstrap.servers": "a:1", "topic": "t"}
 SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="s3cret";'
@@ -231,17 +231,17 @@ def test_the_file_that_kafkas_tools_take(tmp_path):
         tls=Tls(truststore=TrustStore(location="/ab:c")),
         sasl=Sasl(mechanism="SCRAM-SHA-512", username="alice", password="s3cret"),
     )
-    assert cluster_of("a:1", file, client_id="me") == (
+    assert cluster_by("a:1", read_properties(file), client_id="me") == (
         Cluster(bootstrap="a:1", security=expected, client_id="me"),
         ["linger.ms", "max.poll.records"],
     )
-    assert cluster_of("a:1", None, client_id="me") == (Cluster(bootstrap="a:1", client_id="me"), [])
+    assert cluster_by("a:1", {}, client_id="me") == (Cluster(bootstrap="a:1", client_id="me"), [])
 
 
 def test_what_is_not_about_the_connection_is_passed_over_as_by_kafkas_tools(tmp_path):
     file = tmp_path / "client.properties"
     file.write_text("linger.ms=5\nrequest.timeout.ms=7000\nnonsense\n")
-    cluster, passed_over = cluster_of("a:1", file, client_id="me")
+    cluster, passed_over = cluster_by("a:1", read_properties(file), client_id="me")
     assert (cluster.request_timeout_ms, passed_over) == (7000, ["linger.ms", "nonsense"])
 
 
@@ -257,4 +257,4 @@ def test_a_file_that_is_refused(tmp_path, text, sentence):
     if text is not None:
         file.write_text(text)
     with pytest.raises(OptionError, match=sentence):
-        cluster_of("a:1", file, client_id="me")
+        cluster_by("a:1", read_properties(file), client_id="me")

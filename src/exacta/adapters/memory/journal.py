@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from exacta.adapters.memory.journal_reader import MemoryJournalReader
 from exacta.adapters.memory.storage import Group, MemoryStorage
-from exacta.ports.compaction import Compact, Rewritten
+from exacta.ports.compaction import Compact, Compaction, Rewritten
 from exacta.ports.journal import (
     Appended,
     AppendResult,
@@ -28,6 +28,7 @@ from exacta.ports.journal import (
     Failed,
     Fold,
     IndexEntry,
+    Joining,
 )
 
 EVERYTHING = 1 << 63
@@ -258,12 +259,17 @@ class MemoryJournal(MemoryJournalReader):
             return
         for order in orders:
             begin, end = self.compactable(order.stream, order.end_offset)
-            if not end:
-                continue
-            batches = [
-                each for each in self._batches[order.stream] if floors[order.stream] <= each[0].last_offset < end
-            ]
             compaction = rewriter(order.rules)
+            own = [each for each in self._batches.get(order.stream, []) if each[0].last_offset < end]
+            joining = [each for place in order.joining for each in self._joining(order.stream, place, compaction)]
+            batches = [
+                each
+                for each in sorted(own + joining, key=lambda each: each[0].first_offset)
+                if floors[order.stream] <= each[0].last_offset
+            ]
+            if not batches:
+                continue
+            end = batches[-1][0].last_offset + 1
             for row, batch in batches:
                 if row.first_offset >= begin:
                     compaction.note(batch)
@@ -274,6 +280,12 @@ class MemoryJournal(MemoryJournalReader):
             ]
         self._publish_all()
         self._call_soon(done, None)
+
+    def _joining(self, stream: int, place: Joining, compaction: Compaction) -> Iterator[tuple[IndexEntry, bytes]]:
+        for row, batch in self._batches.get(place.stream, []):
+            first_offset, last_offset = row.first_offset + place.first_offset, row.last_offset + place.first_offset
+            moved = bytes(compaction.moved(batch, first_offset, place.append_time_ms))
+            yield row._replace(stream=stream, first_offset=first_offset, last_offset=last_offset), moved
 
     def sealed_to(self, stream: int) -> int:
         """See `JournalSpace.sealed_to`."""

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence, Set
 from msgspec import Struct
 
 from exacta.core.events import (
-    AbortedForgotten,
     BatchAppended,
     BatchStaged,
+    CompactedForgotten,
     Event,
     LogStartMoved,
     PartitionsAdded,
@@ -226,7 +226,7 @@ def _gone(log: Log, partition: Partition) -> set[Offset]:
                 marker = event.marker_in(partition.partition_id, producer_id)
                 if ended and marker is not None and not event.committed:
                     aborted.append((marker, ended))
-        elif isinstance(event, AbortedForgotten) and event.partition_id == partition.partition_id:
+        elif isinstance(event, CompactedForgotten) and event.partition_id == partition.partition_id:
             for end, offsets in aborted:
                 if end < event.before_offset:
                     gone.update(offsets)

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from exacta.core.events import (
     BatchAppended,
     BatchStaged,
+    CompactedForgotten,
     LogStartMoved,
     PartitionsAdded,
     StagedStreamSpilled,
@@ -67,8 +68,9 @@ def staged_streams_enter_whole(state: State, log: Log) -> Iterator[str]:
             case TransactionEnded():
                 yield from _ended(walk, event)
             case LogStartMoved():
-                kept = walk.entered.get(event.partition_id, [])
-                walk.entered[event.partition_id] = [each for each in kept if each.end_offset > event.log_start_offset]
+                _not_entered_before(walk, event.partition_id, event.log_start_offset)
+            case CompactedForgotten():
+                _not_entered_before(walk, event.partition_id, event.before_offset)
             case _:
                 pass
     yield from _is_what_it_comes_to(state, walk)
@@ -143,6 +145,11 @@ def _note_places(walk: _Walk, partition_id: PartitionId, batches: list[BatchStag
         if each.body is Body.PULSAR:
             walk.messages.setdefault(partition_id, set()).update(places)
         offset += each.record_count
+
+
+def _not_entered_before(walk: _Walk, partition_id: PartitionId, offset: Offset) -> None:
+    kept = walk.entered.get(partition_id, [])
+    walk.entered[partition_id] = [each for each in kept if each.end_offset > offset]
 
 
 def _deleted(walk: _Walk, event: TopicDeleted) -> None:

@@ -5,9 +5,9 @@ from itertools import takewhile
 from typing import Any
 
 from exacta.core.events import (
-    AbortedForgotten,
     AppendsRefused,
     BatchAppended,
+    CompactedForgotten,
     Event,
     LogStartMoved,
     PartitionsAdded,
@@ -103,8 +103,10 @@ def _appends_refused(state: State, event: AppendsRefused) -> None:
         state.volatile.refusing[event.partition_id] = event.reason
 
 
-def _aborted_forgotten(state: State, event: AbortedForgotten) -> None:
-    _forget_aborted(state.partitions[event.partition_id], event.before_offset)
+def _compacted_forgotten(state: State, event: CompactedForgotten) -> None:
+    partition = state.partitions[event.partition_id]
+    _forget_aborted(partition, event.before_offset)
+    staging_fold.forget_entered(state, partition, event.before_offset)
 
 
 def _forget_aborted(partition: Partition, before_offset: Offset) -> None:
@@ -149,7 +151,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     PartitionsAdded: _partitions_added,
     LogStartMoved: _log_start_moved,
     AppendsRefused: _appends_refused,
-    AbortedForgotten: _aborted_forgotten,
+    CompactedForgotten: _compacted_forgotten,
     BatchAppended: _batch_appended,
     TopicEpochMoved: _topic_epoch_moved,
     WriterNamed: _writer_named,

@@ -4,11 +4,12 @@ Records of open transactions are deleted too, as in Apache Kafka. For readers su
 first of its records that is left. A partition keeps what it knows of its producers, so that a repeat of a deleted batch
 is still a repeat.
 
-`forget_aborted` is for compaction, which tells here that the records of aborted transactions are gone.
+`forget_compacted` is for compaction, which tells here what it has been over: the records of aborted transactions are
+gone, and what is left of staged streams that had entered lies in the partition's own stream.
 """
 
-from exacta.core.commands import HIGH_WATERMARK, DeleteRecords, ForgetAborted
-from exacta.core.events import AbortedForgotten, LogStartMoved
+from exacta.core.commands import HIGH_WATERMARK, DeleteRecords, ForgetCompacted
+from exacta.core.events import CompactedForgotten, LogStartMoved
 from exacta.core.ids import Offset
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
@@ -34,12 +35,14 @@ def delete_records(state: State, command: DeleteRecords, now_ms: int) -> Outcome
     return Outcome(events=(moved,), reply=RecordsDeleted(log_start_offset=moved.log_start_offset))
 
 
-def forget_aborted(state: State, command: ForgetAborted, now_ms: int) -> Outcome:
-    """Forget the aborted transactions that ended before an offset; do nothing if there are none."""
+def forget_compacted(state: State, command: ForgetCompacted, now_ms: int) -> Outcome:
+    """Forget the aborted transactions and the entered streams that end before an offset, if there are any."""
     partition = state.partition(command.topic, command.partition)
     if partition is None:
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
-    if not partition.aborted or partition.aborted[0].last_offset >= command.before_offset:
+    has_aborted = partition.aborted and partition.aborted[0].last_offset < command.before_offset
+    has_entered = partition.entered and partition.entered[0].end_offset <= command.before_offset
+    if not has_aborted and not has_entered:
         return Outcome(reply=DONE)
-    forgotten = AbortedForgotten(partition_id=partition.partition_id, before_offset=Offset(command.before_offset))
+    forgotten = CompactedForgotten(partition_id=partition.partition_id, before_offset=Offset(command.before_offset))
     return Outcome(events=(forgotten,), reply=DONE)

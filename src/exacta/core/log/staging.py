@@ -79,7 +79,7 @@ def stage(
     """Return the events that stage a batch, in the place of the one that appends it; the last one is BatchStaged."""
     limits, volatile = state.limits, state.volatile
     if volatile.staged_bytes + batch.size > limits.max_staged_bytes:
-        return Rejection.LIMIT_REACHED
+        return Rejection.TOO_MUCH_STAGED
     known = partition.staged.get(batch.producer_id, StagedStream())
     stream = known.stream
     spilled: tuple[StagedStreamSpilled, ...] = ()

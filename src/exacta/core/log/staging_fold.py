@@ -39,7 +39,6 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
     _told(stream, place_of(event.provisional_offset), event.record_count, event.body)
     stream.record_count += event.record_count
     stream.size += event.size
-    stream.bodies.add(event.body)
     if event.takes_append_time:
         stream.takes_append_time = True
     else:
@@ -86,8 +85,7 @@ def enter(state: State, event: TransactionEnded) -> None:
             partition.entered.append(
                 EnteredStream(first_offset, partition.next_offset, stream.stream, stream.size, latest, append_time_ms)
             )
-        if Body.PULSAR in stream.bodies:
-            _remember_receipts(partition, stream, first_offset)
+        _remember_receipts(partition, stream, first_offset)
 
 
 def _remember_receipts(partition: Partition, stream: StagedStream, first_offset: int) -> None:
@@ -152,14 +150,19 @@ def _taken(state: State, partition: Partition, producer_id: ProducerId) -> Stage
     return stream
 
 
-def trim(state: State, partition: Partition) -> None:
-    """Forget what has entered the partition before the start of its log."""
-    start = partition.log_start_offset
+def forget_entered(state: State, partition: Partition, before_offset: Offset) -> None:
+    """Forget the streams that have entered the partition before an offset: nobody reads them there any more."""
     gone = 0
-    while gone < len(partition.entered) and partition.entered[gone].end_offset <= start:
+    while gone < len(partition.entered) and partition.entered[gone].end_offset <= before_offset:
         gone += 1
     state.volatile.streams_let_go += [each.stream for each in partition.entered[:gone]]
     del partition.entered[:gone]
+
+
+def trim(state: State, partition: Partition) -> None:
+    """Forget what has entered the partition before the start of its log."""
+    start = partition.log_start_offset
+    forget_entered(state, partition, start)
     if partition.receipts:
         partition.receipts = [each for each in partition.receipts if each.first_offset + each.count > start]
 

@@ -2,7 +2,7 @@
 
 from msgspec import Struct, field
 
-from exacta.core.ids import Body, Offset, PartitionId
+from exacta.core.ids import Offset, PartitionId
 
 HELD = PartitionId(-1)
 """This stands in the place of a stream of the journal: the batches are held in the state."""
@@ -37,7 +37,6 @@ class StagedStream(Struct, array_like=True):
     """
     takes_append_time: bool = False
     """True: there is a batch whose timestamps are the log's. They become the time of the commit."""
-    bodies: set[Body] = field(default_factory=set)
 
 
 class EnteredStream(Struct, frozen=True, array_like=True):

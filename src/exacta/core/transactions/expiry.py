@@ -78,7 +78,7 @@ def expire_transaction(state: State, command: ExpireTransaction, now_ms: int) ->
     deadline_ms = None if transaction is None else transaction.deadline_ms
     if transaction is None or deadline_ms is None:
         return Outcome(reply=DONE)
-    if now_ms < deadline_ms:  # the clock went back
+    if now_ms < deadline_ms and not command.early:  # the clock went back
         return Outcome(reply=DONE, timers=(time_out(transaction.transaction_id, deadline_ms),))
     return Outcome(events=aborted_and_fenced(state, transaction, cause=Cause.TIME_OUT, now_ms=now_ms), reply=DONE)
 

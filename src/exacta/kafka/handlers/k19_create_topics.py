@@ -89,7 +89,8 @@ def _command(broker: BrokerContext, topic: CreatableTopic, validate_only: bool) 
     if topic.assignments:
         partition_count = _assigned_partitions(broker, topic)
     else:
-        if topic.replication_factor not in (1, DEFAULT):
+        takes_it = broker.configuration.accept_any_replication_factor and topic.replication_factor > 0
+        if not takes_it and topic.replication_factor not in (1, DEFAULT):
             raise _Refused(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
                 f"replication factor {topic.replication_factor} is not possible: there is one broker",

@@ -130,7 +130,7 @@ def _broker_config(broker: BrokerContext, option: Option) -> DescribeConfigsReso
     return DescribeConfigsResourceResult(
         name=option.name,
         value=text,
-        read_only=True,  # a running broker's options do not change
+        read_only=not option.dynamic,
         config_source=source,
         synonyms=[DescribeConfigsSynonym(name=option.name, value=text, source=source)],
         config_type=_TYPES[option.type],

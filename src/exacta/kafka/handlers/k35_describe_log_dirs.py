@@ -1,5 +1,11 @@
-"""DescribeLogDirs tells the one folder in which everything lies, and each partition's bytes in it (KIP-113)."""
+"""DescribeLogDirs tells the one folder in which everything lies, and each partition's bytes in it (KIP-113).
 
+What open transactions have staged for a partition counts as well, since it is in the folder.
+"""
+
+from collections.abc import Iterable
+
+from exacta.core.log.staging import staged_bytes
 from exacta.core.state.state import State
 from exacta.front.disk_space import DiskSpace, ask_disk_space
 from exacta.kafka.broker import BrokerContext
@@ -25,13 +31,16 @@ IN_MEMORY = "memory"
 SPACE_SINCE = 4
 """The first version that tells the size and the free space of the folder (KIP-827)."""
 
+StagedBytes = dict[str, dict[int, int]]
+"""The bytes that are staged for each partition, by topic and index."""
+
 NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
 def handle(broker: BrokerContext, request: DescribeLogDirsRequest, context: RequestContext, reply: Reply) -> None:
     """Describe the partitions that are named and there, or all."""
 
-    def described(wanted: dict[str, list[int]]) -> None:
+    def described(wanted: StagedBytes) -> None:
         topics = _topics(broker, wanted)
 
         def answer(space: DiskSpace) -> None:
@@ -47,26 +56,33 @@ def handle(broker: BrokerContext, request: DescribeLogDirsRequest, context: Requ
     broker.read(context, lambda state, now_ms: _wanted(state, request), described)
 
 
-def _wanted(state: State, request: DescribeLogDirsRequest) -> dict[str, list[int]]:
+def _wanted(state: State, request: DescribeLogDirsRequest) -> StagedBytes:
     """Return the partitions that are there now, by topic."""
+    asked: dict[str, Iterable[int]]
     if request.topics is None:
-        return {name: list(range(topic.partition_count)) for name, topic in state.topics.items()}
+        asked = {name: range(topic.partition_count) for name, topic in state.topics.items()}
+    else:
+        asked = {each.topic: each.partitions for each in request.topics}
     return {
-        each.topic: [index for index in dict.fromkeys(each.partitions) if state.partition(each.topic, index)]
-        for each in request.topics
+        name: {
+            index: staged_bytes(partition)
+            for index in indexes
+            if (partition := state.partition(name, index)) is not None
+        }
+        for name, indexes in asked.items()
     }
 
 
-def _topics(broker: BrokerContext, wanted: dict[str, list[int]]) -> list[DescribeLogDirsTopic]:
+def _topics(broker: BrokerContext, wanted: StagedBytes) -> list[DescribeLogDirsTopic]:
     """Describe the partitions: their sizes are those of the durable log, which holds the state by now."""
     return [
         DescribeLogDirsTopic(
             name=name,
             partitions=[
                 DescribeLogDirsPartition(
-                    partition_index=index, partition_size=broker.engine.lookups.size_bytes(name, index)
+                    partition_index=index, partition_size=broker.engine.lookups.size_bytes(name, index) + staged
                 )
-                for index in indexes
+                for index, staged in indexes.items()
             ],
         )
         for name, indexes in wanted.items()

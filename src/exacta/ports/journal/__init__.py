@@ -40,7 +40,7 @@ from exacta.ports.journal.results import (
 )
 from exacta.ports.journal.schema import Schema
 from exacta.ports.journal.snapshots import Fold, JournalSnapshots
-from exacta.ports.journal.space import CompactionOrder, JournalSpace
+from exacta.ports.journal.space import CompactionOrder, Joining, JournalSpace
 
 __all__ = [
     "AppendResult",
@@ -54,6 +54,7 @@ __all__ = [
     "Failed",
     "Fold",
     "IndexEntry",
+    "Joining",
     "Journal",
     "JournalDamaged",
     "JournalError",

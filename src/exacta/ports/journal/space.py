@@ -7,12 +7,27 @@ from exacta.ports.compaction import Compact, Rules
 from exacta.ports.journal.results import Cleaned, Failed
 
 
+class Joining(NamedTuple):
+    """A stream that becomes a part of another one by its compaction: number 0 of it is the other's `first_offset`."""
+
+    stream: int
+    first_offset: int
+    append_time_ms: int
+    """The time of batches whose timestamps are the log's; -1: there are none."""
+
+
 class CompactionOrder(NamedTuple):
-    """Order that a stream's batches which lie wholly below `end_offset` be compacted by these rules."""
+    """Order that a stream's batches which lie wholly below `end_offset` be compacted by these rules.
+
+    The streams that are `joining`, in order of offset, lie wholly below `end_offset`, too. All of their batches are
+    `compactable`, and the stream itself has none where they lie. They are compacted with it, in its order. What is left
+    of them is its own from then on, and says so. They themselves stay as they are, for as long as floors name them.
+    """
 
     stream: int
     end_offset: int
     rules: Rules
+    joining: Sequence[Joining] = ()
 
 
 class JournalSpace(Protocol):

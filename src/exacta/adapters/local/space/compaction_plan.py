@@ -12,11 +12,12 @@ left over.
 from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import takewhile
 
+from exacta.adapters.local.format import SegmentId
 from exacta.adapters.local.index.segment_rows import Segment
 from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.space.compacted_segments import Named
-from exacta.adapters.local.space.compaction_writer import Source
+from exacta.adapters.local.space.compaction_writer import JoiningSource, Source
 from exacta.adapters.local.space.rewrite_queue import Cleaner
 from exacta.ports.compaction import MOST_STREAMS, Compact
 from exacta.ports.journal import CompactionOrder, Failed
@@ -71,6 +72,9 @@ class Compactor:
         segments = self._compactable(stream, end_offset)
         return begin, max(begin, self._index.last_offset_in(segments[-1], stream) + 1) if segments else begin
 
+    def _ids_of(self, stream: int) -> list[SegmentId]:
+        return [segment.id for segment in self._index.segments_of(stream)]
+
     def _compactable(self, stream: int, end_offset: int) -> list[Segment]:
         def counts(segment: Segment) -> bool:
             return segment.index is not None and self._index.last_offset_in(segment, stream) < end_offset
@@ -92,9 +96,10 @@ class Compactor:
                 floors[order.stream],
                 self._index.compacted_to(order.stream),
                 order.rules,
+                [JoiningSource(each, self._ids_of(each.stream)) for each in order.joining],
             )
             for order in orders
-            if (segments := self._compactable(order.stream, order.end_offset))
+            if (segments := self._compactable(order.stream, order.end_offset)) or order.joining
         ]
         if not sources:
             self._post(done, None)

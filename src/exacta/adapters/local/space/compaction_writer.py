@@ -8,10 +8,15 @@ compacted segment that has what an earlier compaction left, and go into a new co
 then on it has the stream's beginning, and nobody looks for that anywhere else; so the others can be cleaned of it. A
 stream that is only carried along goes from an old compacted segment into the new one as it is.
 
+Another stream may be joining it (`CompactionOrder`): its batches are read where they lie, and go into the new segment
+as the stream's own, at its offsets.
+
 Where there are more keys than memory should hold, some are compacted at a time, over what the time before has written.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from exacta.adapters.local.errors import damaged
@@ -26,12 +31,19 @@ from exacta.adapters.local.index.sealed_segment import (
 )
 from exacta.adapters.local.index.segment_rows import Rows, Segment
 from exacta.adapters.local.opening.segment_scan import WINDOW_BYTES
-from exacta.ports.compaction import BYTES_PER_KEY, Compact, Compaction, Rules
-from exacta.ports.journal import IndexEntry, JournalDamaged
+from exacta.ports.compaction import BYTES_PER_KEY, Buffer, Compact, Compaction, Rules
+from exacta.ports.journal import IndexEntry, Joining, JournalDamaged
 
 KEY_BYTES = 128 << 20
 """At most so much memory holds keys at a time."""
 _CARRIED = Rules(now_ms=0, delete_retention_ms=0)
+
+
+class JoiningSource(NamedTuple):
+    """Name a stream that is joining another one, and the segments that have its batches, in order."""
+
+    place: Joining
+    segments: Sequence[SegmentId]
 
 
 class Source(NamedTuple):
@@ -46,6 +58,7 @@ class Source(NamedTuple):
     floor: int
     dirty_from: int
     rules: Rules | None
+    joining: Sequence[JoiningSource] = ()
 
 
 class Compacted(NamedTuple):
@@ -56,11 +69,35 @@ class Compacted(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """A part of a stream's batches, in a file."""
+    """A part of a stream's batches: the rows from `low` to `high` (exclusive) in a file."""
 
     name: str
     segment: Segment
     rows: Rows
+    low: int
+    high: int
+    place: Joining | None = None
+    """The place of what is joining; its rows have numbers of their own."""
+
+    @property
+    def shift(self) -> int:
+        """The stream's offsets are higher by so much than those of the rows."""
+        return 0 if self.place is None else self.place.first_offset
+
+    @property
+    def last_offset(self) -> int:
+        return self.rows.last_offsets[self.high - 1] + self.shift
+
+    @property
+    def size(self) -> int:
+        return self.rows.end_before(self.high) - self.rows.end_before(self.low)
+
+    def records_from(self, offset: int) -> int:
+        low = max(self.low, self.rows.at(offset - self.shift))
+        return self.rows.records_before(self.high) - self.rows.records_before(low) if low < self.high else 0
+
+    def from_floor(self, floor: int) -> "_Piece":
+        return self._replace(low=max(self.low, self.rows.at(floor - self.shift)))
 
 
 def compact(
@@ -75,22 +112,17 @@ def compact(
 
     Raises JournalDamaged.
     """
-    opened = {each: open_sealed(files, each) for source in sources for each in source.segments}
+    lists = [source.segments for source in sources]
+    lists += [each.segments for source in sources for each in source.joining]
+    opened = {each: open_sealed(files, each) for each in sorted({each for segments in lists for each in segments})}
     check_indexes(files, opened.values())
-    pieces = {
-        source.stream: [
-            _Piece(segment.name, segment, rows)
-            for segment in (opened[each] for each in source.segments)
-            if (rows := segment.rows(source.stream)) is not None
-        ]
-        for source in sources
-    }
+    pieces = {source.stream: _pieces_of(source, opened) for source in sources}
     most_records = max(
-        (sum(_records_from(piece.rows, source.dirty_from) for piece in pieces[source.stream]) for source in sources),
+        (sum(piece.records_from(source.dirty_from) for piece in pieces[source.stream]) for source in sources),
         default=0,
     )
     slice_count = max(1, -(-most_records * BYTES_PER_KEY // key_bytes))
-    most_bytes = sum(piece.rows.size_from(source.floor) for source in sources for piece in pieces[source.stream])
+    most_bytes = sum(piece.size for of_stream in pieces.values() for piece in of_stream)
     require_space(files, min(slice_count, 2) * most_bytes + reserve_bytes)
     made: NewSegment | None = None
     unreadable = 0
@@ -100,13 +132,42 @@ def compact(
         if before is not None:
             files.remove_gradually(before.temporary_name, lambda: False)
             files.remove(before.temporary_index_name)
-        pieces = {stream: [_Piece(made.temporary_name, segment, rows)] for stream, rows in segment.growing.items()}
+        pieces = {
+            stream: [_Piece(made.temporary_name, segment, rows, rows.low, rows.high)]
+            for stream, rows in segment.growing.items()
+        }
     assert made is not None
     return Compacted(made, unreadable)
 
 
-def _records_from(rows: Rows, offset: int) -> int:
-    return rows.records_before(rows.high) - rows.records_before(rows.at(offset))
+def _pieces_of(source: Source, opened: Mapping[SegmentId, Segment]) -> list[_Piece]:
+    """Return what the floor leaves of a source, in order of offset, with what is joining in its places."""
+
+    def whole(segments: Sequence[SegmentId], stream: int, place: Joining | None = None) -> Iterator[_Piece]:
+        for segment in map(opened.__getitem__, segments):
+            rows = segment.rows(stream)
+            if rows is not None:
+                yield _Piece(segment.name, segment, rows, rows.low, rows.high, place)
+
+    pieces: list[_Piece] = []
+    waiting = deque(source.joining)
+
+    def join_below(offset: float) -> None:
+        while waiting and waiting[0].place.first_offset < offset:
+            place, segments = waiting.popleft()
+            pieces.extend(whole(segments, place.stream, place))
+
+    for piece in whole(source.segments, source.stream):
+        low = piece.low
+        while waiting and waiting[0].place.first_offset <= piece.last_offset:
+            at = piece.rows.at(waiting[0].place.first_offset)
+            pieces.append(piece._replace(low=low, high=at))
+            join_below(piece.rows.first_offsets[at])
+            low = at
+        pieces.append(piece._replace(low=low))
+    join_below(inf)
+    left = (piece.from_floor(source.floor) for piece in pieces)
+    return [piece for piece in left if piece.low < piece.high]
 
 
 def _pass(
@@ -134,15 +195,17 @@ def _write_stream(
     files: Files, source: Source, pieces: Sequence[_Piece], compaction: Compaction, new: NewSegmentWriter
 ) -> None:
     if source.rules is not None:
-        for _, batch in _batches(files, source.stream, pieces, max(source.floor, source.dirty_from)):
-            compaction.note(batch)
-    last_offset = max((piece.rows.last_offsets[piece.rows.high - 1] for piece in pieces), default=-1)
-    for entry, batch in _batches(files, source.stream, pieces, source.floor):
+        dirty = (piece.from_floor(source.dirty_from) for piece in pieces)
+        for piece, stored, whole in _batches(files, [piece for piece in dirty if piece.low < piece.high]):
+            compaction.note(_placed(compaction, piece, stored, whole)[1])
+    last_offset = pieces[-1].last_offset if pieces else -1
+    for piece, stored, whole in _batches(files, pieces):
         try:
-            compaction.check(batch, entry.first_offset, entry.last_offset)
+            compaction.check(whole, stored.first_offset, stored.last_offset)
         except ValueError as error:  # what is damaged must not get a new, correct checksum
-            where = f"offset {entry.first_offset} of partition id {source.stream}"
+            where = f"offset {stored.first_offset + piece.shift} of partition id {source.stream}"
             raise JournalDamaged(f"the batch at {where} in {files.directory} is damaged: {error}") from error
+        entry, batch = _placed(compaction, piece, stored._replace(stream=source.stream), whole)
         if source.rules is None:
             new.add(entry, batch)
             continue
@@ -152,25 +215,36 @@ def _write_stream(
             new.add(row, left.batch)
 
 
-def _batches(
-    files: Files, stream: int, pieces: Sequence[_Piece], floor: int
-) -> Iterator[tuple[IndexEntry, memoryview]]:
-    """Yield the stream's batches, with their index rows, from the first that `floor` leaves."""
-    for name, segment, rows in pieces:
+def _placed(compaction: Compaction, piece: _Piece, entry: IndexEntry, batch: Buffer) -> tuple[IndexEntry, Buffer]:
+    """Return a row and its batch as they lie in the stream that is compacted."""
+    if piece.place is None:
+        return entry, batch
+    first_offset, last_offset = entry.first_offset + piece.shift, entry.last_offset + piece.shift
+    moved = compaction.moved(batch, first_offset, piece.place.append_time_ms)
+    return entry._replace(first_offset=first_offset, last_offset=last_offset), moved
+
+
+def _batches(files: Files, pieces: Sequence[_Piece]) -> Iterator[tuple[_Piece, IndexEntry, memoryview]]:
+    """Yield batches with their index rows, all as they are stored; the rows name no stream."""
+    for piece in pieces:
+        name, segment, rows, low, high, _ = piece
         handle = files.open(name)
         window, window_at = memoryview(b""), 0
+        end = segment.file_offset(rows.positions[high - 1]) + rows.ends[high - 1] - rows.end_before(high - 1)
         try:
-            for row in range(rows.at(floor), rows.high):
+            for row in range(low, high):
                 size = rows.ends[row] - rows.end_before(row)
                 at = segment.file_offset(rows.positions[row])
                 begin = at - window_at
                 if begin < 0 or begin + size > len(window):
-                    window, window_at, begin = memoryview(files.read(handle, max(size, WINDOW_BYTES), at)), at, 0
+                    window_bytes = max(size, min(WINDOW_BYTES, end - at))
+                    window, window_at, begin = memoryview(files.read(handle, window_bytes, at)), at, 0
                 if len(window) < begin + size:
                     raise damaged(files, name, at, "the segment ends within a batch")
                 yield (
+                    piece,
                     IndexEntry(
-                        stream,
+                        -1,
                         rows.first_offsets[row],
                         rows.last_offsets[row],
                         rows.timestamps[row],

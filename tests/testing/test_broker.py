@@ -1,5 +1,6 @@
 """The embedded broker: what it can do, and that nothing of it is left."""
 
+import asyncio
 import errno
 import os
 import signal
@@ -9,7 +10,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 import exacta
 from exacta.adapters.local.files import PosixFiles
@@ -88,6 +90,37 @@ def test_options() -> None:
         [topic] = wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9).topics
         wire.socket.close()
     assert len(topic.partitions) == 3
+
+
+def test_other_machines_may_connect_where_it_listens_on_every_address() -> None:
+    with exacta.Broker(host="0.0.0.0") as broker:
+        produce(broker, b"v")
+        assert broker.bootstrap_servers.startswith("127.0.0.1:")
+        assert consume(broker) == [b"v"]
+
+
+def test_a_broker_in_a_coroutine() -> None:
+    async def run() -> Path:
+        async with exacta.Broker() as broker:
+            await asyncio.to_thread(produce, broker, b"v")
+            assert await asyncio.to_thread(consume, broker) == [b"v"]
+            return broker.data
+
+    assert not asyncio.run(run()).exists()
+
+
+@pytest.mark.parametrize("accepts", [True, False])
+def test_a_program_that_asks_for_three_replicas(accepts: bool) -> None:
+    with exacta.Broker(accept_any_replication_factor=accepts) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        created = admin.create_topics([NewTopic("t", 2, 3)])
+        if accepts:
+            created["t"].result(30)
+            produce(broker, b"v")
+            assert [each.value for each in broker.records("t")] == [b"v"]
+        else:
+            with pytest.raises(KafkaException, match="replication factor 3 is not possible: there is one broker"):
+                created["t"].result(30)
 
 
 def test_wrong_options_are_refused_at_once() -> None:
@@ -316,7 +349,7 @@ def test_a_close_that_was_interrupted_can_be_repeated(monkeypatch: pytest.Monkey
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("exacta.testing.shutil.rmtree", interrupted)
+        patched.setattr("exacta.testing.broker.shutil.rmtree", interrupted)
         with pytest.raises(KeyboardInterrupt):
             broker.close()
     broker.close()

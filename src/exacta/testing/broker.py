@@ -1,10 +1,11 @@
 """A real broker inside the test process: its own thread and event loop, a free port, a directory of its own.
 
-    with exacta.Broker() as broker:
-        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
-
 It is the server of `exacta serve`, durable on disk, and nothing of it is left after the `with`. It can be stopped,
 killed and started again meanwhile, as often as a test likes (docs/how-to/testing.md).
+
+Theory of operation. A start makes a thread, which runs a loop with one server until the broker is stopped or killed, or
+its journal fails. Port, directory and clock belong to the Broker and outlive the server. A lock lets one thread at a
+time begin or end the broker: a fault may restart it from a thread of its own.
 """
 
 import asyncio
@@ -15,27 +16,41 @@ import tempfile
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from exacta.config.options import configure
+from exacta.engine.engine import Engine
+from exacta.front.broker import WILDCARDS
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.listeners import DEFAULT_HOST, Doors, Endpoint
-from exacta.server.server import Server
+from exacta.server.server import Seams, Server
+from exacta.testing.clock import MovableClock
+from exacta.testing.fault_commands import Faults
+from exacta.testing.faults import Armed
+from exacta.testing.faulty_connection import FaultyConnection
+from exacta.testing.faulty_files import FaultyFiles
+from exacta.testing.questions import Questions
+
+T = TypeVar("T")
 
 logger = logging.getLogger("exacta.testing")
 
 
-class Broker:
-    """An embedded broker; start it by `with`, or by `start` and `close`.
+class Broker(Questions):
+    """An embedded broker; start it by `with` or `async with`, or by `start` and `close`.
+
+    `Questions` has what a test may ask it. `clock` moves its time, and `faults` lets things go wrong.
 
     It keeps its data and its port when it is started again, after `stop` or `kill` or by `restart`. `data` keeps the
     log there; without it a temporary directory is used, and removed by `close` or at the end of the `with`; at the
     latest when nobody has the Broker any more, or the process ends. Options go by Kafka's names, with underscores
-    (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`). `port` 0 takes a free one. With `pulsar` clients of
+    (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`). `host` is where it listens, on this machine alone
+    by default, and `port` 0 takes a free one. With `pulsar` clients of
     Apache Pulsar are served, too, by `pulsar_url` and `web_url`, and with `pulsar_tls_certificate` and `pulsar_tls_key`
     also by `pulsar_tls_url` and `web_tls_url`; that needs the extra `exacta[pulsar]`.
 
@@ -50,6 +65,7 @@ class Broker:
         self,
         data: str | Path | None = None,
         *,
+        host: str = DEFAULT_HOST,
         port: int = 0,
         pulsar: bool = False,
         pulsar_port: int = 0,
@@ -63,20 +79,27 @@ class Broker:
         for each in (port, pulsar_port):
             if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each <= 65535:
                 raise ValueError(f"port must be a number from 0 to 65535, not {each!r}")
-        any_port = Endpoint(DEFAULT_HOST, 0)
+        any_port = Endpoint(host, 0)
         by_tls = pulsar and bool(self._configuration.pulsar_tls_certificate)
         self._doors = Doors(
-            listen=Endpoint(DEFAULT_HOST, port),
-            pulsar_listen=Endpoint(DEFAULT_HOST, pulsar_port) if pulsar else None,
+            listen=Endpoint(host, port),
+            pulsar_listen=Endpoint(host, pulsar_port) if pulsar else None,
             pulsar_tls_listen=any_port if by_tls else None,
             web_listen=any_port if pulsar else None,
             web_tls_listen=any_port if by_tls else None,
         )
+        self.clock = MovableClock(self._move_clock)
+        """The broker's time, which a test can move."""
+        self._armed = Armed()
+        self.faults = Faults(self, self._armed)
+        """The faults that a test asks for."""
+        self._lock = threading.RLock()
         self._temporary: Path | None = None
         self._remove: weakref.finalize[Any, Any] | None = None
         """Removes the temporary directory, if it is still there when nobody has the Broker any more."""
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._server: Server | None = None
         self._end: asyncio.Future[bool] | None = None
         self._to_be_ended: bool | None = None  # cleanly or not: said while the broker was still starting
 
@@ -126,6 +149,11 @@ class Broker:
 
     def start(self) -> "Broker":
         """Start and return once clients can connect."""
+        with self._lock:
+            self._start()
+        return self
+
+    def _start(self) -> None:
         if self._thread is not None:
             raise ServerError("the broker is running already")
         if self._given is None and self._temporary is None:
@@ -140,7 +168,6 @@ class Broker:
         except BaseException:
             self._finish(clean=True)
             raise
-        return self
 
     def stop(self) -> None:
         """Stop cleanly: answer who waits, write everything down, save the state. Harmless if nothing runs.
@@ -158,12 +185,26 @@ class Broker:
 
         Raises ServerError where the server cannot be had again.
         """
-        self._finish(clean=clean)
-        return self.start()
+        with self._lock:
+            self._finish(clean=clean)
+            return self.start()
 
     def close(self) -> None:
-        """Stop cleanly, and remove a temporary directory. A start after it begins with nothing."""
-        self._finish(clean=True)
+        """Stop cleanly, and remove a temporary directory. A start after it begins with nothing.
+
+        Raises FaultNotMet, when everything else is done, if a fault was armed that nothing has met.
+        """
+        self._close(check=True)
+
+    def _close(self, *, check: bool) -> None:
+        try:
+            (self.faults.check if check else self.faults.clear)()
+        finally:
+            with self._lock:
+                self._finish(clean=True)
+                self._remove_temporary()
+
+    def _remove_temporary(self) -> None:
         temporary, remove = self._temporary, self._remove
         if temporary is not None and remove is not None:
             shutil.rmtree(temporary, ignore_errors=True)  # not by `remove`: it tries once, and may be interrupted
@@ -176,11 +217,23 @@ class Broker:
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        self._close(check=exc_type is None)  # a test that fails for another reason says that one
+
+    async def __aenter__(self) -> "Broker":
+        return await asyncio.to_thread(self.start)
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.__exit__, exc_type, exc, traceback)
 
     # --- the broker's thread ------------------------------------------------------------------------------------------
 
     def _finish(self, *, clean: bool) -> None:
+        with self._lock:
+            self._end_thread(clean=clean)
+
+    def _end_thread(self, *, clean: bool) -> None:
         thread = self._thread
         if thread is None:
             return
@@ -190,7 +243,7 @@ class Broker:
             with contextlib.suppress(RuntimeError):  # the loop is closed already: the journal has failed
                 loop.call_soon_threadsafe(_settle, end, clean)
         _join(thread)
-        self._thread = self._loop = self._end = None
+        self._thread = self._loop = self._server = self._end = None
 
     def _run(self, ready: Future[None]) -> None:
         try:
@@ -203,12 +256,17 @@ class Broker:
 
     async def _main(self, ready: Future[None]) -> None:
         loop = asyncio.get_running_loop()
-        server = Server(loop, self._configuration, self.data, self._doors)
+        seams = Seams(
+            clock=self.clock.make,
+            files=lambda directory: FaultyFiles(self._armed, directory),
+            connection=lambda *arguments: FaultyConnection(self._armed, *arguments),
+        )
+        server = Server(loop, self._configuration, self.data, self._doors, seams)
         server.open()
         await server.start()
         self._doors = server.doors
         end: asyncio.Future[bool] = loop.create_future()
-        self._loop, self._end = loop, end
+        self._loop, self._server, self._end = loop, server, end
         if self._to_be_ended is not None:
             _settle(end, self._to_be_ended)
         ready.set_result(None)
@@ -221,10 +279,70 @@ class Broker:
         else:
             await server.stop()
 
+    def _move_clock(self, move: Callable[[], None]) -> None:
+        """Change the clock on the broker's thread, or here if none runs; see `MovableClock`."""
+
+        def step(engine: Engine) -> None:
+            move()
+            engine.deadlines.clock_was_moved()
+
+        with self._lock:
+            if self.is_running:
+                self.in_engine(step)
+            else:
+                move()
+
+    @property
+    def is_running(self) -> bool:
+        """True from the start until it was stopped, or has crashed."""
+        return self._server is not None and self._thread is not None and self._thread.is_alive()
+
+    def wait_until_stopped(self, timeout_s: float = 30.0) -> None:
+        """Wait until the broker has stopped by itself, as one does whose disk fails; then it can be started again.
+
+        Raises TimeoutError if it goes on.
+        """
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout_s)
+            if thread.is_alive():
+                raise TimeoutError(f"the broker still runs after {timeout_s:g} s")
+            self._finish(clean=False)
+
+    def in_engine(self, step: Callable[[Engine], T]) -> T:
+        """Take a step on the broker's thread, and return its result when the state after it is durable.
+
+        Raises ServerError if the broker does not run, or stops meanwhile.
+        """
+        done: Future[T] = Future()
+
+        def take(engine: Engine) -> None:
+            try:
+                result = step(engine)
+            except BaseException as error:  # noqa: BLE001  # it belongs to the thread that asked
+                done.set_exception(error)
+            else:
+                engine.read(lambda state, now_ms: result, done.set_result)
+
+        with self._lock:
+            loop, server, thread = self._loop, self._server, self._thread
+            if loop is None or server is None or thread is None:
+                raise ServerError("the broker does not run")
+            with contextlib.suppress(RuntimeError):  # the loop is closed already: the journal has failed
+                loop.call_soon_threadsafe(take, server.engine)
+            while not done.done() and thread.is_alive():
+                with contextlib.suppress(TimeoutError):
+                    done.exception(0.1)
+            if not done.done():
+                raise ServerError("the broker has stopped")
+            return done.result()
+
 
 def _started(endpoint: Endpoint) -> Endpoint:
     if endpoint.port == 0:
         raise ServerError("the broker has not been started")
+    if endpoint.host in WILDCARDS:
+        return Endpoint("::1" if ":" in endpoint.host else DEFAULT_HOST, endpoint.port)
     return endpoint
 
 

@@ -1,0 +1,116 @@
+"""`exacta config …`: the configuration of a server, seen without one."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, fail
+from exacta.cli.lines import say
+
+if TYPE_CHECKING:
+    from exacta.server.configuration_file import ConfigurationFile
+
+config = typer.Typer(help="Look at the configuration of a server.", no_args_is_help=True)
+
+Value: TypeAlias = int | bool | str
+
+_FILE_HELP = "A TOML file (*.toml), or one like Kafka's server.properties: what `exacta serve --config` takes."
+
+
+@config.callback()
+def root() -> None:
+    """Look at the configuration of a server."""
+
+
+@config.command()
+def check(file: Annotated[Path, typer.Argument(metavar="FILE", help=_FILE_HELP)]) -> None:
+    """Say what is wrong with a file, which promises of its keys are not kept, and which keys change nothing.
+
+    Exit code 0 if a server would start with the file, 1 if the file has mistakes, 2 if it cannot be read.
+    """
+    from exacta.config.kafka_keys import kafka_key
+
+    found = _read(file)
+    for mistake in found.mistakes:
+        say(f"mistake: {mistake}")
+    for line in found.not_kept:
+        say(f"warning: {line}")
+    for name in found.passed_over:
+        key = kafka_key(name)
+        assert key is not None
+        say(f"no effect: {name}: {key.reason}")
+    if found.mistakes:
+        fail(f"{file} has {len(found.mistakes)} mistake{'s' if found.mistakes[1:] else ''}", EXIT_NO)
+    say(f"{file} can be served")
+
+
+@config.command()
+def show(
+    file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help=_FILE_HELP, show_default=False)] = None,
+    changed: Annotated[bool, typer.Option("--changed", help="Show only what differs from its default.")] = False,
+) -> None:
+    """Show every option with the value that a server would have with this file, or without any.
+
+    What is printed is a TOML file that says the same. Exit code 0, 1 if the file has mistakes, 2 if it cannot be read.
+    """
+    found = None if file is None else _read(file)
+    if found is not None and found.mistakes:
+        fail(found.mistakes[0], EXIT_NO)
+    defaults = _defaults()
+    values = defaults | ({} if found is None else _set_by(found))
+    for name, value in values.items():
+        line = f"{name.replace('.', '_')} = {_toml(value)}"
+        if name not in defaults:
+            say(line)
+        elif value != defaults[name]:
+            say(f"{line}  # default: {_toml(defaults[name])}")
+        elif not changed:
+            say(line)
+
+
+@config.command()
+def reference() -> None:
+    """Print the reference of all options, as it stands in the documentation (Markdown)."""
+    from exacta.cli.configuration_reference import reference
+
+    typer.echo(reference(), nl=False)
+
+
+def _read(file: Path) -> "ConfigurationFile":
+    from exacta.config.configuration import ConfigurationError
+    from exacta.server.configuration_file import read_configuration_file
+
+    try:
+        return read_configuration_file(file)
+    except ConfigurationError as error:
+        fail(str(error), EXIT_USAGE)
+
+
+def _defaults() -> dict[str, Value]:
+    """Return what a server has without a file, by the names of the keys; most addresses are nowhere."""
+    from exacta.cli.data_directory import DEFAULT_DATA
+    from exacta.config.options import options
+    from exacta.server.configuration_file import DATA
+    from exacta.server.listeners import DEFAULT_HOST, DEFAULT_PORT
+
+    places: dict[str, Value] = {DATA: str(DEFAULT_DATA), "listen": f"{DEFAULT_HOST}:{DEFAULT_PORT}"}
+    return places | {name: option.default for name, option in options().items()}
+
+
+def _set_by(found: "ConfigurationFile") -> dict[str, Value]:
+    """Return what the file sets, by the names of the keys."""
+    from exacta.server.configuration_file import DATA, ENDPOINTS
+
+    names = {field: name for name, field in ENDPOINTS.items()}
+    places: dict[str, Value] = {names[field]: str(endpoint) for field, endpoint in found.endpoints.items()}
+    if found.data is not None:
+        places[DATA] = str(found.data)
+    return places | found.options
+
+
+def _toml(value: Value) -> str:
+    if isinstance(value, str):
+        return json.dumps(value)  # the strings of JSON are strings of TOML
+    return str(value).lower() if isinstance(value, bool) else str(value)

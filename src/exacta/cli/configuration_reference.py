@@ -1,0 +1,223 @@
+"""The reference of the configuration, made from code: `python -m exacta.cli.configuration_reference`.
+
+This module owns the form of `docs/reference/configuration.md` (`make docs` writes it). Its content stands in the tables
+of `exacta.config` and in the command line of `exacta serve`.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+
+from exacta.cli.data_directory import DEFAULT_DATA
+from exacta.cli.serve import argument_help
+from exacta.config.configuration import Configuration
+from exacta.config.groups import GroupOptions
+from exacta.config.kafka import KafkaOptions
+from exacta.config.kafka_keys import KAFKA_KEYS, KafkaKey, KeyClass
+from exacta.config.log import LogOptions
+from exacta.config.network import NetworkOptions
+from exacta.config.options import Option, options
+from exacta.config.pulsar import PulsarOptions
+from exacta.config.ranges import INT_MAX, LONG_MAX
+from exacta.config.topic import TOPIC_CONFIGS, ConfigType, TopicConfig
+from exacta.config.topic_values import OF_THE_BROKER
+from exacta.config.transactions import TransactionOptions
+from exacta.config.web import WebOptions
+from exacta.server.configuration_file import ENDPOINTS
+from exacta.server.listeners import DEFAULT_HOST, DEFAULT_PORT
+
+ROOMS: dict[str, type] = {
+    "Topics, segments, retention": LogOptions,
+    "Transactions and producers": TransactionOptions,
+    "Consumer groups": GroupOptions,
+    "Connections and memory": NetworkOptions,
+    "Kafka's clients": KafkaOptions,
+    "Pulsar's clients": PulsarOptions,
+    "HTTP": WebOptions,
+}
+"""The headings of the options of the broker -> where they lie."""
+
+_HEAD = """# Configuration
+
+`make docs` writes this page from the tables in the code; do not edit it. [Configure a server](../how-to/configure.md)
+says how options are given, and how a `server.properties` of Kafka's is taken over.
+
+Names are Kafka's where Kafka has one. An underscore counts as a dot: `num_partitions` is `num.partitions`."""
+
+_PLACES = """## Addresses and the data directory
+
+`exacta serve` has these on its command line, and a file of `--config` may have them."""
+
+_OPTIONS = """## Options of the broker
+
+`exacta serve --set KEY=VALUE`, a file of `--config`, and `exacta.Broker(...)` set them. They are read at the start. A
+*dynamic* option can be changed while the broker runs. *Topic* names the configuration by which a topic sets a value of
+its own. *Kafka* says whether Kafka has an option of this name, and by which other keys of Kafka's it is set. The other
+options are Exacta's own."""
+
+_TOPICS = """## Configurations of topics
+
+All of them are dynamic: CreateTopics and IncrementalAlterConfigs set them while the broker runs. Some have no effect,
+and exist because tools and frameworks set them; the last column says so."""
+
+_KAFKAS = """## Kafka's keys
+
+A file of `--config` may have every key of Apache Kafka 4.4's `server.properties`, and those that Kafka 4 has removed. A
+key that neither Kafka nor Exacta has is refused."""
+
+_OTHER_NAMES = "### Served under another name"
+
+_PROMISES = """### Promises that are not kept
+
+`exacta serve` starts, and warns of each of these keys by name, unless it has one of the values in the second column."""
+
+_NO_MEANING = """### Without a meaning here
+
+`exacta serve` passes over these, and names them in one line."""
+
+
+def reference() -> str:
+    """Return the page."""
+    parts = [_HEAD, _PLACES, _places(), _OPTIONS]
+    for title, room in ROOMS.items():
+        names = [each.name.replace("_", ".") for each in fields(room)]
+        parts += [f"### {title}", _options(options()[name] for name in names)]
+    parts += [_TOPICS, _topics(), _KAFKAS, _OTHER_NAMES, _served(), _PROMISES, _promises(), _NO_MEANING, _no_meaning()]
+    return "\n\n".join(parts) + "\n"
+
+
+# --- the tables ---
+
+
+def _places() -> str:
+    of_kafka = {"listen": "`listeners`", "advertise": "`advertised.listeners`", "data": "`log.dirs`, `log.dir`"}
+    defaults = {"listen": f"`{DEFAULT_HOST}:{DEFAULT_PORT}`", "data": f"`./{DEFAULT_DATA}`"}
+    rows = []
+    for name in ("data", *ENDPOINTS):
+        option = f"--{name.replace('.', '-')}"
+        about = argument_help(option)
+        if name in defaults:
+            about = re.sub(r" \(default: .*\)", "", about)
+        rows.append([f"`{name}`", f"`{option}`", defaults.get(name, "–"), of_kafka.get(name, "–"), about])
+    return _table(("Key", "Command line", "Default", "Kafka", ""), rows)
+
+
+def _options(these: Iterable[Option]) -> str:
+    of_topics = {broker: topic for topic, broker in OF_THE_BROKER.items()}
+    header = ("Option", "Type", "Default", "Unit", "Range", "Topic", "Dynamic", "Kafka", "")
+    rows = []
+    for option in these:
+        topic = of_topics.get(option.name)
+        rows.append(
+            [
+                f"`{option.name}`",
+                _TYPES[option.type],
+                _value(option.default),
+                option.unit or "–",
+                _range(option),
+                f"`{topic}`" if topic else "–",
+                "yes" if option.dynamic else "no",
+                _of_kafka(option),
+                option.description,
+            ]
+        )
+    return _table(header, rows)
+
+
+def _topics() -> str:
+    rows = [
+        [
+            f"`{name}`",
+            _TOPIC_TYPES[config.type],
+            f"`{OF_THE_BROKER[name]}` of the broker" if name in OF_THE_BROKER else _value(config.default),
+            _range_of_topics(config),
+            config.description,
+        ]
+        for name, config in TOPIC_CONFIGS.items()
+    ]
+    return _table(("Configuration", "Type", "Default", "Range", ""), rows)
+
+
+def _of(key_class: KeyClass) -> list[KafkaKey]:
+    return [each for each in KAFKA_KEYS.values() if each.key_class is key_class]
+
+
+def _served() -> str:
+    rows = [[f"`{key.name}`", key.reason] for key in _of(KeyClass.SERVED) if key.name not in options()]
+    return _table(("Key", ""), rows)
+
+
+def _promises() -> str:
+    rows = []
+    for key in _of(KeyClass.PROMISE):
+        kept = ", ".join(f"`{value}`" if value else "empty" for value in key.kept)
+        rows.append([f"`{key.name}`", kept or "–", f"{key.reason[0].upper()}{key.reason[1:]}."])
+    return _table(("Key", "Without a warning", ""), rows)
+
+
+def _no_meaning() -> str:
+    by_reason: dict[str, list[str]] = {}
+    for key in _of(KeyClass.NO_MEANING):
+        by_reason.setdefault(key.reason, []).append(f"`{key.name}`")
+    return _table(("Why", "Keys"), [[reason, ", ".join(names)] for reason, names in sorted(by_reason.items())])
+
+
+# --- cells ---
+
+
+def _of_kafka(option: Option) -> str:
+    """Return by which keys of Kafka's an option is set."""
+    same = ["same"] if option.name in KAFKA_KEYS else []
+    others = [f"`{key.name}`" for key in _of(KeyClass.SERVED) if f"`{option.name}`" in key.reason]
+    return ", ".join([*same, *others]) or "–"
+
+
+_TYPES = {bool: "true or false", int: "whole number", str: "text"}
+_TOPIC_TYPES = {
+    ConfigType.BOOLEAN: "true or false",
+    ConfigType.STRING: "text",
+    ConfigType.INT: "whole number",
+    ConfigType.LONG: "whole number",
+    ConfigType.DOUBLE: "number",
+    ConfigType.LIST: "list",
+}
+_NAMED = {INT_MAX: "2³¹ − 1", LONG_MAX: "2⁶³ − 1", float(LONG_MAX): "2⁶³ − 1", -LONG_MAX - 1: "−2⁶³"}
+_LEAST_GROUPED = 10_000
+
+
+def _value(value: int | bool | str) -> str:
+    if value == "":
+        return "empty"
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"`{text}`"
+
+
+def _number(value: float) -> str:
+    if value in _NAMED:
+        return _NAMED[value]
+    return f"{value:,}" if abs(value) >= _LEAST_GROUPED else f"{value:g}"
+
+
+def _range(option: Option) -> str:
+    if option.lowest is not None and option.highest is not None:
+        return f"{_number(option.lowest)} to {_number(option.highest)}"
+    return ", ".join(f"`{choice}`" for choice in option.choices) or "–"
+
+
+def _range_of_topics(config: TopicConfig) -> str:
+    if config.type in (ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE):
+        also = "" if config.also is None else f", or {_number(config.also)}"
+        return f"{_number(config.lowest)} to {_number(config.highest)}{also}"
+    return ", ".join(f"`{choice}`" if choice else "empty" for choice in config.choices)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(cells)} |".replace("  |", " |") for cells in lines)
+
+
+_UNLISTED = Configuration.__dataclass_fields__.keys() - {each.name for room in ROOMS.values() for each in fields(room)}
+assert not _UNLISTED, f"no heading has the options {sorted(_UNLISTED)}"
+
+if __name__ == "__main__":
+    print(reference(), end="")  # noqa: T201

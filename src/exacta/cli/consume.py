@@ -1,0 +1,255 @@
+"""`exacta consume`: records of topics, on stdout, with the habits of kcat. On any Kafka cluster.
+
+Theory of operation. Each partition is read from its start to its end, or on and on. Records are written as their bytes
+are; on a terminal, what a terminal would obey is escaped. With --group the group's offsets are committed after what
+they stand for was written, so that a record may come again and none is lost.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from enum import StrEnum
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail
+from exacta.cli.lines import OnATerminal
+from exacta.cli.positions import BEGINNING, END, NoPlace, Range, offsets_at, range_of
+from exacta.cli.record_formats import WrongFormat, as_json, format_of, unescaped
+from exacta.cli.topics import no_topic
+
+if TYPE_CHECKING:
+    from exacta.cli.record_formats import Part
+    from exacta.client.routing import Client
+    from exacta.client.tail import ReceivedRecord
+    from exacta.client.transactions import TopicPartition
+
+_COMMIT_EVERY_S = 5.0
+
+
+class Isolation(StrEnum):
+    """Name which records a reader gets, in the words of Kafka's `isolation.level`."""
+
+    COMMITTED = "read_committed"
+    UNCOMMITTED = "read_uncommitted"
+
+
+_Offsets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--offset",
+        "-o",
+        metavar="WHERE",
+        help="Where to begin: beginning, end, an offset, -N for the last N of each partition, or s@TIME. e@TIME, given "
+        "beside it, says where to end. A time is in ms since 1970 or like 2026-01-31T12:00:00Z.",
+        show_default=False,
+    ),
+]
+_Partitions = Annotated[
+    list[int] | None,
+    typer.Option("--partition", "-p", min=0, metavar="N", help="Only this partition; may be repeated."),
+]
+_Count = Annotated[
+    int | None,
+    typer.Option("--count", "-c", min=1, metavar="N", help="Exit after so many records.", show_default=False),
+]
+_Exit = Annotated[
+    bool, typer.Option("--exit", "-e", help="Exit at the end, where it is when the command begins, and do not wait.")
+]
+_Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        help="Write each record so: %t topic, %p partition, %o offset, %T timestamp, %k key, %K its length, %s value, "
+        r"%S its length, %h headers; \n, \t and so on.",
+        show_default=False,
+    ),
+]
+_Json = Annotated[bool, typer.Option("--json", "-J", help="Write each record as one line of JSON.")]
+_KeyDelimiter = Annotated[
+    str | None,
+    typer.Option("--key-delimiter", "-K", metavar="TEXT", help="Write the key and this before each value."),
+]
+_Delimiter = Annotated[str, typer.Option("--delimiter", "-D", metavar="TEXT", help="Write this after each record.")]
+_Null = Annotated[bool, typer.Option("--null", "-Z", help="Write NULL for a key or a value that is null.")]
+_Group = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GROUP",
+        help="Begin where this group stands, and commit for it what was written. The group may have no members, and "
+        "gets none: two such readers read the same.",
+        show_default=False,
+    ),
+]
+
+
+def consume(
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics to read.")],
+    offsets: _Offsets = None,
+    partitions: _Partitions = None,
+    count: _Count = None,
+    exit_at_end: _Exit = False,
+    format_text: _Format = None,
+    json: _Json = False,
+    key_delimiter: _KeyDelimiter = None,
+    delimiter: _Delimiter = r"\n",
+    null: _Null = False,
+    isolation: Annotated[
+        Isolation, typer.Option(help="Whether records of open and aborted transactions are read, too.")
+    ] = Isolation.COMMITTED,
+    group: _Group = None,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Read records and write them to stdout, one a line.
+
+    It goes on until it is interrupted, unless -e, -c or -o e@TIME is given.
+
+    Exit code 0 also after an interrupt (Ctrl-C), 1 if a topic or an offset is not there or the cluster refuses.
+    """
+    form = _form(format_text, json, key_delimiter, delimiter, null)
+    try:
+        wanted = range_of(offsets or [])
+    except NoPlace as error:
+        fail(f"--offset: {error}", EXIT_USAGE)
+    if exit_at_end:
+        if wanted.end is not None:
+            fail("give one of --exit and -o e@TIME", EXIT_USAGE)
+        wanted = wanted._replace(end=END)
+    with client_of(bootstrap_servers, command_config, "exacta-consume") as client:
+        reader = _Reader(client, _chosen(client, topics, partitions or []), wanted, isolation, group)
+        with _until_nobody_reads() as out, closing(reader):
+            with suppress(KeyboardInterrupt):
+                for record in islice(reader.records(out), count):
+                    out.write(form(record))
+                    reader.written(record)
+            out.flush()
+            reader.commit()
+
+
+def _form(format_text: str | None, json: bool, key_delimiter: str | None, delimiter: str, null: bool) -> "Part":
+    """Return what writes a record; end the command where the options contradict each other."""
+    if sum((format_text is not None, json, key_delimiter is not None)) > 1:
+        fail("give one of --format, --json and --key-delimiter", EXIT_USAGE)
+    if json:
+        return as_json
+    try:
+        if format_text is not None:
+            return format_of(format_text, show_null=null)
+        key, value = format_of("%k", show_null=null), format_of("%s", show_null=null)
+        behind = unescaped(delimiter)
+        if key_delimiter is None:
+            return lambda record: value(record) + behind
+        between = unescaped(key_delimiter)
+        return lambda record: key(record) + between + value(record) + behind
+    except WrongFormat as error:
+        fail(str(error), EXIT_USAGE)
+
+
+def _chosen(client: "Client", topics: list[str], wanted: list[int]) -> "list[TopicPartition]":
+    """Return the partitions to read; end the command where a topic or a partition is not there."""
+    from exacta.client.routing import UnknownTopic
+    from exacta.client.transactions import TopicPartition
+
+    try:
+        counts = client.partitions(dict.fromkeys(topics))
+    except UnknownTopic as error:
+        no_topic(client, error.topic)
+    for topic, count in counts.items():
+        for each in wanted:
+            if each >= count:
+                fail(f"topic {topic} has no partition {each}: it has {count}", EXIT_NO)
+    return [TopicPartition(topic, each) for topic, count in counts.items() for each in wanted or range(count)]
+
+
+class _Reader:
+    """Reads the partitions up to their ends, and keeps how far what was written goes."""
+
+    def __init__(
+        self,
+        client: "Client",
+        partitions: "list[TopicPartition]",
+        wanted: Range,
+        isolation: Isolation,
+        group: str | None,
+    ) -> None:
+        from exacta.client.group_offsets import fetch_offsets
+        from exacta.client.tail import Tail
+        from exacta.client.topics import READ_COMMITTED, READ_UNCOMMITTED
+
+        level = READ_COMMITTED if isolation is Isolation.COMMITTED else READ_UNCOMMITTED
+        self._client = client
+        self._group = group
+        starts = dict(offsets_at(client, partitions, wanted.start, level))
+        if group is not None:
+            committed = fetch_offsets(client, group)
+            starts |= {each: committed[each].offset for each in partitions if each in committed}
+        self._ends = None if wanted.end is None else offsets_at(client, partitions, wanted.end, level)
+        self._tail: Tail = Tail(client, starts, isolation_level=level)
+        self._positions: dict[TopicPartition, int] = {}
+        self._committed_at_s = time.monotonic()
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._tail.close()
+
+    def records(self, out: "IO[bytes] | OnATerminal") -> "Iterator[ReceivedRecord]":
+        """Yield the records, until all partitions are at their ends; let `out` be seen, and commit, between two turns.
+
+        Ends the command where there is no such offset.
+        """
+        from exacta.client.fetcher import OffsetOutOfRange
+
+        positions, ends = self._tail.positions, self._ends
+        try:
+            while True:
+                for partition in [each for each in positions if ends is not None and positions[each] >= ends[each]]:
+                    del positions[partition]
+                if not positions:
+                    return
+                for record in self._tail.turn():
+                    if ends is None or record.offset < ends[record.partition]:
+                        yield record
+                out.flush()
+                if time.monotonic() - self._committed_at_s > _COMMIT_EVERY_S:
+                    self.commit()
+        except OffsetOutOfRange as error:
+            at = error.partition
+            first, last = (offsets_at(self._client, [at], place, 0)[at] for place in (BEGINNING, END))
+            fail(f"{at.topic}-{at.partition} has no offset {error.offset}: it has {first} up to {last}", EXIT_NO)
+
+    def written(self, record: "ReceivedRecord") -> None:
+        """Take note that a record was written."""
+        self._positions[record.partition] = record.offset + 1
+
+    def commit(self) -> None:
+        """Commit what was written, for the group if there is one."""
+        from exacta.client.errors import KafkaError
+        from exacta.client.group_offsets import commit_offsets
+        from exacta.protocol.kafka.errors import ErrorCode
+
+        self._committed_at_s = time.monotonic()
+        if self._group is None or not self._positions:
+            return
+        try:
+            commit_offsets(self._client, self._group, self._positions)
+        except KafkaError as error:
+            if error.code != ErrorCode.UNKNOWN_MEMBER_ID:
+                raise
+            fail(f"group {self._group} has members: only they commit for it", EXIT_NO)
+
+
+@contextmanager
+def _until_nobody_reads() -> "Iterator[IO[bytes] | OnATerminal]":
+    """Yield stdout for bytes; that its reader has enough, as `head` has, is the end and no error."""
+    out = sys.stdout.buffer
+    try:
+        yield OnATerminal(out) if sys.stdout.isatty() else out
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is written there

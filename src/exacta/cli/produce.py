@@ -1,0 +1,251 @@
+"""`exacta produce`: records from stdin into a topic, with the habits of kcat. On any Kafka cluster.
+
+Theory of operation. A thread reads stdin, because a pipe need not hold whole lines and a person types slowly: when
+nothing has come for a moment, what has come is sent. Records are written by an idempotent producer, each once and in
+their order. With a transactional id they are one transaction, or one after every so many records, and an error or an
+interrupt aborts the open one.
+"""
+
+import os
+import queue
+import sys
+import threading
+from collections.abc import Iterator
+from enum import StrEnum
+from io import UnsupportedOperation
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, note
+from exacta.cli.record_formats import WrongFormat, unescaped
+from exacta.cli.record_lines import Line, NoRecord, Reading
+
+if TYPE_CHECKING:
+    from exacta.client.routing import Client
+    from exacta.client.topic_writer import TopicWriter
+
+_CHUNK_BYTES = 64 * 1024
+_MOST_CHUNKS = 64
+_LINGER_S = 0.05
+"""If nothing comes for this time, what has come is sent."""
+
+
+class Codec(StrEnum):
+    """Name a codec, in the words of Kafka's `compression.type`."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+
+
+_Key = Annotated[
+    str | None,
+    typer.Option("--key", "-k", metavar="KEY", help="The key of all records.", show_default=False),
+]
+_KeyDelimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--key-delimiter",
+        "-K",
+        metavar="TEXT",
+        help="What of a line is before this is the key. A line without it has no key.",
+        show_default=False,
+    ),
+]
+_Delimiter = Annotated[str, typer.Option("--delimiter", "-D", metavar="TEXT", help="This ends a record.")]
+_Headers = Annotated[
+    list[str] | None,
+    typer.Option("--header", "-H", metavar="NAME=VALUE", help="A header of all records; may be repeated."),
+]
+_Json = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        "-J",
+        help="Each line is a JSON object as `exacta consume -J` writes it: payload, and if they are there key, headers "
+        "and ts. A payload that is no string is sent as JSON.",
+    ),
+]
+_Null = Annotated[bool, typer.Option("--null", "-Z", help="Send null for a key or a value that is empty.")]
+_Partition = Annotated[
+    int | None,
+    typer.Option(
+        "--partition",
+        "-p",
+        min=0,
+        metavar="N",
+        help="Write into this partition. Unless it is given, the key decides as in the Java client, and records "
+        "without a key take turns, batch by batch.",
+        show_default=False,
+    ),
+]
+_TransactionalId = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ID",
+        help="Write in a transaction, which is committed at the end of the input and aborted by an error or an "
+        "interrupt. The producer that had this id is fenced.",
+        show_default=False,
+    ),
+]
+_CommitEvery = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="Commit after every N records, and begin another transaction.", show_default=False
+    ),
+]
+_Timeout = Annotated[
+    int, typer.Option(min=1, metavar="MS", help="A transaction that is open for this long is aborted.")
+]
+
+
+def produce(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to write into.")],
+    key: _Key = None,
+    key_delimiter: _KeyDelimiter = None,
+    delimiter: _Delimiter = r"\n",
+    headers: _Headers = None,
+    json: _Json = False,
+    null: _Null = False,
+    partition: _Partition = None,
+    compression: Annotated[Codec, typer.Option("--compression", "-z", help="Compress the batches.")] = Codec.NONE,
+    transactional_id: _TransactionalId = None,
+    commit_every: _CommitEvery = None,
+    transaction_timeout_ms: _Timeout = 60_000,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not say how much was written.")] = False,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Write each line of stdin as a record.
+
+    A topic that is not there is created, if the cluster creates topics on demand.
+
+    Exit code 1 if a line is no record or the cluster refuses; what was read before is then written, but for what a
+    transaction held, which is aborted.
+    """
+    from exacta.client.topic_writer import TopicWriter
+
+    if commit_every is not None and transactional_id is None:
+        fail("--commit-every needs --transactional-id", EXIT_USAGE)
+    if transactional_id == "":
+        fail("--transactional-id: the id is not empty", EXIT_USAGE)
+    reading = _reading(key, key_delimiter, delimiter, headers or [], json, null)
+    with client_of(bootstrap_servers, command_config, "exacta-produce") as client:
+        _check_partition(client, topic, partition)
+        writer = TopicWriter(
+            client,
+            topic,
+            partition=partition,
+            compression=compression,
+            transactional_id=transactional_id or "",
+            transaction_timeout_ms=transaction_timeout_ms,
+        )
+        try:
+            _write(writer, reading, commit_every)
+            writer.close()
+        except KeyboardInterrupt:
+            writer.give_up(send=True)
+            fail("interrupted" + (": the transaction is aborted" if transactional_id else ""), EXIT_NO)
+        except NoRecord as error:
+            writer.give_up(send=True)
+            fail(str(error), EXIT_NO)
+        except BaseException:
+            writer.give_up(send=False)
+            raise
+    if not quiet:
+        count = f"{writer.written} record{'s'[: writer.written != 1]}"
+        committed = f", committed in {writer.transactions} transaction{'s'[: writer.transactions != 1]}"
+        note(f"{count} written to {topic}{committed if transactional_id else ''}")
+
+
+def _reading(
+    key: str | None, key_delimiter: str | None, delimiter: str, headers: list[str], json: bool, null: bool
+) -> Reading:
+    """Return how lines become records; end the command where the options contradict each other."""
+    if json and (key_delimiter is not None or key is not None):
+        fail("give one of --json, --key-delimiter and --key", EXIT_USAGE)
+    if key is not None and key_delimiter is not None:
+        fail("give one of --json, --key-delimiter and --key", EXIT_USAGE)
+    try:
+        reading = Reading(
+            delimiter=unescaped(delimiter),
+            key=None if key is None else key.encode(errors="surrogateescape"),
+            key_delimiter=None if key_delimiter is None else unescaped(key_delimiter),
+            headers=tuple(map(_header, headers)),
+            json=json,
+            empty_is_null=null,
+        )
+    except WrongFormat as error:
+        fail(str(error), EXIT_USAGE)
+    if not reading.delimiter or reading.key_delimiter == b"":
+        fail("a delimiter is not empty", EXIT_USAGE)
+    return reading
+
+
+def _header(text: str) -> tuple[str, bytes | None]:
+    name, separator, value = text.partition("=")
+    return name, value.encode(errors="surrogateescape") if separator else None
+
+
+def _check_partition(client: "Client", topic: str, partition: int | None) -> None:
+    """Create the topic if need be; end the command where it has no such partition."""
+    count = client.partitions([topic], create=True)[topic]
+    if partition is not None and partition >= count:
+        fail(f"topic {topic} has no partition {partition}: it has {count}", EXIT_NO)
+
+
+def _write(writer: "TopicWriter", reading: Reading, commit_every: int | None) -> None:
+    """Write what stdin holds, until it ends."""
+    since_commit = 0
+    for line in _lines(reading.delimiter):
+        if line is None:
+            writer.flush()
+            continue
+        writer.add(reading.record(line))
+        since_commit += 1
+        if since_commit == commit_every:
+            writer.commit()
+            since_commit = 0
+    writer.commit()
+
+
+def _lines(delimiter: bytes) -> Iterator[Line | None]:
+    """Yield the lines of stdin without their delimiters; None when nothing has come for a moment, or at a pause."""
+    chunks: queue.Queue[bytes] = queue.Queue(_MOST_CHUNKS)
+    threading.Thread(target=_read, args=(chunks,), daemon=True).start()
+    left, number, idle = b"", 0, True
+    while True:
+        try:
+            chunk = chunks.get(timeout=None if idle else _LINGER_S)
+        except queue.Empty:
+            idle = True
+            yield None
+            continue
+        idle = False
+        *whole, left = (left + chunk).split(delimiter) if chunk else (left, b"")
+        for text in whole:
+            if chunk or text:
+                number += 1
+                yield Line(number, text)
+        if not chunk:
+            return
+
+
+def _read(chunks: "queue.Queue[bytes]") -> None:
+    """Put stdin into the queue, and an empty chunk behind it."""
+    source = sys.stdin.buffer
+    try:
+        descriptor = source.fileno()
+    except UnsupportedOperation:
+        chunks.put(source.read())
+        chunks.put(b"")
+        return
+    while True:
+        # Not by `source`: at the exit of the process this thread would still hold its lock.
+        chunk = os.read(descriptor, _CHUNK_BYTES)
+        chunks.put(chunk)
+        if not chunk:
+            return

@@ -1,0 +1,251 @@
+"""`exacta topics …`: topics, created, looked at, changed and deleted, on any Kafka cluster."""
+
+from base64 import urlsafe_b64encode
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
+from exacta.cli.lines import say
+from exacta.cli.output import Output, OutputFormat, print_json, print_records
+from exacta.cli.settings import Setting, settings_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from exacta.client.routing import Client
+    from exacta.client.topic_administration import TopicDescription
+
+_CLIENT_ID = "exacta-topics"
+
+topics = typer.Typer(help="Create, look at, change and delete topics.", no_args_is_help=True)
+
+Names = Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics' names.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Let the cluster check it, and change nothing.")]
+
+
+@topics.callback()
+def root() -> None:
+    """Create, look at, change and delete topics."""
+
+
+@topics.command()
+def create(
+    names: Names,
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            "--partitions", "-p", min=1, metavar="N", help="Unless given: the cluster's own.", show_default=False
+        ),
+    ] = None,
+    replication_factor: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Unless given: the cluster's own.", show_default=False)
+    ] = None,
+    settings: Setting = None,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="A topic that is there is no error.")] = False,
+    dry_run: DryRun = False,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Create topics.
+
+    Exit code 1 if a topic is there already, unless --if-not-exists is given, or if the cluster refuses one.
+    """
+    from exacta.client.errors import KafkaError
+    from exacta.client.topic_administration import CLUSTER_DEFAULT, add_topic
+    from exacta.protocol.kafka.errors import ErrorCode
+
+    configs = settings_in(settings or [], "--set")
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
+        for name in names:
+            try:
+                made, copies = add_topic(
+                    client,
+                    name,
+                    partitions=partitions or CLUSTER_DEFAULT,
+                    replication_factor=replication_factor or CLUSTER_DEFAULT,
+                    configs=configs,
+                    dry_run=dry_run,
+                )
+            except KafkaError as error:
+                if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+                    raise
+                if not if_not_exists:
+                    fail(f"topic {name} exists already", EXIT_NO)
+                say(f"topic {name} exists already")
+                continue
+            told = f": {_count(made, 'partition')}, replication factor {copies}" if made > 0 else ""
+            say(f"topic {name} {'could be' if dry_run else 'is'} created{told}")
+
+
+@topics.command("list")
+def list_all(
+    everything: Annotated[bool, typer.Option("--all", help="Show the cluster's internal topics, too.")] = False,
+    output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Show the topics, with their partitions and replicas."""
+    from exacta.client.topic_administration import describe_topics
+
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
+        found = describe_topics(client)
+    records = [
+        {"topic": each.name, "partitions": len(each.partitions), "replication_factor": each.replication_factor}
+        for each in found
+        if everything or not each.is_internal
+    ]
+    print_records(records, output, nothing="there are no topics")
+
+
+@topics.command()
+def describe(
+    names: Names,
+    output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Show topics: their partitions, leaders, replicas and offsets, and the settings that somebody has chosen.
+
+    The last stable offset is where readers of committed records stop: behind it a transaction is open.
+
+    Exit code 1 if a topic is not there.
+    """
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
+        found = _found(client, names)
+        shown = [_described(client, each) for each in found]
+    if output is OutputFormat.JSON:
+        print_json(shown)
+        return
+    for each in shown:
+        topic_id = f", id {each['topic_id']}" if each["topic_id"] else ""
+        say(f"topic {each['topic']}{topic_id}")
+        for name, value in each["settings"].items():
+            say(f"  {name}={value}")
+        print_records(each["partitions"], output, nothing="it has no partitions")
+
+
+@topics.command()
+def alter(
+    name: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")],
+    partitions: Annotated[
+        int | None,
+        typer.Option("--partitions", "-p", min=1, metavar="N", help="Enlarge it to so many.", show_default=False),
+    ] = None,
+    settings: Setting = None,
+    unset: Annotated[
+        list[str] | None,
+        typer.Option("--unset", metavar="KEY", help="Give a setting its default again; may be repeated."),
+    ] = None,
+    dry_run: DryRun = False,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Give a topic more partitions, or other settings.
+
+    Keys may lie in other partitions afterwards than before. A topic cannot be given fewer partitions.
+    """
+    from exacta.client.configs import Resource, change_settings
+    from exacta.client.topic_administration import add_partitions_to_topic
+
+    configs = settings_in(settings or [], "--set")
+    if partitions is None and not configs and not unset:
+        fail("give --partitions, --set or --unset", EXIT_USAGE)
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
+        _found(client, [name])
+        if configs or unset:
+            change_settings(client, Resource("topic", name), configs, unset or [], dry_run=dry_run)
+        if partitions is not None:
+            add_partitions_to_topic(client, name, partitions, dry_run=dry_run)
+    say(f"topic {name} {'could be' if dry_run else 'is'} changed")
+
+
+@topics.command()
+def delete(
+    names: Names,
+    if_exists: Annotated[bool, typer.Option("--if-exists", help="A topic that is not there is no error.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Delete topics with all that is in them.
+
+    Exit code 1 if a topic is not there, unless --if-exists is given; then nothing is deleted.
+    """
+    from exacta.client.topic_administration import delete_topic, describe_topics
+
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
+        found = describe_topics(client, names) if if_exists else _found(client, names)
+        if not found:
+            say("none of the topics is there")
+            return
+        listed = ", ".join(f"{each.name} ({_count(len(each.partitions), 'partition')})" for each in found)
+        if not yes and not typer.confirm(f"Delete {listed} with all records?"):
+            raise typer.Exit(EXIT_NO)
+        for each in found:
+            delete_topic(client, each.name)
+            say(f"topic {each.name} is deleted")
+
+
+def _found(client: "Client", names: "Iterable[str]") -> "list[TopicDescription]":
+    """Return the topics in the order of their names; end the command where one is not there."""
+    from exacta.client.topic_administration import describe_topics
+
+    wanted = list(dict.fromkeys(names))
+    found = {each.name: each for each in describe_topics(client, wanted)}
+    for name in wanted:
+        if name not in found:
+            no_topic(client, name)
+    return [found[name] for name in wanted]
+
+
+def no_topic(client: "Client", name: str) -> NoReturn:
+    """End the command because there is no such topic."""
+    not_found("there is no topic", name, client.topic_names())
+
+
+def _described(client: "Client", topic: "TopicDescription") -> dict[str, Any]:
+    from exacta.client.configs import Resource, describe_settings
+    from exacta.client.errors import KafkaError
+    from exacta.client.topics import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
+    from exacta.client.transactions import TopicPartition
+
+    led = [TopicPartition(topic.name, each.partition) for each in topic.partitions if each.leader is not None]
+    first, stable, ends = (
+        list_offsets(client, led, at, isolation_level=isolation)
+        for at, isolation in ((EARLIEST, READ_UNCOMMITTED), (LATEST, READ_COMMITTED), (LATEST, READ_UNCOMMITTED))
+    )
+    try:
+        settings = describe_settings(client, Resource("topic", topic.name))
+    except KafkaError as error:  # whoever may read a topic need not be allowed to see its settings
+        note(str(error))
+        settings = []
+    partitions = []
+    for each in topic.partitions:
+        at = TopicPartition(topic.name, each.partition)
+        partitions.append(
+            {
+                "partition": each.partition,
+                "leader": each.leader,
+                "replicas": each.replicas,
+                "in_sync": each.in_sync,
+                "first_offset": first.get(at),
+                "last_stable_offset": stable.get(at),
+                "end_offset": ends.get(at),
+            }
+        )
+    return {
+        "topic": topic.name,
+        "topic_id": _id_in_words(topic.topic_id),
+        "settings": {each.name: each.value for each in settings if each.source == "topic"},
+        "partitions": partitions,
+    }
+
+
+def _id_in_words(topic_id: bytes | None) -> str | None:
+    """Return a topic's id as Kafka's tools write it."""
+    return None if topic_id is None else urlsafe_b64encode(topic_id).decode().rstrip("=")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s'[: number != 1]}"

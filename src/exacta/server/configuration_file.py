@@ -1,0 +1,214 @@
+"""The file of `exacta serve --config`: a TOML file such as `exacta.toml`, or one like Kafka's `server.properties`.
+
+A file whose name ends with `.toml` is read as TOML, every other one as `key=value` lines. Both have the same keys: the
+options of the broker, `data`, the endpoints (`listen`, `pulsar.listen` and so on, named like the options of the command
+line), and Kafka's keys (`exacta.config.kafka_keys`). An underscore counts as a dot, since TOML would take dots for
+tables, in which `max.connections` and `max.connections.per.ip` cannot both stand.
+
+Every mistake of a file is found at once, so that `exacta config check` can show all of them. No value is taken from a
+file that has one.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from exacta.config.configuration import ConfigurationError
+from exacta.config.kafka_keys import KAFKA_KEYS, KeyClass, kafka_key
+from exacta.config.options import configure, options, parse_value
+from exacta.properties import entries
+from exacta.server.kafka_listeners import kafka_listeners
+from exacta.server.listeners import Doors, Endpoint, parse_endpoint
+from exacta.spelling import did_you_mean
+
+DATA = "data"
+ENDPOINTS = {field.replace("_", "."): field for field in Doors.__struct_fields__}
+"""The keys of endpoints -> their fields in `Doors`."""
+
+
+class ConfigurationFile(Struct, frozen=True, kw_only=True):
+    """The content of a file. If it has `mistakes`, nothing else of it counts."""
+
+    path: Path
+    options: dict[str, int | bool | str]
+    """The options of the broker that it sets, by name."""
+    endpoints: dict[str, Endpoint]
+    """The endpoints that it sets, by their fields in `Doors`."""
+    data: Path | None
+    passed_over: tuple[str, ...]
+    """Keys of Kafka's that change nothing here."""
+    not_kept: tuple[str, ...]
+    """One line for each key of Kafka's that promises what is not done here."""
+    mistakes: tuple[str, ...]
+    """One line for each mistake, with its place."""
+
+    def notes(self) -> list[str]:
+        """Return what a reader of the log should know of the file, in lines: promises that are not kept come first."""
+        notes = [f"{self.path}: {each}" for each in self.not_kept]
+        if self.passed_over:
+            count = len(self.passed_over)
+            keys = f"{count} keys of Kafka's change" if count > 1 else "a key of Kafka's changes"
+            notes.append(f"{self.path}: {keys} nothing here: {', '.join(self.passed_over)}")
+        return notes
+
+
+def read_configuration_file(path: Path) -> ConfigurationFile:
+    """Read a file. Raises ConfigurationError where it has no entries to judge: it cannot be read, or is no TOML."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigurationError(f"cannot read {path}: {reason}") from error
+    reader = _Reader(path)
+    if path.suffix == ".toml":
+        try:
+            document = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigurationError(f"{path} is no TOML: {error}") from error
+        for key, value in _flat(document):
+            reader.take(str(path), key, value)
+    else:
+        for number, key, value in entries(text):
+            reader.take(f"{path}:{number}", key, value)
+    return reader.finished()
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _text(value: object) -> str:
+    """Return a value of either form as the text that stands in Kafka's file."""
+    if isinstance(value, list):
+        return ",".join(_text(each) for each in value)
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()
+
+
+class _Reader:
+    """Takes the entries of a file one by one, then settles what several of them say together."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._options: dict[str, int | bool | str] = {}
+        self._endpoints: dict[str, Endpoint] = {}
+        self._data: Path | None = None
+        self._kafka: dict[str, str] = {}
+        """Kafka's keys that are served under other names than their own."""
+        self._passed_over: dict[str, None] = {}
+        self._not_kept: dict[str, str] = {}
+        self._mistakes: list[str] = []
+
+    def take(self, place: str, key: str, value: object) -> None:
+        """Take an entry, or note what is wrong with it; a later entry of the same name wins."""
+        try:
+            if value is None:
+                raise ConfigurationError(f"expected key=value, not {key!r}")
+            self._take(key, value)
+        except ConfigurationError as error:
+            self._mistakes.append(f"{place}: {error}")
+
+    def _take(self, key: str, value: object) -> None:
+        name = key if kafka_key(key) else key.replace("_", ".")
+        option, kafkas, text = options().get(name), kafka_key(name), _text(value)
+        if option is not None:
+            self._options[name] = parse_value(option, text if isinstance(value, list) else value)
+        elif name == DATA:
+            self._data = _directory(name, text)
+        elif name in ENDPOINTS:
+            self._endpoints[ENDPOINTS[name]] = _endpoint(name, text)
+        elif kafkas is None:
+            meant = did_you_mean(name, [*options(), DATA, *ENDPOINTS, *KAFKA_KEYS])
+            raise ConfigurationError(f"unknown option {key}" + (f"; {meant}" if meant else ""))
+        elif kafkas.key_class is KeyClass.SERVED:
+            self._kafka[name] = text
+        elif kafkas.key_class is KeyClass.NO_MEANING:
+            self._passed_over[name] = None
+        elif "".join(text.split()).lower() in kafkas.kept:
+            self._not_kept.pop(name, None)
+        else:
+            self._not_kept[name] = f"{name}={text} is not kept: {kafkas.reason}"
+
+    def finished(self) -> ConfigurationFile:
+        """Return the file."""
+        for settle in (self._settle_listeners, self._settle_data, self._settle_retention, self._settle_node, self._try):
+            try:
+                settle()
+            except ConfigurationError as error:
+                self._mistakes.append(f"{self._path}: {error}")
+        return ConfigurationFile(
+            path=self._path,
+            options=self._options,
+            endpoints=self._endpoints,
+            data=self._data,
+            passed_over=tuple(self._passed_over),
+            not_kept=tuple(self._not_kept.values()),
+            mistakes=tuple(self._mistakes),
+        )
+
+    def _settle_listeners(self) -> None:
+        found = kafka_listeners(self._kafka)
+        for ours, kafkas, endpoint in (
+            ("listen", "listeners", found.listen),
+            ("advertise", "advertised.listeners", found.advertise),
+        ):
+            if endpoint is None:
+                continue
+            if ours in self._endpoints:
+                raise ConfigurationError(f"{ours} and Kafka's {kafkas} say the same: give one of them")
+            self._endpoints[ours] = endpoint
+
+    def _settle_data(self) -> None:
+        given = {name: self._kafka[name] for name in ("log.dirs", "log.dir") if name in self._kafka}
+        for name, text in given.items():  # as in Kafka, log.dirs wins
+            if self._data is not None:
+                raise ConfigurationError(f"{DATA} and Kafka's {name} say the same: give one of them")
+            if "," in text:
+                raise ConfigurationError(f"{name} must be one directory, not {text}")
+            self._data = _directory(name, text)
+            return
+
+    def _settle_retention(self) -> None:
+        option = options()["log.retention.ms"]
+        for name, unit_ms in (("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)):
+            if name in self._kafka and option.name not in self._options:
+                number = _whole_number(name, self._kafka[name])
+                if number == 0:
+                    raise ConfigurationError(f"{name} must be at least 1, or -1 for ever")
+                self._options[option.name] = parse_value(option, number * unit_ms if number > 0 else -1)
+
+    def _settle_node(self) -> None:
+        option = options()["node.id"]
+        # Kafka's default, -1, asks for an id that the broker chooses.
+        if self._kafka.get("broker.id", "-1") != "-1" and option.name not in self._options:
+            self._options[option.name] = parse_value(option, _whole_number("broker.id", self._kafka["broker.id"]))
+
+    def _try(self) -> None:
+        """Find what options say together that cannot be."""
+        configure(self._options)
+
+
+def _whole_number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigurationError(f"{name} must be a whole number, not {text!r}") from None
+
+
+def _directory(name: str, text: str) -> Path:
+    if not text:
+        raise ConfigurationError(f"{name} must be a directory, not an empty name")
+    return Path(text)
+
+
+def _endpoint(name: str, text: str) -> Endpoint:
+    try:
+        return parse_endpoint(text)
+    except ValueError as error:
+        raise ConfigurationError(f"{name}: {error}") from error

@@ -1,0 +1,188 @@
+"""`broker.faults`: the calls by which a test asks for a fault, one line each.
+
+There are two kinds of calls. The first kind arms a fault that a later request, write or sync meets. It returns the
+`Fault`, which can be waited for, and which must be met before the test ends. The second kind is done when the call
+returns: a producer is fenced, a transaction expires, a group begins to rebalance.
+"""
+
+from collections.abc import Callable, Collection
+from typing import Protocol, TypeVar
+
+from exacta.client.explanations import Explanation
+from exacta.client.routing import Client
+from exacta.client.transactions import init_producer_id
+from exacta.core.commands import ExpireTransaction
+from exacta.core.state.state import State
+from exacta.engine.engine import Engine
+from exacta.kafka.handlers import HANDLERS
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.spelling import did_you_mean
+from exacta.testing.faults import DISK, Armed, Effect, Fault
+from exacta.testing.faulty_connection import refusable
+from exacta.testing.rebalancing import rebalance
+
+T = TypeVar("T")
+Action = Callable[[], object]
+
+
+class FaultyBroker(Protocol):
+    """The broker, as far as faults need it."""
+
+    def client(self) -> Client:
+        """Return a client of the test kit."""
+
+    def explain(self, transactional_id: str) -> Explanation:
+        """Return where a transactional id stands."""
+
+    def in_engine(self, step: Callable[[Engine], T]) -> T:
+        """Take a step on the broker's thread, and return its result when the state after it is durable."""
+
+    def restart(self, *, clean: bool = True) -> object:
+        """Stop and start again."""
+
+
+class RequestFaults:
+    """The faults of requests and answers, wherever these are met. `apis` are the names of those that may be."""
+
+    def __init__(self, armed: Armed, apis: Collection[str]) -> None:
+        self._armed = armed
+        self._apis = apis
+
+    def check(self) -> None:
+        """Raise FaultNotMet if a fault is armed that nothing has met; nothing is armed then."""
+        self._armed.check()
+
+    def clear(self) -> None:
+        """Disarm all faults."""
+        self._armed.clear()
+
+    def drop_answer(self, api: str, *, times: int = 1, then: Action | None = None) -> Fault:
+        """Let the broker carry out a request and not tell: the connection closes in place of the answer.
+
+        `api` is Kafka's name of the request, such as "EndTxn". `then` runs in between: after the request was carried
+        out, and before the client sees the connection closed. It may kill or restart the broker.
+        """
+        return self._add(Effect.DROP, api, f"drop_answer({api!r}{_times(times)})", times=times, action=then)
+
+    def cut_connection(self, api: str, *, times: int = 1, then: Action | None = None) -> Fault:
+        """Lose a request before the broker carries it out: the connection closes. See `drop_answer` for `then`."""
+        return self._add(Effect.CUT, api, f"cut_connection({api!r}{_times(times)})", times=times, action=then)
+
+    def delay(self, api: str, *, seconds: float, times: int = 1) -> Fault:
+        """Let the answer to a request leave so much later; those that come after it on its connection wait as well."""
+        written = f"delay({api!r}, seconds={seconds:g}{_times(times)})"
+        return self._add(Effect.DELAY, api, written, times=times, seconds=seconds)
+
+    def _add(
+        self,
+        effect: Effect,
+        api: str,
+        written: str,
+        *,
+        times: int,
+        seconds: float = 0.0,
+        error_code: int = 0,
+        action: Action | None = None,
+    ) -> Fault:
+        if api not in self._apis:
+            near = did_you_mean(api, self._apis)
+            raise ValueError(f"{written}: no request that is served has this name{near and ', ' + near}")
+        fault = Fault(effect, api, written=written, times=times, seconds=seconds, error_code=error_code, action=action)
+        return self._armed.add(fault)
+
+
+class Faults(RequestFaults):
+    """The faults of one embedded broker."""
+
+    def __init__(self, broker: FaultyBroker, armed: Armed) -> None:
+        super().__init__(armed, [handler.name for handler in HANDLERS.values()])
+        self._broker = broker
+
+    def refuse(self, api: str, *, error: str, times: int = 1) -> Fault:
+        """Answer a request with an error code, and do not carry it out; `error` is Kafka's name of it.
+
+        Each topic, partition or group that the request names is answered so, if the answer speaks of each.
+        """
+        written = f"refuse({api!r}, error={error!r}{_times(times)})"
+        if error not in ErrorCode.__members__ or error == "NONE":
+            near = did_you_mean(error, ErrorCode.__members__)
+            raise ValueError(f"{written}: Kafka has no error of this name{near and ', ' + near}")
+        if api in self._apis and api not in refusable():
+            raise ValueError(f"{written}: an error code is no answer to {api}; there is cut_connection({api!r})")
+        return self._add(Effect.REFUSE, api, written, times=times, error_code=ErrorCode[error])
+
+    # --- the disk -----------------------------------------------------------------------------------------------------
+
+    def slow_disk(self, *, seconds: float, times: int = 1) -> Fault:
+        """Let a sync of the journal take so much longer."""
+        written = f"slow_disk(seconds={seconds:g}{_times(times)})"
+        return self._armed.add(Fault(Effect.SLOW, DISK, written=written, times=times, seconds=seconds))
+
+    def full_disk(self) -> Fault:
+        """Let the next write to the journal find no space. The broker stops then, as the real one does.
+
+        There is space again afterwards: `broker.restart(clean=False)` goes on.
+        """
+        return self._armed.add(Fault(Effect.FULL, DISK, written="full_disk()"))
+
+    def crash_at_next_sync(self, *, restart: bool = True) -> Fault:
+        """Let the broker crash when it is about to sync: what it has written is not acknowledged.
+
+        It starts again by itself, as a supervisor lets it, unless `restart` is False: then a test starts it again by
+        `broker.restart(clean=False)`.
+        """
+        written = "crash_at_next_sync()" if restart else "crash_at_next_sync(restart=False)"
+        action = (lambda: self._broker.restart(clean=False)) if restart else None
+        return self._armed.add(Fault(Effect.CRASH, DISK, written=written, action=action))
+
+    # --- at once ------------------------------------------------------------------------------------------------------
+
+    def fence(self, transactional_id: str) -> None:
+        """Fence the producer of a transactional id, as a second instance of the program does; abort its transaction.
+
+        Raises ValueError if nobody has the transactional id.
+        """
+        if not self._broker.explain(transactional_id).state:
+            raise ValueError(f"fence({transactional_id!r}): no producer has this transactional id")
+        with self._broker.client() as client:
+            init_producer_id(client, transactional_id, transaction_timeout_ms=_FENCING_TIMEOUT_MS)
+
+    def expire_transaction(self, transactional_id: str) -> None:
+        """Let the time of an open transaction be up: it is aborted, and its producer is fenced.
+
+        Raises ValueError if the transactional id has none open, or one that no time ends (KIP-939).
+        """
+
+        def expire(engine: Engine) -> bool:
+            found: list[ExpireTransaction] = []
+
+            def look(state: State, now_ms: int) -> None:
+                held = state.transactional_ids.get(transactional_id)
+                opened = state.transactions.get(held.open) if held is not None and held.open is not None else None
+                if opened is not None and opened.deadline_ms is not None:
+                    found.append(ExpireTransaction(transaction_id=opened.transaction_id, early=True))
+
+            engine.read(look, lambda _: None)
+            if found:
+                engine.submit(found, lambda answers: None)
+            return bool(found)
+
+        if not self._broker.in_engine(expire):
+            raise ValueError(f"expire_transaction({transactional_id!r}): it has no transaction open that time ends")
+
+    def rebalance(self, group: str) -> None:
+        """Let a group rebalance; its members learn of it by their next heartbeats.
+
+        In a group of the classic protocol a member joins and leaves again. In one of the consumer protocol (KIP-848)
+        the members are removed, and join again. Raises ValueError if the group has no members.
+        """
+        with self._broker.client() as client:
+            rebalance(client, group)
+
+
+_FENCING_TIMEOUT_MS = 60_000
+"""The transaction time-out of the producer that fences: librdkafka's and Java's own. It never begins a transaction."""
+
+
+def _times(times: int) -> str:
+    return "" if times == 1 else f", times={times}"

@@ -1,0 +1,204 @@
+"""`exacta produce` and `exacta consume`, on a broker, beside librdkafka."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from exacta.client.group_offsets import fetch_offsets
+from exacta.client.partitioner import partition_of_key
+from exacta.client.routing import Client
+from exacta.client.transactions import TopicPartition, list_transactions
+from tests.spark.clusters import read_committed
+
+
+@pytest.fixture
+def start(bootstrap):
+    """Start commands as processes of their own; end them in the end."""
+    started = []
+
+    def begin(*arguments):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "exacta.cli", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"EXACTA_BOOTSTRAP_SERVERS": bootstrap},
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+
+
+def test_lines_are_records_for_everybody(run, topic):
+    assert run.both(
+        "produce",
+        topic,
+        typed="a:1\nb:2\n\nlast",
+    ) == ("", f"exacta: 4 records written to {topic}\n")
+    assert sorted(value for _, _, value in read_committed(run.bootstrap, topic)) == [b"", b"a:1", b"b:2", b"last"]
+    assert sorted(run("consume", topic, "-e").splitlines()) == ["", "a:1", "b:2", "last"]
+
+
+def test_keys_headers_and_nulls_arrive(run, topic):
+    run("produce", topic, "-K", ":", "-Z", "-H", "n=v", "-H", "none", "-q", typed="a:1\nb:\n")
+    consumer = Consumer({"bootstrap.servers": run.bootstrap, "group.id": topic, "auto.offset.reset": "earliest"})
+    consumer.subscribe([topic])
+    got = sorted((each.key(), each.value(), each.partition()) for each in consumer.consume(2, 30))
+    assert got == [(key, value, partition_of_key(key, 2)) for key, value in ((b"a", b"1"), (b"b", None))]
+    consumer.close()
+    written = run("consume", topic, "-e", "-f", r"%k|%s|%S|%h\n", "-Z")
+    assert sorted(written.splitlines()) == ["a|1|1|n=v,none=NULL", "b|NULL|-1|n=v,none=NULL"]
+    assert sorted(run("consume", topic, "-e", "-K", "->").splitlines()) == ["a->1", "b->"]
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_both_sides_compress_as_librdkafka_does(run, topic, codec):
+    run("produce", topic, "-z", codec, "-p", "0", typed="ours\n" * 50)
+    theirs = Producer({"bootstrap.servers": run.bootstrap, "compression.type": codec})
+    for _ in range(50):
+        theirs.produce(topic, b"theirs", partition=1)
+    assert theirs.flush(30) == 0
+    del theirs
+    assert [value for _, _, value in read_committed(run.bootstrap, topic)].count(b"ours") == 50
+    assert run("consume", topic, "-e", "-p", "1") == "theirs\n" * 50
+
+
+def test_json_copies_a_topic(run, topic):
+    run("produce", topic, "-K:", typed="a:1\nb:2\n")
+    copied = run("consume", topic, "-e", "-J")
+    first = json.loads(copied.splitlines()[0])
+    assert first.keys() == {"topic", "partition", "offset", "tstype", "ts", "key", "payload"}
+    run("produce", f"{topic}-copy", "-J", typed=copied)
+    again = run("consume", f"{topic}-copy", "-e", "-J")
+    of = [
+        sorted((each["key"], each["payload"], each["ts"]) for each in map(json.loads, text.splitlines()))
+        for text in (copied, again)
+    ]
+    assert of[0] == of[1]
+
+
+def test_a_part_of_a_topic_is_read(run, topic):
+    for number in range(5):
+        run("produce", topic, "-p", "0", "-q", typed=f"{number}\n")
+    read = lambda *options: run("consume", topic, "-p", "0", *options).split()  # noqa: E731
+    assert read("-e") == ["0", "1", "2", "3", "4"]
+    assert read("-e", "-o", "-2") == ["3", "4"]
+    assert read("-e", "-o", "3") == ["3", "4"]
+    assert read("-e", "-o", "end") == []
+    assert read("-c", "2", "-o", "1") == ["1", "2"]
+    third = json.loads(run("consume", topic, "-p", "0", "-J", "-o", "2", "-c", "1"))["ts"]
+    fourth = json.loads(run("consume", topic, "-p", "0", "-J", "-o", "3", "-c", "1"))["ts"]
+    assert read("-o", f"s@{third}", "-o", f"e@{fourth}") == ["2"]
+    assert read("-o", "e@2100-01-01") == ["0", "1", "2", "3", "4"]
+
+
+def test_a_transaction_is_written_whole(run, topic):
+    _, told = run.both("produce", topic, "--transactional-id", topic, "--commit-every", "2", typed="1\n2\n3\n")
+    assert told == f"exacta: 3 records written to {topic}, committed in 2 transactions\n"
+    refused = run.refused("produce", topic, "-J", "--transactional-id", topic, typed='{"payload": "4"}\n{\n')
+    assert refused.startswith("line 2 is no JSON")
+    assert sorted(run("consume", topic, "-e").split()) == ["1", "2", "3"]
+    with Client(run.bootstrap) as client:
+        assert list_transactions(client, topic) == []
+
+
+def test_an_isolation_says_what_is_read(run, topic):
+    producer = Producer({"bootstrap.servers": run.bootstrap, "transactional.id": topic})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"open")
+    assert producer.flush(30) == 0
+    assert run("consume", topic, "-e") == ""
+    assert run("consume", topic, "-e", "--isolation", "read_uncommitted") == "open\n"
+    producer.abort_transaction(30)
+    del producer
+    run("produce", topic, typed="after\n")
+    assert run("consume", topic, "-e") == "after\n"
+
+
+def test_a_group_goes_on_where_it_stands(run, topic):
+    run("produce", topic, "-p", "0", typed="1\n2\n3\n")
+    assert run("consume", topic, "--group", topic, "-c", "2") == "1\n2\n"
+    assert run("consume", topic, "--group", topic, "-e") == "3\n"
+    assert run("consume", topic, "--group", topic, "-e") == ""
+    with Client(run.bootstrap) as client:
+        assert fetch_offsets(client, topic)[TopicPartition(topic, 0)].offset == 3
+    member = Consumer({"bootstrap.servers": run.bootstrap, "group.id": topic})
+    member.subscribe([topic])
+    while not member.assignment():
+        member.poll(0.05)
+    run("produce", topic, "-p", "0", typed="4\n")
+    out, err = run.both("consume", topic, "--group", topic, "-e", code=1)
+    assert (out, err) == ("4\n", f"exacta: group {topic} has members: only they commit for it\n")
+    member.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        (["consume", "no-such"], 1, "there is no topic no-such"),
+        (["consume", "TOPIC", "-p", "9"], 1, "topic TOPIC has no partition 9: it has 2"),
+        (["consume", "TOPIC", "-o", "99"], 1, "TOPIC-0 has no offset 99: it has 0 up to 0"),
+        (["consume", "TOPIC", "-o", "soon"], 2, "--offset: 'soon' is none of"),
+        (["consume", "TOPIC", "-e", "-o", "e@5"], 2, "give one of --exit and -o e@TIME"),
+        (["consume", "TOPIC", "-f", "%q"], 2, "there is no %q"),
+        (["consume", "TOPIC", "-J", "-K", ":"], 2, "give one of --format, --json and --key-delimiter"),
+        (["produce", "TOPIC", "-p", "9"], 1, "topic TOPIC has no partition 9: it has 2"),
+        (["produce", "TOPIC", "-J", "-K", ":"], 2, "give one of --json, --key-delimiter and --key"),
+        (["produce", "TOPIC", "-k", "a", "-K", ":"], 2, "give one of --json, --key-delimiter and --key"),
+        (["produce", "TOPIC", "-D", ""], 2, "a delimiter is not empty"),
+        (["produce", "TOPIC", "-D", r"\q"], 2, r"there is no escape \q"),
+        (["produce", "TOPIC", "--commit-every", "2"], 2, "--commit-every needs --transactional-id"),
+        (["produce", "TOPIC", "--transactional-id", ""], 2, "--transactional-id: the id is not empty"),
+        (["produce", "TOPIC", "-H", "n=" + "x" * 2_000_000], 1, "MESSAGE_TOO_LARGE"),
+    ],
+)
+def test_what_is_refused_is_told_in_one_line(run, topic, arguments, code, why):
+    refused = run.refused(*(each.replace("TOPIC", topic) for each in arguments), code=code, typed="x\n")
+    assert why.replace("TOPIC", topic) in refused
+
+
+def test_a_line_is_sent_before_the_input_ends(start, run, topic):
+    writer, reader = start("produce", topic), start("consume", topic)
+    for line in (b"first\n", b"second\n"):
+        writer.stdin.write(line)
+        writer.stdin.flush()
+        assert reader.stdout.readline() == line
+    reader.send_signal(signal.SIGINT)
+    assert reader.communicate(timeout=30) == (b"", b"")
+    assert reader.returncode == 0
+    writer.stdin.close()
+    assert writer.wait(30) == 0
+
+
+def test_an_interrupt_aborts_the_transaction(start, run, topic):
+    writer = start("produce", topic, "--transactional-id", topic)
+    writer.stdin.write(b"never\n")
+    writer.stdin.flush()
+    with Client(run.bootstrap) as client:
+        while not list_transactions(client, topic):
+            assert writer.poll() is None
+        writer.send_signal(signal.SIGINT)
+        _, told = writer.communicate(timeout=30)
+        assert (writer.returncode, told) == (1, b"exacta: interrupted: the transaction is aborted\n")
+        assert list_transactions(client, topic) == []
+    assert run("consume", topic, "-e") == ""
+
+
+def test_that_the_reader_has_enough_is_no_error(start, run, topic):
+    run("produce", topic, typed="x" * 1000 + "\n" + "y\n" * 100_000)
+    reader = start("consume", topic)
+    reader.stdout.readline()
+    reader.stdout.close()
+    assert (reader.wait(30), reader.stderr.read()) == (0, b"")

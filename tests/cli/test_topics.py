@@ -1,0 +1,97 @@
+"""`exacta topics` and `exacta configs`, on a broker."""
+
+import re
+
+import pytest
+from confluent_kafka import Producer
+
+
+def a_name(topic):
+    return f"{topic}-new"
+
+
+def test_a_topic_lives_from_its_creation_to_its_deletion(run, topic):
+    name = a_name(topic)
+    made = run("topics", "create", name, "-p", "3", "--replication-factor", "1", "--set", "retention.ms=60000")
+    assert made == f"topic {name} is created: 3 partitions, replication factor 1\n"
+    assert {"topic": name, "partitions": 3, "replication_factor": 1} in run.found("topics", "list")
+    assert run.refused("topics", "create", name) == f"topic {name} exists already"
+    assert run("topics", "create", name, "--if-not-exists") == f"topic {name} exists already\n"
+    (found,) = run.found("topics", "describe", name)
+    assert found["settings"] == {"retention.ms": "60000"}
+    assert [each["partition"] for each in found["partitions"]] == [0, 1, 2]
+    assert re.fullmatch(r"[\w-]{22}", found["topic_id"])
+    run("topics", "alter", name, "--partitions", "4", "--unset", "retention.ms", "--set", "max.message.bytes=2000")
+    (found,) = run.found("topics", "describe", name)
+    assert (len(found["partitions"]), found["settings"]) == (4, {"max.message.bytes": "2000"})
+    assert run("topics", "delete", name, typed="n\n", code=1).startswith(f"Delete {name} (4 partitions) with all")
+    assert run("topics", "delete", name, "--yes") == f"topic {name} is deleted\n"
+    assert run.refused("topics", "delete", name, "--yes").startswith(f"there is no topic {name}; did you mean {topic}")
+    assert run("topics", "delete", name, "--yes", "--if-exists") == "none of the topics is there\n"
+
+
+def test_a_dry_run_changes_nothing(run, topic):
+    name = a_name(topic)
+    assert run("topics", "create", name, "-p", "2", "--dry-run").startswith(f"topic {name} could be created")
+    assert name not in run("topics", "list")
+    assert run("topics", "alter", topic, "-p", "9", "--dry-run") == f"topic {topic} could be changed\n"
+    run("configs", "set", "topic", topic, "retention.ms=1", "--dry-run")
+    (found,) = run.found("topics", "describe", topic)
+    assert (len(found["partitions"]), found["settings"]) == (2, {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "why"),
+    [
+        (["topics", "create", "TOPIC-new", "--set", "retention.mss=1"], 1, "INVALID_CONFIG .*retention.mss"),
+        (["topics", "create", "a b"], 1, "INVALID_TOPIC_EXCEPTION"),
+        (["topics", "alter", "TOPIC", "-p", "1"], 1, "INVALID_PARTITIONS"),
+        (["topics", "create", "t", "--set", "retention.ms"], 2, "--set: 'retention.ms' is not KEY=VALUE"),
+        (["topics", "alter", "TOPIC"], 2, "give --partitions, --set or --unset"),
+        (["topics", "describe", "no-such"], 1, "there is no topic no-such"),
+        (["configs", "describe", "topic", "no-such"], 1, "there is no topic no-such"),
+        (["configs", "set", "topic", "TOPIC", "retention.ms=long"], 1, "INVALID_CONFIG .*retention.ms"),
+        (["configs", "set", "topic", "TOPIC", "=1"], 2, "KEY=VALUE: '=1' is not KEY=VALUE"),
+        (["configs", "describe", "broker", "me"], 2, "'me' is no id of a broker"),
+        (["configs", "describe", "broker", "77"], 1, "broker 77 has left the cluster"),
+    ],
+)
+def test_what_is_refused_is_told_in_one_line(run, topic, arguments, code, why):
+    named = [each.replace("TOPIC", topic) for each in arguments]
+    assert re.search(why, run.refused(*named, code=code))
+
+
+def test_settings_are_chosen_shown_and_given_back(run, topic):
+    assert run("configs", "describe", "topic", topic) == f"topic {topic} has the defaults (--all shows them)\n"
+    run("configs", "set", "topic", topic, "retention.ms=1000", "cleanup.policy=compact")
+    chosen = {"from": "topic", "read_only": False}
+    assert run.found("configs", "describe", "topic", topic) == [
+        {"setting": "cleanup.policy", "value": "compact", **chosen},
+        {"setting": "retention.ms", "value": "1000", **chosen},
+    ]
+    refused = run.refused("configs", "set", "topic", topic, "retention.ms=2000", "no.such=1")
+    assert "no.such" in refused
+    everything = {each["setting"]: each for each in run.found("configs", "describe", "topic", topic, "--all")}
+    assert (everything["retention.ms"]["value"], everything["max.message.bytes"]["from"]) == ("1000", "default")
+    run("configs", "unset", "topic", topic, "retention.ms", "cleanup.policy")
+    assert run.found("configs", "describe", "topic", topic) == []
+
+
+def test_a_broker_tells_its_settings(run):
+    told = run.found("configs", "describe", "broker", "0", "--all")
+    assert "num.partitions" in {each["setting"] for each in told}
+
+
+def test_an_open_transaction_shows_in_the_offsets_of_a_topic(run, topic):
+    producer = Producer({"bootstrap.servers": run.bootstrap, "transactional.id": topic})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"open", partition=1)
+    assert producer.flush(30) == 0
+    (found,) = run.found("topics", "describe", topic)
+    first, second = found["partitions"]
+    assert (first["first_offset"], first["last_stable_offset"], first["end_offset"]) == (0, 0, 0)
+    assert (second["first_offset"], second["last_stable_offset"], second["end_offset"]) == (0, 0, 1)
+    assert f"{'0':>18}  {'1':>10}" in run("topics", "describe", topic).splitlines()[-1]
+    producer.abort_transaction(30)
+    del producer  # before its broker: librdkafka prints an error when it loses one

@@ -1,0 +1,122 @@
+"""`exacta config …`, and the page of the configuration, which is made from code."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from exacta.cli.app import app
+from exacta.cli.configuration_reference import reference
+from exacta.config.kafka_keys import KAFKA_KEYS
+from exacta.config.options import options
+from exacta.config.topic import TOPIC_CONFIGS
+from exacta.server.configuration_file import read_configuration_file
+
+ROOT = Path(__file__).parents[1]
+
+
+def call(*arguments: object) -> tuple[int, str, str]:
+    called = CliRunner().invoke(app, ["config", *map(str, arguments)])
+    return called.exit_code, called.stdout, called.stderr
+
+
+# --- check ---
+
+
+def test_a_file_that_can_be_served(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=3\nnum.io.threads=8\nmin.insync.replicas=2\n")
+    code, out, err = call("check", file)
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "warning: min.insync.replicas=2 is not kept: there is one replica",
+        f"no effect: num.io.threads: {KAFKA_KEYS['num.io.threads'].reason}",
+        f"{file} can be served",
+    ]
+
+
+def test_all_mistakes_of_a_file_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("num.partitions=0\nfrobnicate=1\n")
+    code, out, err = call("check", file)
+    assert (code, err) == (1, f"exacta: {file} has 2 mistakes\n")
+    assert out.splitlines() == [
+        f"mistake: {file}:1: num.partitions must be between 1 and 10000, not 0",
+        f"mistake: {file}:2: unknown option frobnicate",
+    ]
+
+
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_a_file_that_cannot_be_read_is_a_wrong_call(tmp_path: Path, command: str) -> None:
+    code, out, err = call(command, tmp_path / "nowhere")
+    assert (code, out, err) == (2, "", f"exacta: cannot read {tmp_path / 'nowhere'}: No such file or directory\n")
+
+
+# --- show ---
+
+
+def test_what_is_shown_is_a_file_that_says_the_same(tmp_path: Path) -> None:
+    file, shown = tmp_path / "server.properties", tmp_path / "exacta.toml"
+    file.write_text(
+        "listeners=PLAINTEXT://[::1]:1\ndata=/a \\\\ b\nweb.listen=127.0.0.1:2\nauto.create.topics.enable=false\n"
+        "log.retention.hours=1\ntransaction.buffer=sidecar\n"
+    )
+    code, out, _ = call("show", file, "--changed")
+    assert code == 0
+    assert out.splitlines() == [
+        r'data = "/a \\ b"  # default: "exacta-data"',
+        'listen = "[::1]:1"  # default: "127.0.0.1:9092"',
+        "auto_create_topics_enable = false  # default: true",
+        "log_retention_ms = 3600000  # default: 604800000",
+        'transaction_buffer = "sidecar"  # default: "marker"',
+        'web_listen = "127.0.0.1:2"',
+    ]
+    shown.write_text(call("show", file)[1])
+    first, second = read_configuration_file(file), read_configuration_file(shown)
+    assert second.mistakes == ()
+    assert (second.endpoints, second.data) == (first.endpoints, first.data)
+    assert second.options == {name: option.default for name, option in options().items()} | first.options
+
+
+def test_without_a_file_nothing_differs_from_the_defaults() -> None:
+    assert call("show", "--changed") == (0, "", "")
+    assert "num_partitions = 1\n" in call("show")[1]
+
+
+def test_a_file_with_a_mistake_is_not_shown(tmp_path: Path) -> None:
+    file = tmp_path / "exacta.toml"
+    file.write_text("num_partitions = 0\n")
+    code, out, err = call("show", file)
+    assert (code, out, err) == (1, "", f"exacta: {file}: num.partitions must be between 1 and 10000, not 0\n")
+
+
+# --- the page ---
+
+
+def test_the_page_is_what_the_code_makes() -> None:
+    page = (ROOT / "docs/reference/configuration.md").read_text()
+    assert page == reference(), "run make docs"
+    assert call("reference") == (0, page, "")
+
+
+def test_the_page_has_every_option_and_every_key() -> None:
+    cells = {cell.strip() for line in reference().splitlines() if line.startswith("|") for cell in line.split("|")}
+    single = {name for cell in cells for name in cell.split(", ")}
+    named = {*options(), *TOPIC_CONFIGS, *(name for name in KAFKA_KEYS if name not in options())}
+    assert {name for name in named if f"`{name}`" not in single} == set()
+
+
+@pytest.mark.parametrize(
+    ("option", "row"),
+    [
+        (
+            "log.retention.ms",
+            "| whole number | `604800000` | ms | -1 to 2⁶³ − 1 | `retention.ms` | no "
+            "| same, `log.retention.hours`, `log.retention.minutes` |",
+        ),
+        ("transaction.buffer", "| text | `marker` | – | `marker`, `sidecar` | `transaction.buffer` | no | – |"),
+        ("auto.create.topics.enable", "| true or false | `true` | – | – | – | no | same |"),
+    ],
+)
+def test_a_row_says_type_default_unit_range_and_kafkas_name(option: str, row: str) -> None:
+    assert f"| `{option}` {row}" in reference()
