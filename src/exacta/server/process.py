@@ -8,12 +8,12 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 from exacta.config.configuration import Configuration
 from exacta.config.options import changed
 from exacta.posix import resource
+from exacta.release import release
 from exacta.server.advice import with_advice
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
@@ -90,7 +90,7 @@ def _tell_of_start(configuration: Configuration, data: Path) -> None:
     logger.info(
         "exacta %(version)s begins: pid %(pid)d, data in %(data)s, %(settings)s",
         {
-            "version": version("exacta"),
+            "version": release(),
             "pid": os.getpid(),
             "data": str(data.absolute()),
             "settings": ", ".join(f"{name}={value}" for name, value in settings.items()) or "all options at defaults",
