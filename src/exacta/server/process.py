@@ -17,6 +17,7 @@ from exacta.release import release
 from exacta.server.advice import with_advice
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
+from exacta.server.free_space import FreeSpaceAlarm
 from exacta.server.identity import refuse_foreign
 from exacta.server.listeners import Doors, Listener
 from exacta.server.log_lines import Flood, configure_logging, never
@@ -127,6 +128,7 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors, flood: 
     notify(READY)
     listening = [server.listening, *(listener.listening for listener, _ in _beside_kafkas(server))]
     logger.info("serving clients on %(listening)s", {"listening": ", ".join(map(str, listening))})
+    FreeSpaceAlarm(data.absolute(), configuration.disk_free_alarm_percent, loop.time).start(loop)
     asking = asyncio.ensure_future(asked.wait())
     await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)
     if not server.failure.done():
