@@ -200,7 +200,7 @@ class CompactionSchedule:
                 break
             known_to = each.end_offset
         else:
-            # There may be more, which nobody has asked about. A segment that is begun for nothing is worse than a delay.
+            # There may be more, which nobody has asked about. A segment begun for nothing is worse than a delay.
             known_to = partition.entered[-1].end_offset if partition.entered else known_to
         return _end_of_run(partition.entered, min(own_to, waits_at), log_start_offset, known_to)
 
