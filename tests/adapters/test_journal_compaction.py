@@ -171,7 +171,7 @@ def with_others(bench: Bench, turns: Turns) -> Journal:
     return journal
 
 
-JOINING = [Joining(2, 2, -1), Joining(3, 6, 77), Joining(4, 9, -1)]
+JOINING = [Joining(2, 2, -1, 600), Joining(3, 6, 77, 400), Joining(4, 9, -1, 200)]
 JOINED = [(4, "e"), (5, "b"), (7, "a"), (8, "c"), (9, "d")]
 ALL_FLOORS = dict.fromkeys(range(1, 5), 0)
 
@@ -216,7 +216,7 @@ def test_a_stream_that_has_nothing_of_its_own_is_made_of_what_joins_it(turns: Tu
     journal = bench.open()
     append(turns, journal, keyed(2, 0, "a"), keyed(2, 1, "b"), keyed(3, 0, "a"), keyed(3, 1, ""))
     sealed(turns, journal, (2, 2), (3, 2))
-    order = CompactionOrder(1, 4, RULES, [Joining(2, 0, -1), Joining(3, 2, -1)])
+    order = CompactionOrder(1, 4, RULES, [Joining(2, 0, -1, 400), Joining(3, 2, -1, 400)])
     floors = {1: 0, 2: 0, 3: 0}
     assert turns.wait(lambda done: journal.compact([order], floors, last_of_each_key, done)) is None
     assert found(turns, journal, 1)[:2] == [(1, "b"), (2, "a")]

@@ -134,7 +134,7 @@ class SideBySide(RuleBasedStateMachine):
             count,
         ):
             return  # there is nothing, or all of it is gone
-        order = CompactionOrder(stream, end + count, RULES, [Joining(other, end, 7)])
+        order = CompactionOrder(stream, end + count, RULES, [Joining(other, end, 7, 0)])
         floors = {each: self.asked(each, 0) for each in range(4) if not self.is_gone(each)}
         for journal in self.both():
             assert self.turns.wait(lambda done, of=journal: of.compact([order], floors, thinned, done)) is None

@@ -107,6 +107,19 @@ def test_more_streams_than_are_asked_about_at_one_look_are_compacted_in_the_end(
     assert entered(sidecar) == []
 
 
+def test_what_is_not_asked_about_yet_does_not_seal_segments(sidecar: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a restart nothing is known of thousands of streams, all of which are old and sealed."""
+    monkeypatch.setattr(compaction, "MOST_ENTERED", 2)
+    topic(sidecar, ratio="1", segment_ms=str(CLEAN_MS // 2))
+    for number in range(7):
+        enter(sidecar, b"a=%d;" % number, b"b=%d;" % number)
+    fill(sidecar)
+    sidecar.crash()
+    calls = noted(sidecar, monkeypatch, "seal")
+    sidecar.loop.pass_time(5 * CLEAN_MS)
+    assert calls == []
+
+
 def test_a_stream_that_has_entered_seals_a_segment_when_it_is_old_and_no_more_then(
     sidecar: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

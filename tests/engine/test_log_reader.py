@@ -80,7 +80,7 @@ class Logs:
     def compact(self, end_offset: int) -> None:
         """Compact both up to a batch's end; what has entered before it has joined the partition's own stream then."""
         joining = [
-            Joining(each.stream, each.first_offset, each.append_time_ms)
+            Joining(each.stream, each.first_offset, each.append_time_ms, each.size)
             for each in self.partition.entered
             if each.end_offset <= end_offset
         ]

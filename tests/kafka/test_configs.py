@@ -105,7 +105,7 @@ class TestDescribeConfigs:
     def test_what_is_not_there(self, wire: Wire) -> None:
         assert describe(wire, TOPIC, "nowhere").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert describe(wire, TOPIC, "b a d").error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-        for kind, name in [(BROKER, "17"), (BROKER, "x"), (LOGGER, "0"), (METRICS, ""), (GROUP, ""), (0, "x")]:
+        for kind, name in [(BROKER, "17"), (BROKER, "x"), (LOGGER, "17"), (METRICS, ""), (GROUP, ""), (0, "x")]:
             assert describe(wire, kind, name).error_code == ErrorCode.INVALID_REQUEST
         for kind, name in [(BROKER, ""), (METRICS, "x")]:
             result = describe(wire, kind, name)
@@ -219,7 +219,7 @@ class TestIncrementalAlterConfigs:
             (GROUP, "", ("consumer.session.timeout.ms", DELETE, None), ErrorCode.INVALID_REQUEST),
             (METRICS, "m", ("interval.ms", SET, "1000"), ErrorCode.INVALID_REQUEST),
             (METRICS, "m", ("interval.ms", DELETE, None), ErrorCode.NONE),
-            (LOGGER, "0", ("root", SET, "INFO"), ErrorCode.INVALID_REQUEST),
+            (LOGGER, "0", ("kafka", SET, "INFO"), ErrorCode.INVALID_CONFIG),
             (99, "x", ("a", SET, "b"), ErrorCode.INVALID_REQUEST),
         ],
     )
@@ -255,10 +255,10 @@ class TestListConfigResources:
 
     def test_topics_and_the_broker(self, wire: Wire) -> None:
         create(wire)
-        assert self.listed(wire) == (ErrorCode.NONE, {(TOPIC, "t"), (BROKER, "0")})
+        assert self.listed(wire) == (ErrorCode.NONE, {(TOPIC, "t"), (BROKER, "0"), (LOGGER, "0")})
         assert self.listed(wire, BROKER) == (ErrorCode.NONE, {(BROKER, "0")})
         assert self.listed(wire, TOPIC, GROUP) == (ErrorCode.NONE, {(TOPIC, "t")})
-        assert self.listed(wire, LOGGER, METRICS) == (ErrorCode.NONE, set())
+        assert self.listed(wire, LOGGER, METRICS) == (ErrorCode.NONE, {(LOGGER, "0")})
         assert self.listed(wire, 99) == (ErrorCode.UNSUPPORTED_VERSION, set())
 
     def test_version_0_asks_for_metrics_of_clients(self, wire: Wire) -> None:

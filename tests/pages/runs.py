@@ -266,6 +266,8 @@ NOT_RUN = {
     ("docs/reference/reset-subscription.md", "exacta subscriptions "): "the same",
     (MONITORING, "pip install 'exacta[web]'"): _AN_INDEX,
     (MONITORING, "exacta serve --web-listen"): "tests/metrics starts it on a free port",
+    (MONITORING, "kafka-configs.sh "): "it takes Java; tests/kafka/test_loggers.py asks what it asks",
+    (MONITORING, "  --alter"): "the same",
     (DATABASE, "pip install 'exacta[postgres]'"): _AN_INDEX,
     (DATABASE, "database = exacta.Postgres("): _A_POSTGRESQL,
     (README, "pip install 'exacta[pulsar]'"): _AN_INDEX,

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 
+import exacta
 from exacta.config.options import configure
 from exacta.server import server as server_module
 from exacta.server.listeners import Doors, Endpoint
@@ -64,6 +66,35 @@ def test_it_says_how_far_recovery_is_and_serves_the_rest_afterwards(
         assert (await answer(server, "/no-such-path"))[0] == 404
         assert "exacta_ready 1.0" in (await answer(server, "/metrics"))[1]
         await server.stop()
+
+    monkeypatch.setattr(server_module, "recover", waiting)
+    asyncio.run(main())
+
+
+def test_it_says_how_many_bytes_of_the_journal_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with exacta.Broker(data=tmp_path / "data") as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+        producer.produce("orders", b"x" * 1_000)
+        assert producer.flush(20) == 0
+        broker.kill()
+    goes_on, has_read, recover = threading.Event(), threading.Event(), server_module.recover
+
+    def waiting(*args: Any) -> Any:
+        recovered = recover(*args)
+        has_read.set()
+        assert goes_on.wait(30)
+        return recovered
+
+    async def main() -> None:
+        doors = Doors(listen=ANY_PORT, web_listen=ANY_PORT)
+        server = Server(asyncio.get_running_loop(), configure({}), tmp_path / "data", doors)
+        opening = asyncio.ensure_future(server.open_in_sight())
+        await asyncio.to_thread(has_read.wait, 30)
+        said = json.loads((await answer(server, "/health/ready"))[1])
+        assert said["bytes_read"] == said["bytes_to_read"] > 1_000
+        goes_on.set()
+        await opening
+        server.abandon()
 
     monkeypatch.setattr(server_module, "recover", waiting)
     asyncio.run(main())

@@ -42,6 +42,15 @@ class LogOptions:
             "broker loses neither.",
         ),
     ] = Limits().flush_interval_ms
+    disk_free_alarm_percent: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100,
+            description="The log warns when less of the disk of the data directory is free, since a full one stops the "
+            "broker; 0: never.",
+        ),
+    ] = 5
     log_page_cache_trim_enable: Annotated[
         bool,
         Meta(

@@ -156,7 +156,7 @@ class CompactionSchedule:
         )
         rules = Rules(now_ms=now_ms, delete_retention_ms=compacting.delete_retention_ms, aborted=aborted)
         joining = [
-            Joining(each.stream, each.first_offset, each.append_time_ms)
+            Joining(each.stream, each.first_offset, each.append_time_ms, each.size)
             for each in partition.entered
             if dirty_from < each.end_offset <= dirty_to
         ]
@@ -199,6 +199,9 @@ class CompactionSchedule:
                 waits_at = each.first_offset
                 break
             known_to = each.end_offset
+        else:
+            # There may be more, which nobody has asked about. A segment begun for nothing is worse than a delay.
+            known_to = partition.entered[-1].end_offset if partition.entered else known_to
         return _end_of_run(partition.entered, min(own_to, waits_at), log_start_offset, known_to)
 
     def _seal_if_due(self, partition: Partition, seen: Visible, compacting: CompactionPolicy, now_ms: int) -> None:

@@ -198,7 +198,7 @@ class Engine:
                 else:
                     answers.append(outcome.reply)
                     if type(outcome.reply) is Rejection:
-                        self.counts.rejections[outcome.reply] += 1
+                        self._observer.rejected(command, outcome.reply)
                 if outcome.wakes:
                     woken += [(self._parked.pop(ticket), answer) for ticket, answer in outcome.wakes]
                 if outcome.notices:

@@ -4,9 +4,11 @@ Owns which events are counted and how. Owns neither the numbers (`counts`), nor 
 nothing depends on it. An event that it does not hear costs one look into a table.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
+from exacta.core.command import Command
 from exacta.core.events import (
     BatchAppended,
     BatchStaged,
@@ -20,9 +22,12 @@ from exacta.core.events import (
     TransactionEnded,
 )
 from exacta.core.ids import Cause
+from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.engine.counts import Counts
 from exacta.engine.event_lines import EventLines
+
+logger = logging.getLogger("exacta.rejections")
 
 FENCING = frozenset({Cause.NEW_INSTANCE, Cause.TIME_OUT, Cause.MARKER, Cause.IDLE, Cause.LOSS})
 """The causes that take its pair from the holder of a transactional id, against its will."""
@@ -53,6 +58,13 @@ class Observer:
         self.hears = lines.hears | counting
         for both in counting.keys() & lines.hears.keys():
             self.hears[both] = _both(counting[both], lines.hears[both])
+
+    def rejected(self, command: Command, rejection: Rejection) -> None:
+        """Count a command that was refused; say so to who wants to know everything."""
+        self.counts.rejections[rejection] += 1
+        if logger.isEnabledFor(logging.DEBUG):
+            values = {"command": type(command).__name__, "reason": rejection.name.lower(), "asked": f"{command!r:.500}"}
+            logger.debug("%(command)s was refused, %(reason)s: %(asked)s", values)
 
     def _appended(self, event: BatchAppended | BatchStaged) -> None:
         appended = self.counts.appended[event.partition_id]

@@ -32,8 +32,11 @@ class ApiMeter:
 class FrontMeter:
     """The APIs of one front by their numbers; `name_of` says what the protocol calls them."""
 
-    def __init__(self, name_of: Callable[[int], str]) -> None:
+    __slots__ = ("apis", "clock", "name_of")
+
+    def __init__(self, name_of: Callable[[int], str], clock: Callable[[], float]) -> None:
         self.name_of = name_of
+        self.clock = clock
         self.apis: dict[int, ApiMeter] = {}
 
     def api(self, number: int) -> ApiMeter:
@@ -48,9 +51,9 @@ class Meter:
     """All fronts of one broker. `clock` gives seconds from any moment on."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.clock = clock
+        self._clock = clock
         self.fronts: dict[str, FrontMeter] = {}
 
     def front(self, name: str, name_of: Callable[[int], str]) -> FrontMeter:
         """Return the meter of a front."""
-        return self.fronts.setdefault(name, FrontMeter(name_of))
+        return self.fronts.setdefault(name, FrontMeter(name_of, self._clock))

@@ -1,6 +1,7 @@
 """Altering configurations (AlterConfigs, IncrementalAlterConfigs): resource by resource, each whole or not at all.
 
-Only topics have configurations that change. The broker's options are read when it starts. Groups and clients' metrics
+Only topics have configurations that change, and the levels of the broker's loggers (`loggers.py`). The broker's options
+are read when it starts. Groups and clients' metrics
 have none: a request that sets one there is refused, and one that sets none is granted.
 """
 
@@ -11,6 +12,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from exacta.core.commands import Command, SetTopicConfigs
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.kafka import loggers
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
@@ -109,6 +111,12 @@ def _command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> 
             if given:
                 names = ", ".join(given)
                 raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{names}]")
+        case ResourceType.BROKER_LOGGER:
+            if name != str(broker.node_id):
+                raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"this is broker {broker.node_id}")
+            if wanted.replaces:
+                raise ChangeRefused(ErrorCode.INVALID_REQUEST, "loggers are changed by IncrementalAlterConfigs only")
+            loggers.change(wanted.changes, validate_only=validate_only)
         case ResourceType.GROUP | ResourceType.CLIENT_METRICS if not name:
             raise ChangeRefused(ErrorCode.INVALID_REQUEST, "a name is needed")
         case ResourceType.GROUP:

@@ -9,6 +9,9 @@ from exacta.ports.authorizer import ResourceKind
 SOURCE_NUMBERS = {ConfigSource.TOPIC: 1, ConfigSource.BROKER: 4, ConfigSource.DEFAULT: 5}
 """Kafka calls them DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG and DEFAULT_CONFIG."""
 
+BROKER_LOGGER_SOURCE = 6
+"""Kafka calls it DYNAMIC_BROKER_LOGGER_CONFIG."""
+
 
 class ResourceType(IntEnum):
     """The kinds of resources that can have configurations of their own."""

@@ -93,7 +93,7 @@ class Connection(FramedConnection):
         self.client_software = ""
         """The client's software by its own name (KIP-511); empty: it has not said it."""
         self._broker = broker
-        self._meter = broker.meter
+        self._meter = None if broker.meter is None else broker.meter.front("kafka", _api_name)
         self._most_elements = most_elements(configuration.limits())
         self._unanswered: deque[RequestContext] = deque()
         """The requests whose answers have not left, in their order."""
@@ -137,7 +137,7 @@ class Connection(FramedConnection):
         size = SIZE_BYTES + len(frame)
         context = RequestContext(self, handler, version, header.correlation_id, header.client_id or "", size)
         if (meter := self._meter) is not None:
-            context.meter, context.begun_s = meter.front("kafka", _api_name).api(header.api_key), meter.clock()
+            context.meter, context.begun_s = meter.api(header.api_key), meter.clock()
         if not handler.min_version <= version <= handler.max_version:
             self._answer_unserved(handler, context, frame[body_start:])
             return

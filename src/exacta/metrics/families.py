@@ -89,7 +89,12 @@ REQUESTS = _histogram(
     "api",
 )
 REQUEST_BYTES = _counter("exacta_request_bytes_total", "The bytes of requests that were answered.", "front", "api")
-RESPONSE_BYTES = _counter("exacta_response_bytes_total", "The bytes of answers.", "front", "api")
+RESPONSE_BYTES = _counter(
+    "exacta_response_bytes_total",
+    "The bytes of answers. Messages that are pushed to Pulsar's consumers are none.",
+    "front",
+    "api",
+)
 
 # --- topics -----------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 """All that metrics are read from, and the bounds on how much one scrape shows and counts."""
 
 from collections.abc import Collection
-from importlib.metadata import version
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -12,6 +11,7 @@ from exacta.front.meter import Meter
 from exacta.histogram import Histogram
 from exacta.metrics.busiest import Busiest
 from exacta.metrics.loop_lag import LoopLag
+from exacta.release import release
 
 MOST_COUNTED = 10_000
 """The lag of so many partitions of groups and subscriptions is counted anew in one scrape. Each may take 0.05 ms."""
@@ -69,7 +69,7 @@ class Sources:
         self.progress = progress
         self.admission = admission
         self.connections = connections
-        self.version = version("exacta")
+        self.version = release()
         self.meter = Meter()
         self.loop_lag = LoopLag()
         self.broker: Broker | None = None

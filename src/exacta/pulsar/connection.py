@@ -76,7 +76,7 @@ class Connection(FramedConnection):
         self.producers: dict[int, Producer] = {}
         self.closed_producers: set[int] = set()
         self._broker = broker
-        self._meter = broker.meter
+        self._meter = None if broker.meter is None else broker.meter.front("pulsar", _command_name)
         self.consumers = Consumers(broker, self)
         self._sends = Sends(broker, self)
         self._acknowledgements = Acknowledgements(broker, self)
@@ -136,7 +136,7 @@ class Connection(FramedConnection):
         handler = HANDLERS.get(frame.command.type)
         request = PulsarRequest(self, handler, frame.command.type, unwrapped(frame.command), frame.entry, size)
         if handler is not None and (meter := self._meter) is not None:
-            request.meter, request.begun_s = meter.front("pulsar", _command_name).api(request.type), meter.clock()
+            request.meter, request.begun_s = meter.api(request.type), meter.clock()
         return request
 
     def _serve(self, request: PulsarRequest) -> None:

@@ -2,8 +2,8 @@
 
 A file whose name ends with `.toml` is read as TOML, every other one as `key=value` lines. Both have the same keys: the
 options of the broker; `data`, `log.level`, `log.format` and the endpoints (`listen`, `pulsar.listen` and so on), which
-are named like options of the command line; and Kafka's keys (`exacta.config.kafka_keys`). An underscore is a dot here,
-since TOML would take dots for tables, in which `max.connections` and `max.connections.per.ip` cannot both stand.
+are named like options of the command line; and Kafka's keys (`exacta.config.kafka_keys`). An underscore counts as a
+dot, since TOML would take dots for tables, in which `max.connections` and `max.connections.per.ip` cannot both stand.
 
 Every mistake of a file is found at once, so that `exacta config check` can show all of them. No value is taken from a
 file that has one.

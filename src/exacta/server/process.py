@@ -8,15 +8,16 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from importlib.metadata import version
 from pathlib import Path
 
 from exacta.config.configuration import Configuration
 from exacta.config.options import changed
 from exacta.posix import resource
+from exacta.release import release
 from exacta.server.advice import with_advice
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
+from exacta.server.free_space import FreeSpaceAlarm
 from exacta.server.identity import refuse_foreign
 from exacta.server.listeners import Doors, Listener
 from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL, Flood, configure_logging, never
@@ -95,7 +96,7 @@ def _tell_of_start(configuration: Configuration, data: Path) -> None:
     logger.info(
         "exacta %(version)s begins: pid %(pid)d, data in %(data)s, %(settings)s",
         {
-            "version": version("exacta"),
+            "version": release(),
             "pid": os.getpid(),
             "data": str(data.absolute()),
             "settings": ", ".join(f"{name}={value}" for name, value in settings.items()) or "all options at defaults",
@@ -132,6 +133,7 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors, flood: 
     notify(READY)
     listening = [server.listening, *(listener.listening for listener, _ in _beside_kafkas(server))]
     logger.info("serving clients on %(listening)s", {"listening": ", ".join(map(str, listening))})
+    FreeSpaceAlarm(data.absolute(), configuration.disk_free_alarm_percent, loop.time).start(loop)
     asking = asyncio.ensure_future(asked.wait())
     await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)
     if not server.failure.done():

@@ -3,12 +3,16 @@
 import errno
 import logging
 from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise
 
 import pytest
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.damage.inspection import Finding, Verdict, inspect
+from exacta.adapters.local.damage.repair import put_in_place
+from exacta.adapters.local.damage.staging import Plan, stage
+from exacta.adapters.local.damage.surveyor import survey
 from exacta.adapters.local.space import compaction_plan, compaction_writer
 from exacta.ports.journal import CompactionOrder, Entry, Failed, Joining, JournalDamaged
 from simulation.disk.in_place import open_journal
@@ -200,7 +204,7 @@ def test_more_keys_than_memory_should_hold_are_compacted_in_turns(
 
 def join(turns: Turns, journal: LocalJournal) -> Failed | None:
     """Compact streams 1 and 2, with stream 3 at the end of the first."""
-    orders = [CompactionOrder(1, 40, RULES, [Joining(3, 20, 9)]), CompactionOrder(2, 20, RULES)]
+    orders = [CompactionOrder(1, 40, RULES, [Joining(3, 20, 9, 4000)]), CompactionOrder(2, 20, RULES)]
     return turns.wait(lambda done: journal.compact(orders, FLOORS, last_of_each_key, done))
 
 
@@ -291,6 +295,26 @@ def test_an_index_of_it_is_made_again(compacted: SimulatedDisk, damage: str) -> 
     journal.close()
 
 
+def test_what_a_repair_leaves_of_a_compacted_segment_may_end_within_another_segment(compacted: SimulatedDisk) -> None:
+    """The batches behind that end are found once, and compacted once."""
+    disk, turns = compacted, Turns()
+    name = next(name for name in disk.names() if name.startswith("compacted-") and name.endswith(".log"))
+    whole = disk.content(name)
+    at = whole.index(b"17:b=")  # of stream 1, which is first; 16 lies in one segment with it
+    disk.put(name, whole[: at + 10] + bytes(len(whole) - at - 10))
+    damaged = survey(disk, lambda row, data: bytes(data).startswith(b"%d:" % row.first_offset) and 0 not in data)
+    put_in_place(disk, stage(damaged, Plan()), SimulatedDisk(), "")
+    journal = opened(disk, turns)
+    assert journal.compacted_to(1) == 17
+    left = [(16, "a"), (17, "b"), (18, "c"), (19, "d")]
+    assert found(turns, journal)[1] == left
+    assert journal.count_records(1, 0, EVERYTHING) == 4
+    assert journal.find_by_time(1, 0, 17, EVERYTHING).first_offset == 17
+    assert compact(turns, journal, 1) is None
+    assert found(turns, journal)[1] == left
+    journal.close()
+
+
 @pytest.mark.parametrize(("most_streams", "most_files"), [(500, 7), (10, 9)])
 def test_streams_that_are_compacted_one_by_one_do_not_have_a_file_each(
     monkeypatch: pytest.MonkeyPatch, most_streams: int, most_files: int
@@ -308,6 +332,21 @@ def test_streams_that_are_compacted_one_by_one_do_not_have_a_file_each(
     assert max(len(segment.index.streams) for segment in journal._compactor._segments) <= most_streams
     for stream in floors:
         assert len(list(keys_of(read(turns, journal, journal.find(stream, 0, EVERYTHING, EVERYTHING))))) == 4
+    journal.close()
+
+
+def test_streams_that_are_made_of_what_joins_them_do_not_have_a_file_each_either() -> None:
+    disk, turns = SimulatedDisk(), Turns()
+    journal = open_journal(disk, turns.call_soon, segment_bytes=1 << 20)
+    floors = dict.fromkeys(range(80), 0)
+    for stream in range(40):
+        append(turns, journal, *(keyed(40 + stream, offset, KEYS[offset % 4]) for offset in range(8)))
+    sealed(turns, journal)
+    for stream in range(40):
+        order = CompactionOrder(stream, EVERYTHING, RULES, [Joining(40 + stream, 0, -1, 1600)])
+        done = partial(journal.compact, [order], floors, last_of_each_key)
+        assert turns.wait(done) is None
+    assert len([name for name in disk.names() if name.startswith("compacted-") and name.endswith(".log")]) <= 7
     journal.close()
 
 

@@ -1,11 +1,15 @@
-"""DescribeConfigs tells the values of configurations of topics, groups and this broker, and their sources."""
+"""DescribeConfigs tells the values of configurations of topics, groups and this broker, and their sources.
+
+It also tells the levels of the broker's loggers.
+"""
 
 from exacta.config.options import Option, options
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType
 from exacta.config.topic_values import ConfigSource, values_of
 from exacta.core.state.state import State
+from exacta.kafka import loggers
 from exacta.kafka.broker import BrokerContext
-from exacta.kafka.config_source import SOURCE_NUMBERS, ResourceType, configured
+from exacta.kafka.config_source import BROKER_LOGGER_SOURCE, SOURCE_NUMBERS, ResourceType, configured
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
@@ -64,10 +68,12 @@ def _describe(broker: BrokerContext, state: State, resource: DescribeConfigsReso
             configs = _topic_configs(broker, state.topics[name].configs)
         case ResourceType.BROKER if name == str(broker.node_id):
             configs = [_broker_config(broker, option) for option in options().values()]
-        case ResourceType.BROKER if name:
+        case ResourceType.BROKER_LOGGER if name == str(broker.node_id):
+            configs = [_logger_config(each) for each in loggers.names()]
+        case ResourceType.BROKER | ResourceType.BROKER_LOGGER if name:
             result.error_code = ErrorCode.INVALID_REQUEST
             result.error_message = f"this is broker {broker.node_id}"
-        case ResourceType.GROUP | ResourceType.CLIENT_METRICS if not name:
+        case ResourceType.GROUP | ResourceType.CLIENT_METRICS | ResourceType.BROKER_LOGGER if not name:
             result.error_code = ErrorCode.INVALID_REQUEST
             result.error_message = "a name is needed"
         case ResourceType.GROUP:
@@ -121,6 +127,10 @@ def _group_configs(broker: BrokerContext) -> list[DescribeConfigsResourceResult]
             config.name = name
             described.append(config)
     return described
+
+
+def _logger_config(name: str) -> DescribeConfigsResourceResult:
+    return DescribeConfigsResourceResult(name=name, value=loggers.level_of(name), config_source=BROKER_LOGGER_SOURCE)
 
 
 def _broker_config(broker: BrokerContext, option: Option) -> DescribeConfigsResourceResult:

@@ -25,7 +25,7 @@ NEEDS = (Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),)
 
 
 def handle(broker: BrokerContext, request: ListConfigResourcesRequest, context: RequestContext, reply: Reply) -> None:
-    """List topics and this broker; loggers, groups and clients' metrics have no configurations here."""
+    """List topics, this broker and its loggers; groups and clients' metrics have no configurations here."""
     if context.version < FIRST_VERSION_WITH_TYPES:
         reply(ListConfigResourcesResponse())
         return
@@ -35,9 +35,12 @@ def handle(broker: BrokerContext, request: ListConfigResourcesRequest, context: 
         return
 
     def view(state: State, now_ms: int) -> ListConfigResourcesResponse:
-        resources = []
-        if ResourceType.BROKER in types:
-            resources.append(ConfigResource(resource_type=ResourceType.BROKER, resource_name=str(broker.node_id)))
+        resources: list[ConfigResource] = []
+        resources += [
+            ConfigResource(resource_type=each, resource_name=str(broker.node_id))
+            for each in (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
+            if each in types
+        ]
         if ResourceType.TOPIC in types:
             resources += [
                 ConfigResource(resource_type=ResourceType.TOPIC, resource_name=topic) for topic in state.topics

@@ -14,6 +14,8 @@ class Joining(NamedTuple):
     first_offset: int
     append_time_ms: int
     """The time of batches whose timestamps are the log's; -1: there are none."""
+    size_bytes: int
+    """The bytes of its batches, deleted ones included."""
 
 
 class CompactionOrder(NamedTuple):

@@ -9,6 +9,7 @@ range. When neighbouring segments are cleaned, the one that takes their place ha
 
 A compacted segment has the beginnings of streams. It has a smaller number than all that are not, and comes first in the
 lists of its streams; whatever other segments have of these offsets is no longer found, until they are cleaned of it.
+Mostly it ends where another segment ends, but not after a repair.
 
 A look-up that meets a damaged segment index calls `on_damage` and raises DamagedIndex. Nothing that was found earlier
 may then be relied on any more, nor may this index.
@@ -174,8 +175,8 @@ class Index:
             if segment.add(payload_position, entry):
                 self._note(entry.stream, number)
 
-    def _pieces(self, stream: int, offset: int) -> Iterator[Rows]:
-        """Yield the stream's rows, segment by segment, from the first that has `offset` or a later one."""
+    def _pieces(self, stream: int, offset: int) -> Iterator[tuple[Rows, int]]:
+        """Yield the stream's rows, segment by segment, and the first of each that has `offset` or a later one."""
         numbers = self._streams.get(stream)
         if numbers is None:
             return
@@ -184,15 +185,19 @@ class Index:
         newest = numbered[numbers[-1]].rows(stream)
         assert newest is not None
         newest.check(newest.low, newest.low + 1, Column.FIRST_OFFSETS)
-        if newest.first_offsets[newest.low] <= offset:  # mostly so: readers follow the end
-            yield newest
+        follows_compacted = len(numbers) == 2 and numbers[0] < _FIRST_NUMBER
+        if newest.first_offsets[newest.low] <= offset and not follows_compacted:  # mostly so: readers follow the end
+            yield newest, newest.at(offset)
             return
         begin = bisect_left(numbers, offset, key=lambda number: self._last_offset(number, stream))
         for number in numbers[begin:]:
             self._touch(numbered[number])
             rows = numbered[number].rows(stream)
             assert rows is not None
-            yield rows
+            yield rows, rows.at(offset)
+            if number < _FIRST_NUMBER:
+                # After a repair the segment behind it may have batches again that were compacted.
+                offset = max(offset, rows.last_offset + 1)
 
     def _last_offset(self, number: int, stream: int) -> int:
         segment = self._numbered[number]
@@ -216,8 +221,7 @@ class Index:
         """See `Journal.find`: one extent for each segment that has a part of the range."""
         extents: list[Extent] = []
         room_bytes = max_bytes
-        for rows in self._pieces(stream, offset):
-            low = rows.at(offset)
+        for rows, low in self._pieces(stream, offset):
             end_row = rows.at(end_offset, low)
             rows.check_found(end_row, Column.LAST_OFFSETS)
             before = rows.end_before(low)
@@ -238,11 +242,10 @@ class Index:
     @_telling
     def find_by_time(self, stream: int, timestamp_ms: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `Journal.find_by_time`."""
-        for rows in self._pieces(stream, offset):
+        for rows, low in self._pieces(stream, offset):
             rows.check(rows.high - 1, rows.high, Column.MAX_TIMESTAMPS)
             if rows.max_timestamps[rows.high - 1] < timestamp_ms:
                 continue
-            low = rows.at(offset)
             rows.check_found(low, Column.LAST_OFFSETS, Column.MAX_TIMESTAMPS)
             row = bisect_left(rows.max_timestamps, timestamp_ms, low, rows.high)
             if row == low > rows.low and rows.max_timestamps[low - 1] >= timestamp_ms:
@@ -260,8 +263,7 @@ class Index:
     def find_latest(self, stream: int, offset: int, end_offset: int) -> TimeEntry | None:
         """See `Journal.find_latest`."""
         latest: TimeEntry | None = None
-        for rows in self._pieces(stream, offset):
-            low = rows.at(offset)
+        for rows, low in self._pieces(stream, offset):
             end_row = rows.at(end_offset, low)
             rows.check_found(low, Column.LAST_OFFSETS)
             rows.check_found(end_row, Column.LAST_OFFSETS, Column.MAX_TIMESTAMPS)
@@ -282,8 +284,7 @@ class Index:
     def count_records(self, stream: int, offset: int, end_offset: int) -> int:
         """See `Journal.count_records`."""
         total = 0
-        for rows in self._pieces(stream, offset):
-            low = rows.at(offset)
+        for rows, low in self._pieces(stream, offset):
             high = rows.at(end_offset, low)
             rows.check_found(low, Column.FIRST_OFFSETS, Column.LAST_OFFSETS, Column.RECORD_COUNTS)
             rows.check_found(high, Column.LAST_OFFSETS, Column.RECORD_COUNTS)
@@ -299,8 +300,7 @@ class Index:
     def size_bytes(self, stream: int, offset: int, end_offset: int) -> int:
         """See `Journal.size_bytes`."""
         size = 0
-        for rows in self._pieces(stream, offset):
-            low = rows.at(offset)
+        for rows, low in self._pieces(stream, offset):
             end_row = rows.at(end_offset, low)
             rows.check_found(low, Column.LAST_OFFSETS, Column.ENDS)
             rows.check_found(end_row, Column.LAST_OFFSETS, Column.ENDS)
@@ -311,8 +311,7 @@ class Index:
     def offset_after(self, stream: int, offset: int, end_offset: int, size_bytes: int) -> int:
         """See `Journal.offset_after`."""
         left, reached = size_bytes, offset
-        for rows in self._pieces(stream, offset):
-            low = rows.at(offset)
+        for rows, low in self._pieces(stream, offset):
             end_row = rows.at(end_offset, low)
             rows.check_found(low, Column.LAST_OFFSETS, Column.ENDS)
             rows.check_found(end_row, Column.LAST_OFFSETS)

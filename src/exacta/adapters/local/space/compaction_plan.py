@@ -127,6 +127,7 @@ class Compactor:
         """
         ordered = {order.stream for order in orders}
         total = sum(self._index.size_bytes(order.stream, floors[order.stream], order.end_offset) for order in orders)
+        total += sum(each.size_bytes for order in orders for each in order.joining)
         carried: list[Source] = []
         found = [(self._needed(segment, floors, ordered), segment) for segment in self._segments]
         for needed, segment in sorted(found, key=lambda each: sum(each[0].values())):

@@ -157,8 +157,10 @@ def _pieces_of(source: Source, opened: Mapping[SegmentId, Segment]) -> list[_Pie
             place, segments = waiting.popleft()
             pieces.extend(whole(segments, place.stream, place))
 
+    behind = 0
     for piece in whole(source.segments, source.stream):
-        low = piece.low
+        low = piece.rows.at(behind)  # after a repair, batches that were compacted may be there again
+        behind = piece.last_offset + 1
         while waiting and waiting[0].place.first_offset <= piece.last_offset:
             at = piece.rows.at(waiting[0].place.first_offset)
             pieces.append(piece._replace(low=low, high=at))
