@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # that the tests start would compile all modules anew, which takes a second.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-pulsar test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-two-phase test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo demo-pulsar test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-prometheus test-two-phase test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar bench-one-log bench-sidecar dist test-dist docs pulsar-messages clean
 
 help:  ## list the targets
@@ -110,6 +110,10 @@ test-franz-go: $(VENV)/.installed-test  ## franz-go, a client in Go, also under 
 # How many blows each of the two campaigns deals. Without a PostgreSQL on the machine Debian's packages are unpacked
 # into .cache, which takes no root.
 TWO_PHASE_KILLS ?= 100
+
+test-prometheus: $(VENV)/.installed-test  ## a real Prometheus scrapes the broker and takes the alert rules (Debian's apt-get; seconds)
+	$(BIN)/python -m tests.metrics.prometheus
+	$(BIN)/python -m pytest tests/metrics $(ARGS)
 
 test-two-phase: $(VENV)/.installed-test  ## rows of SQLite and PostgreSQL with messages, killed at every step, then TWO_PHASE_KILLS=100 times each (twenty minutes)
 	$(BIN)/python -m tests.databases.postgresql
