@@ -5,6 +5,8 @@ import re
 import pytest
 from confluent_kafka import Producer
 
+from exacta.client.routing import Client
+
 
 def a_name(topic):
     return f"{topic}-new"
@@ -62,10 +64,13 @@ def test_what_is_refused_is_told_in_one_line(run, topic, arguments, code, why):
 
 
 def test_settings_are_chosen_shown_and_given_back(run, topic):
-    assert run("configs", "describe", "topic", topic) == f"topic {topic} has the defaults (--all shows them)\n"
+    of_topic = lambda: [  # noqa: E731  # Apache Kafka 4 has one of its own for all topics
+        each for each in run.found("configs", "describe", "topic", topic) if each["from"] == "topic"
+    ]
+    assert of_topic() == []
     run("configs", "set", "topic", topic, "retention.ms=1000", "cleanup.policy=compact")
     chosen = {"from": "topic", "read_only": False}
-    assert run.found("configs", "describe", "topic", topic) == [
+    assert of_topic() == [
         {"setting": "cleanup.policy", "value": "compact", **chosen},
         {"setting": "retention.ms", "value": "1000", **chosen},
     ]
@@ -74,11 +79,13 @@ def test_settings_are_chosen_shown_and_given_back(run, topic):
     everything = {each["setting"]: each for each in run.found("configs", "describe", "topic", topic, "--all")}
     assert (everything["retention.ms"]["value"], everything["max.message.bytes"]["from"]) == ("1000", "default")
     run("configs", "unset", "topic", topic, "retention.ms", "cleanup.policy")
-    assert run.found("configs", "describe", "topic", topic) == []
+    assert of_topic() == []
 
 
 def test_a_broker_tells_its_settings(run):
-    told = run.found("configs", "describe", "broker", "0", "--all")
+    with Client(run.bootstrap) as client:
+        broker = str(client.nodes()[0])
+    told = run.found("configs", "describe", "broker", broker, "--all")
     assert "num.partitions" in {each["setting"] for each in told}
 
 

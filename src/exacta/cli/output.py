@@ -33,12 +33,17 @@ def print_records(records: Sequence[Record], output: OutputFormat, *, nothing: s
         print_json(list(records))
     elif records:
         columns = list(records[0])
-        numbers = {name for name in columns if all(isinstance(each[name], int | float | None) for each in records)}
+        numbers = {name for name in columns if _is_of_numbers([each[name] for each in records])}
         rows = [[cell(each[name]) for name in columns] for each in records]
         headings = {name: name.replace("_", " ") for name in columns}
         print_table(list(headings.values()), rows, to_the_right=[headings[name] for name in numbers])
     else:
         say(nothing)
+
+
+def _is_of_numbers(values: Sequence[object]) -> bool:
+    given = [each for each in values if each is not None]
+    return bool(given) and all(isinstance(each, int | float) and not isinstance(each, bool) for each in given)
 
 
 def print_json(value: object) -> None:
