@@ -219,8 +219,8 @@ dist: $(VENV)/.installed-dist  ## a wheel and a source distribution, in dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
 
-test-dist: dist  ## the wheel alone in an empty environment: the README's first screen, in a minute (needs pip's index)
-	EXACTA_TEST_DIST=dist $(BIN)/python -m pytest tests/test_installed_wheel.py $(ARGS)
+test-dist: dist  ## the wheel alone in an empty environment: the README's first screen, and a new user's hour (needs pip's index)
+	EXACTA_TEST_DIST=dist $(BIN)/python -m pytest tests/installed $(ARGS)
 
 pulsar-messages: $(VENV)/.installed-test  ## write the code for Pulsar's messages anew
 	cd src && ../$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. exacta/protocol/pulsar/messages.proto
