@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from exacta.cli.cluster import canonical
+from exacta.cli.cluster_health import cluster
 from exacta.cli.consume import consume
 from exacta.cli.demo import demo
 from exacta.cli.groups import groups
@@ -62,6 +63,7 @@ def serve(context: typer.Context) -> None:
 app.command(rich_help_panel=_RECORDS)(produce)
 app.command(rich_help_panel=_RECORDS)(consume)
 for _name, _commands in (
+    ("cluster", cluster),
     ("topics", topics),
     ("configs", configs),
     ("groups", groups),

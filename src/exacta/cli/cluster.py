@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EXIT_NO = 1
 EXIT_USAGE = 2
-_CALL_TIMEOUT_MS = 20_000
+_CALL_TIMEOUT_S = 20
 _MISSPELT = 0.9
 """Two keys that are alike to this degree are one key, misspelt. Different keys of Kafka's are less alike."""
 
@@ -93,7 +93,9 @@ def _servers(given: str | None, properties: Mapping[str, str]) -> tuple[str, str
 
 
 @contextmanager
-def client_of(bootstrap_servers: str | None, command_config: Path | None, client_id: str) -> "Iterator[Client]":
+def client_of(
+    bootstrap_servers: str | None, command_config: Path | None, client_id: str, *, timeout_s: float = _CALL_TIMEOUT_S
+) -> "Iterator[Client]":
     """Yield a client of the cluster; whatever the cluster or the options refuse meanwhile ends the command."""
     from exacta.client.errors import ClientError
     from exacta.client.routing import Client
@@ -101,7 +103,7 @@ def client_of(bootstrap_servers: str | None, command_config: Path | None, client
 
     cluster = cluster_of(bootstrap_servers, command_config, client_id)
     try:
-        with notes_of_client(), Client(cluster, call_timeout_ms=_CALL_TIMEOUT_MS) as client:
+        with notes_of_client(), Client(cluster, call_timeout_ms=timeout_s * 1000) as client:
             yield client
     except ClientError as error:
         fail(by_file(error), EXIT_NO)
