@@ -156,6 +156,6 @@ def test_the_shell_completes_commands():
         app,
         [],
         prog_name="exacta",
-        env={"_EXACTA_COMPLETE": "complete_bash", "COMP_WORDS": "exacta top", "COMP_CWORD": "1"},
+        env={"_EXACTA_COMPLETE": "complete_bash", "COMP_WORDS": "exacta topi", "COMP_CWORD": "1"},
     )
     assert asked.stdout.split() == ["topics"]

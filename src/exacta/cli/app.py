@@ -14,6 +14,7 @@ from exacta.cli.produce import produce
 from exacta.cli.settings import configs
 from exacta.cli.spark import spark
 from exacta.cli.subscriptions import subscriptions
+from exacta.cli.top import top
 from exacta.cli.topics import topics
 from exacta.cli.transactions import transactions
 from exacta.cli.verify import verify
@@ -71,6 +72,7 @@ for _name, _commands in (
     ("transactions", transactions),
 ):
     app.add_typer(_commands, name=_name, rich_help_panel=_LOOK_AFTER)
+app.command(rich_help_panel=_LOOK_AFTER)(top)
 app.add_typer(spark, name="spark", rich_help_panel=_LOOK_AFTER)
 app.add_typer(log, name="log", rich_help_panel=_SERVE)
 app.command(rich_help_panel=_PROVE)(verify)
