@@ -167,6 +167,7 @@ def _in_json(found: "Explanation", owners: "Mapping[str, Owner]") -> dict[str, A
     """Return all that is known of a transaction, and the Spark query that it is of."""
     owner = None if found.is_handle else owners.get(found.transactional_id)
     told: dict[str, Any] = plain(found)
+    told["partitions"] = [{**at._asdict(), "first_offset": offset} for at, offset in found.partitions]
     return told | {"is_open": found.is_open, "of": None if owner is None else str(owner)}
 
 
