@@ -206,6 +206,7 @@ docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m exacta.spark.options.reference > docs/reference/spark-options.md
 	$(BIN)/python -m exacta.kafka.coverage > docs/reference/protocol.md
 	$(BIN)/python -m exacta.kafka.transaction_errors > docs/reference/transaction-errors.md
+	$(BIN)/python -m exacta.cli.reference > docs/reference/commands.md
 	$(BIN)/python -m exacta.verify.report.reference > docs/reference/anomalies.md
 
 pulsar-messages: $(VENV)/.installed-test  ## write the code for Pulsar's messages anew

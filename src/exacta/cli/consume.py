@@ -90,7 +90,7 @@ _Group = Annotated[
 
 
 def consume(
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics to read.")],
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC", help="The topics to read.")],
     offsets: _Offsets = None,
     partitions: _Partitions = None,
     count: _Count = None,

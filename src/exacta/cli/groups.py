@@ -201,7 +201,7 @@ def reset(
 
 @groups.command()
 def delete(
-    names: Annotated[list[str], typer.Argument(metavar="GROUP...", help="The groups' ids.")],
+    names: Annotated[list[str], typer.Argument(metavar="GROUP", help="The groups' ids.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
