@@ -72,8 +72,8 @@ def _names(option: Any) -> str:
     """Return an option with its other names, and with what it takes."""
     choices = "|".join(type(option.default)) if isinstance(option.default, StrEnum) else ""
     takes = "" if option.is_flag else f" {option.metavar or choices or 'N'}"
-    first, *others = [*option.opts, *option.secondary_opts]
-    return ", ".join([f"`{first}{takes}`".replace("|", "\\|"), *(f"`{each}`" for each in others)])
+    names: list[str] = option.opts + option.secondary_opts
+    return ", ".join([f"`{names[0]}{takes}`".replace("|", "\\|"), *(f"`{each}`" for each in names[1:])])
 
 
 def _default(option: Any) -> str:
