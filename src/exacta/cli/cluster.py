@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EXIT_NO = 1
 EXIT_USAGE = 2
-_CALL_TIMEOUT_S = 20
+_CALL_TIMEOUT_MS = 20_000
 _MISSPELT = 0.9
 """Two keys that are alike to this degree are one key, misspelt. Different keys of Kafka's are less alike."""
 
@@ -94,7 +94,7 @@ def _servers(given: str | None, properties: Mapping[str, str]) -> tuple[str, str
 
 @contextmanager
 def client_of(
-    bootstrap_servers: str | None, command_config: Path | None, client_id: str, *, timeout_s: float = _CALL_TIMEOUT_S
+    bootstrap_servers: str | None, command_config: Path | None, client_id: str, *, timeout_s: float | None = None
 ) -> "Iterator[Client]":
     """Yield a client of the cluster; whatever the cluster or the options refuse meanwhile ends the command."""
     from exacta.client.errors import ClientError
@@ -102,8 +102,9 @@ def client_of(
     from exacta.protocol.kafka.codec import EncodeError
 
     cluster = cluster_of(bootstrap_servers, command_config, client_id)
+    timeout_ms = _CALL_TIMEOUT_MS if timeout_s is None else timeout_s * 1000
     try:
-        with notes_of_client(), Client(cluster, call_timeout_ms=timeout_s * 1000) as client:
+        with notes_of_client(), Client(cluster, call_timeout_ms=timeout_ms) as client:
             yield client
     except ClientError as error:
         fail(by_file(error), EXIT_NO)
