@@ -211,6 +211,7 @@ docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m exacta.cli.configuration_reference > docs/reference/configuration.md
 	$(BIN)/python -m exacta.kafka.coverage > docs/reference/protocol.md
 	$(BIN)/python -m exacta.kafka.transaction_errors > docs/reference/transaction-errors.md
+	$(BIN)/python -m exacta.cli.reference > docs/reference/commands.md
 	$(BIN)/python -m exacta.verify.report.reference > docs/reference/anomalies.md
 	$(BIN)/python -m exacta.metrics.reference > docs/reference/metrics.md
 
