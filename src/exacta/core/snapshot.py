@@ -56,6 +56,7 @@ class _Snapshot(_Head, frozen=True, array_like=True):
     """The events that make each group from nothing."""
     writers: list[KnownWriter] = []
     next_writer_id: WriterId = WriterId(0)
+    broker_configs: dict[str, dict[str, str]] = {}
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -84,6 +85,7 @@ def snapshot(state: State) -> bytes:
             settled_consumers=list(starmap(made_of_nothing, state.settled_consumers.items())),
             writers=list(state.writers.values()),
             next_writer_id=state.next_writer_id,
+            broker_configs=state.broker_configs,
         )
     )
 
@@ -114,6 +116,7 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         settled_consumers={event.group_id: updated(None, event) for event in held.settled_consumers},
         writers={writer.writer_id: writer for writer in held.writers},
         next_writer_id=held.next_writer_id,
+        broker_configs=held.broker_configs,
     )
     _rebuild_indexes(state)
     return state
