@@ -89,6 +89,28 @@ def test_a_broker_tells_its_settings(run):
     assert "num.partitions" in {each["setting"] for each in told}
 
 
+def test_options_of_the_broker_are_set_shown_and_given_back_while_it_runs(run):
+    with Client(run.bootstrap) as client:
+        broker = str(client.nodes()[0])
+    set_here = lambda name: [  # noqa: E731
+        (each["value"], each["from"], each["read_only"])
+        for each in run.found("configs", "describe", "broker", name)
+        if each["setting"] == "log.retention.ms"
+    ]
+    assert (
+        run("configs", "set", "broker", "default", "log.retention.ms=700000000")
+        == "all brokers have log.retention.ms=700000000\n"
+    )
+    assert set_here("default") == [("700000000", "all brokers, dynamic", False)]
+    run("configs", "set", "broker", broker, "log.retention.ms=800000000")
+    assert set_here(broker) == [("800000000", "broker, dynamic", False)]
+    run("configs", "unset", "broker", broker, "log.retention.ms")
+    assert set_here(broker) == [("700000000", "all brokers, dynamic", False)]
+    run("configs", "unset", "broker", "default", "log.retention.ms")
+    assert set_here("default") == set_here(broker) == []
+    assert "node.id" in run.refused("configs", "set", "broker", broker, "node.id=77")
+
+
 def test_an_open_transaction_shows_in_the_offsets_of_a_topic(run, topic):
     producer = Producer({"bootstrap.servers": run.bootstrap, "transactional.id": topic})
     producer.init_transactions(30)
