@@ -49,7 +49,7 @@ MENDED_BY_A_REPEAT = frozenset(
         KafkaError._MSG_TIMED_OUT,
     }
 )
-"""A transaction that fails by one of these is aborted without an error: the group has rebalanced, or a broker was away."""
+"""A transaction that fails by one of these is aborted without an error: a rebalance, or a broker that was away."""
 NOT_NOW = frozenset(
     {
         KafkaError._TIMED_OUT,
