@@ -31,10 +31,7 @@ def new_consumer(broker: exacta.Broker) -> Iterator[NewConsumer]:
     made = []
 
     def make(*topics: str, **more: object) -> Consumer:
-        settings = consuming(broker.bootstrap_servers) | more
-        if more.get("group.protocol") == "consumer":
-            del settings["heartbeat.interval.ms"]  # it is the broker's
-        made.append(Consumer(settings))
+        made.append(Consumer(consuming(broker.bootstrap_servers, **more)))
         made[-1].subscribe([*topics] or ["in"])
         return made[-1]
 
@@ -74,8 +71,8 @@ def servers(address: str) -> dict[str, Any]:
     }
 
 
-def consuming(address: str) -> dict[str, Any]:
-    return servers(address) | {
+def consuming(address: str, **more: Any) -> dict[str, Any]:
+    settings = servers(address) | {
         "group.id": "copy",
         "auto.offset.reset": "earliest",
         "enable.auto.commit": False,
@@ -84,6 +81,9 @@ def consuming(address: str) -> dict[str, Any]:
         "fetch.wait.max.ms": 100,
         "fetch.error.backoff.ms": 20,
     }
+    if more.get("group.protocol") == "consumer":
+        del settings["heartbeat.interval.ms"]  # it is the broker's
+    return settings | more
 
 
 def fill(broker: exacta.Broker, topic: str, count: int, partition: int = 0) -> None:

@@ -13,8 +13,8 @@ transaction. If they differ, or name no member, these messages are not handed ou
 A consumer's position moves when messages are taken, so each message that is not committed has to come again. While the
 group's metadata stay the same, the partitions are this member's without a break, and the consumer seeks to the first
 offset that was taken. If they differ, a partition may have been another member's meanwhile, which went on from there.
-Then the partition is in doubt: the first message that comes from it is not handed out, and the consumer seeks to the
-offset that the group has committed.
+Then the partition is in doubt: nothing of it is handed out before the consumer has gone to the offset that the group
+has committed.
 """
 
 import contextlib
@@ -142,6 +142,12 @@ class Positions:
             with contextlib.suppress(KafkaException):  # it is raised when a message comes, if it is still so
                 self._settle(first_offsets)
 
+    def settle_assigned(self) -> None:
+        """Go on where the group is, in what is in doubt and assigned: no further message may come that asks for it."""
+        if self._in_doubt:
+            assigned = {(each.topic, each.partition) for each in self.consumer.assignment()}
+            self._settle(self._in_doubt.keys() & assigned)
+
     def _settle(self, doubtful: Collection[Place]) -> None:
         """Go on where the group is, in partitions that are in doubt, if that can be told now."""
         if not doubtful:
@@ -194,6 +200,7 @@ class Transaction:
             before = self._membership
             if before is None:
                 before = positions.consumer.consumer_group_metadata()
+            positions.settle_assigned()
             messages = positions.take(count, max(0.0, deadline - time.monotonic()))
             if messages:
                 membership = self._membership or positions.membership_of(before, messages)
