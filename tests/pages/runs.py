@@ -26,6 +26,7 @@ CLUSTERS = "docs/how-to/clusters.md"
 SPARK = "docs/reference/spark.md"
 MOVING = "docs/how-to/from-kafka.md"
 TESTING = "docs/how-to/testing.md"
+EXACTLY_ONCE = "docs/how-to/exactly-once.md"
 DATABASE = "docs/how-to/database.md"
 CONFIGURE = "docs/how-to/configure.md"
 DEPLOY = "docs/how-to/deploy.md"
@@ -119,6 +120,22 @@ def _events(servers: str, _: Path) -> None:
     assert producer.flush(30) == 0
 
 
+def _orders(servers: str, _: Path) -> None:
+    producer = Producer({"bootstrap.servers": servers})
+    for number in range(10):
+        producer.produce("orders", b"order %d" % number)
+    assert producer.flush(30) == 0
+
+
+_UNTIL_TEN_INVOICES = """
+import itertools
+invoiced = []
+def running():
+    return len(invoiced) < 10
+def invoice(message):
+    invoiced.append(message.value())
+    return b"invoice for " + message.value()
+"""
 _A_SESSION = """
 import exacta
 spark = exacta.spark.session(quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
@@ -170,6 +187,13 @@ RUNS = [
         # The fixtures come by an entry point, which an installation from before they were there does not have.
         environment={"PYTEST_ADDOPTS": "-p exacta.pytest_plugin"},
         prints="^=+ 2 passed in (.|\n)*^=+ 3 passed in ",
+    ),
+    Run(
+        EXACTLY_ONCE,
+        ("The loop",),
+        prepare=_orders,
+        context=_UNTIL_TEN_INVOICES,
+        expects={"invoices": {b"invoice for order %d" % number: 1 for number in range(10)}},
     ),
     Run(
         DATABASE,
