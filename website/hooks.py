@@ -50,7 +50,7 @@ def loaded_from_elsewhere(html: str) -> list[str]:
 
 def on_config(config: Any) -> Any:
     """Give headings their anchors."""
-    config.mdx_configs.setdefault("toc", {})["slugify"] = anchor
+    config["mdx_configs"].setdefault("toc", {})["slugify"] = anchor
     return config
 
 

@@ -1,8 +1,8 @@
 """The reference page of the Python API, made from docstrings: `python -m website.python_api` prints it.
 
-Theory of operation. The public names are those of `__all__` of three packages, and the classes whose objects their calls
-hand out (`HANDED_OUT`). griffe reads them from the source, without importing it, so that no Spark and no driver of a
-database is needed; it also knows the strings below attributes, which documentation at run time does not have.
+Theory of operation. The public names are those of `__all__` of three packages, and the classes whose objects their
+calls hand out (`HANDED_OUT`). griffe reads them from the source, without importing it, so that no Spark and no driver
+of a database is needed; it also knows the strings below attributes, which documentation at run time does not have.
 
 A docstring stands here as it is written: prose in Markdown, with indented examples. A name without a docstring is left
 out if it is private or an override, and is a mistake otherwise.
@@ -19,7 +19,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 
 PACKAGES = {
     "exacta": "`import exacta` loads nothing until one of these names is asked for.",
-    "exacta.testing": "The test kit. [Testing with Exacta](../how-to/testing.md) shows how its parts are used together.",
+    "exacta.testing": "The test kit. [Testing with Exacta](../how-to/testing.md) shows how its parts go together.",
     "exacta.spark": (
         '[Spark source and sink](spark.md) is the reference of `format("exacta")`, and of what these calls do in a job.'
     ),
@@ -34,7 +34,7 @@ HANDED_OUT = {
         "exacta.testing.fault_commands.Faults",
     ),
 }
-"""Classes that nobody makes by hand: `exacta.two_phase` returns the first ones, the attributes of a Broker the others."""
+"""Classes that nobody makes by hand: `exacta.two_phase` returns the first ones, a Broker has or returns the others."""
 
 OPAQUE = {"exacta.Postgres", "exacta.Sqlite"}
 """Classes whose objects are made and handed on: their members are for `exacta.two_phase` alone."""
