@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from exacta.adapters.local.damage.inspection import Place, inspect
 from tests import repairing
@@ -16,6 +17,7 @@ from tests.pages.blocks import Block
 # All that is changed in an example before it is run: the broker's addresses, and a checkpoint, in the run's folder.
 ADDRESSES = ("127.0.0.1:9092", "broker-1:9092")
 PULSAR_ADDRESS = "127.0.0.1:6650"
+OLD_ADDRESS = "kafka-1:9092"  # of the cluster that a page moves away from
 PLACE = "/path/to/checkpoint"
 
 README = "README.md"
@@ -32,6 +34,13 @@ CONFIGURE = "docs/how-to/configure.md"
 DEPLOY = "docs/how-to/deploy.md"
 COMMANDS = "docs/how-to/commands.md"
 MONITORING = "docs/how-to/monitoring.md"
+INSTALL = "docs/install.md"
+MIGRATING = "docs/how-to/migrate-from-kafka.md"
+FROM_TESTCONTAINERS = "docs/how-to/from-testcontainers.md"
+BEGINNING = "docs/quick-start/server.md"
+BEGINNING_TESTS = "docs/quick-start/tests.md"
+BEGINNING_SPARK = "docs/quick-start/spark.md"
+BEGINNING_PULSAR = "docs/quick-start/pulsar.md"
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,8 @@ class Run:
     """The broker that is there serves Pulsar's clients, too."""
     prepare: Callable[[str, Path], object] = lambda servers, folder: None
     """Called before, with the broker's address and the folder in which the examples are run."""
+    old: Callable[[str], object] | None = None
+    """There is a second broker, at OLD_ADDRESS, which this fills."""
     context: str = ""
     """Python that comes before the first block of Python: what the page takes for given."""
     afterwards: str = ""
@@ -120,7 +131,7 @@ def _events(servers: str, _: Path) -> None:
     assert producer.flush(30) == 0
 
 
-def _orders(servers: str, _: Path) -> None:
+def _ten_orders(servers: str, _: Path) -> None:
     producer = Producer({"bootstrap.servers": servers})
     for number in range(10):
         producer.produce("orders", b"order %d" % number)
@@ -136,6 +147,22 @@ def invoice(message):
     invoiced.append(message.value())
     return b"invoice for " + message.value()
 """
+
+
+def _orders(servers: str) -> None:
+    """Write five records in two partitions, and one that is aborted."""
+    admin = AdminClient({"bootstrap.servers": servers})  # a name, so that it lives until it has its answer
+    admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result()
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": "shop"})
+    producer.init_transactions(30)
+    for partitions, end in (((0, 0, 0, 1, 1), producer.commit_transaction), ((0,), producer.abort_transaction)):
+        producer.begin_transaction()
+        for number, partition in enumerate(partitions):
+            producer.produce("orders", b"\xff%d" % number, key=b"k", headers={"n": b"1"}, partition=partition)
+        producer.flush(30)
+        end(30)
+
+
 _A_SESSION = """
 import exacta
 spark = exacta.spark.session(quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
@@ -165,7 +192,27 @@ written = rows.writeStream.format("exacta").option("kafka.bootstrap.servers", "1
 written.option("checkpointLocation", "/path/to/checkpoint").trigger(availableNow=True).start().awaitTermination()
 """
 
+# The fixtures come by an entry point, which an installation from before they were there does not have.
+_WITH_FIXTURES = {"PYTEST_ADDOPTS": "-p exacta.pytest_plugin"}
+
 RUNS = [
+    Run(BEGINNING, (), serves=True, expects={"orders": {b"42": 1, b"7": 1, b"plums": 1}, "parcels": {b"plums": 1}}),
+    Run(BEGINNING_TESTS, (), serves=True, environment=_WITH_FIXTURES),
+    Run(
+        BEGINNING_SPARK,
+        (),
+        spark=True,
+        serves=True,
+        expects={"orders": {b"42 apples": 1, b"7 pears": 1}, "shouted": {b"42 APPLES": 1, b"7 PEARS": 1}},
+    ),
+    Run(
+        MIGRATING,
+        (),
+        old=_orders,
+        expects={"orders": {b"\xff0": 1, b"\xff1": 1, b"\xff2": 1, b"\xff3": 1, b"\xff4": 1}},
+    ),
+    Run(FROM_TESTCONTAINERS, (), serves=True, environment=_WITH_FIXTURES),
+    Run(BEGINNING_PULSAR, (), serves=True, expects={"orders": {b"42 apples": 1}}),
     Run(README, ("Install",)),
     Run(README, ("Ten lines",), prints="^b'42 apples'$"),
     Run("docs/explanation/sidecar-topics.md", ("Sidecar topics",), prints="^0 b'quick'$"),
@@ -184,14 +231,13 @@ RUNS = [
         serves=True,
         context="import exacta\nfrom confluent_kafka import Producer\nbroker = exacta.Broker().start()\n",
         afterwards="producer.init_transactions()\ndel producer\nbroker.close()\n",
-        # The fixtures come by an entry point, which an installation from before they were there does not have.
-        environment={"PYTEST_ADDOPTS": "-p exacta.pytest_plugin"},
+        environment=_WITH_FIXTURES,
         prints="^=+ 2 passed in (.|\n)*^=+ 3 passed in ",
     ),
     Run(
         EXACTLY_ONCE,
         ("The loop",),
-        prepare=_orders,
+        prepare=_ten_orders,
         context=_UNTIL_TEN_INVOICES,
         expects={"invoices": {b"invoice for order %d" % number: 1 for number in range(10)}},
     ),
@@ -265,6 +311,16 @@ _PACKED = "it takes a cluster; `make test-spark-packed` does so"
 _A_SYSTEMD = "it takes root and a running systemd; tests/test_packaging.py has the unit verified"
 _AN_IMAGE = "it takes podman; `make test-dist` runs the steps of the image as a script"
 NOT_RUN = {
+    ("docs/README.md", "pip install exacta"): f"the same as in {BEGINNING}",
+    ("docs/README.md", "exacta serve &"): "the same",
+    (INSTALL, "pip install exacta"): "`make test-dist` does so, with the wheel",
+    (INSTALL, "exacta --version"): "tests/test_cli.py asks for it",
+    (INSTALL, "make dist"): "`make test-dist` does so",
+    (INSTALL, "pip install dist/"): "the same",
+    (BEGINNING_SPARK, "pip install 'exacta[spark]'"): _AN_INDEX,
+    (BEGINNING_PULSAR, "pip install 'exacta[pulsar]'"): _AN_INDEX,
+    (MIGRATING, "kafka-consumer-groups.sh "): "it takes Java; tests/tools/test_consumer_groups.py does so",
+    (MIGRATING, "  --reset-offsets"): "the same",
     (README, "make demo"): "a target of the Makefile, with tests of its own",
     (README, "make test"): "this is what runs here",
     ("CONTRIBUTING.md", "make check"): "a target of the Makefile",
@@ -320,6 +376,8 @@ _IN_JAVA = f"{_JAVA}; tests/pulsar_clients/test_java_keys.py runs it as it is pr
 # Blocks that are neither code nor output that a run could compare, by their first line.
 NO_EXAMPLE = {
     (TESTING, "[pytest]"): "a file of settings; tests/testing/test_pytest_plugin.py has one",
+    (FROM_TESTCONTAINERS, "# before"): "it takes a container",
+    ("docs/reference/python-api.md", "with exacta.two_phase("): f"{DATABASE} has the same, which is run",
     (MONITORING, '{"status": "recovering"'): "tests/server/test_web_front.py asks for it",
     (MONITORING, '{"time": '): "tests/server/test_log_lines.py makes such a line",
     (MONITORING, "2026-"): "tests/engine/test_event_lines.py has such lines",

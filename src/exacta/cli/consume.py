@@ -82,8 +82,8 @@ _Group = Annotated[
     str | None,
     typer.Option(
         metavar="GROUP",
-        help="Begin where this group stands (-o: where it does not), and commit for it what was written. The group may have no members, and "
-        "gets none: two such readers read the same.",
+        help="Begin where this group stands (-o: where it does not), and commit for it what was written. The group may "
+        "have no members, and gets none: two such readers read the same.",
         show_default=False,
     ),
 ]
