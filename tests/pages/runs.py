@@ -127,13 +127,13 @@ def _orders(servers: str, _: Path) -> None:
 
 
 _UNTIL_TEN_INVOICES = """
-import itertools
 invoiced = []
 def running():
     return len(invoiced) < 10
 def invoice(message):
-    invoiced.append(message.value())
-    return b"invoice for " + message.value()
+    value = message.value if isinstance(message.value, bytes) else message.value()
+    invoiced.append(value)
+    return b"invoice for " + value
 """
 _A_SESSION = """
 import exacta
@@ -187,12 +187,15 @@ RUNS = [
         environment={"PYTEST_ADDOPTS": "-p exacta.pytest_plugin"},
         prints="^=+ 2 passed in (.|\n)*^=+ 3 passed in ",
     ),
-    Run(
-        EXACTLY_ONCE,
-        ("The loop",),
-        prepare=_orders,
-        context=_UNTIL_TEN_INVOICES,
-        expects={"invoices": {b"invoice for order %d" % number: 1 for number in range(10)}},
+    *(
+        Run(
+            EXACTLY_ONCE,
+            (section,),
+            prepare=_orders,
+            context=_UNTIL_TEN_INVOICES,
+            expects={"invoices": {b"invoice for order %d" % number: 1 for number in range(10)}},
+        )
+        for section in ("The loop", "With aiokafka")
     ),
     Run(
         DATABASE,
