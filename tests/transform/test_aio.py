@@ -12,6 +12,7 @@ from aiokafka.errors import KafkaError
 
 import exacta
 from exacta.transform.aio import AsyncExactlyOnce, AsyncTransaction
+from tests.conformance.brokers import free_port
 from tests.transform.conftest import CALL_S, MESSAGES, copied, fill, numbers
 
 pytestmark = [pytest.mark.timeout(90), pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")]
@@ -28,7 +29,9 @@ def partitions(broker: exacta.Broker) -> str:
 
 
 @asynccontextmanager
-async def copying(broker: exacta.Broker, topic: str = "in") -> AsyncIterator[AsyncExactlyOnce]:
+async def copying(
+    broker: exacta.Broker, topic: str = "in", producer_for: Callable[..., Any] | None = None
+) -> AsyncIterator[AsyncExactlyOnce]:
     """A member of the group, and its transactions."""
     consumer = aiokafka.AIOKafkaConsumer(
         topic,
@@ -40,7 +43,7 @@ async def copying(broker: exacta.Broker, topic: str = "in") -> AsyncIterator[Asy
         heartbeat_interval_ms=100,
         retry_backoff_ms=20,
     )
-    once = exacta.exactly_once(consumer, lambda partition: producer_of(broker, partition))
+    once = exacta.exactly_once(consumer, producer_for or (lambda partition: producer_of(broker, partition)))
     await consumer.start()
     try:
         yield once
@@ -220,6 +223,36 @@ def test_a_cancelled_commit_is_settled_by_a_new_claim(broker: exacta.Broker) -> 
 
     run(scenario())
     assert copied(broker) == numbers()
+
+
+def test_a_producer_that_finds_no_broker_is_started_again(broker: exacta.Broker) -> None:
+    tried: list[Any] = []
+
+    def producer_for(partition: Any) -> aiokafka.AIOKafkaProducer:
+        tried.append(partition)
+        if len(tried) == 1:
+            return aiokafka.AIOKafkaProducer(bootstrap_servers=f"127.0.0.1:{free_port()}", transactional_id="copy")
+        return producer_of(broker, partition)
+
+    async def scenario() -> None:
+        async with copying(broker, producer_for=producer_for) as once:
+            await copy_the_rest(broker, MESSAGES, once)
+
+    run(scenario())
+    assert len(tried) == 2
+    assert copied(broker) == numbers()
+
+
+def test_two_partitions_with_one_transactional_id_are_refused(broker: exacta.Broker, partitions: str) -> None:
+    def producer_for(partition: Any) -> aiokafka.AIOKafkaProducer:
+        return aiokafka.AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="copy")
+
+    async def scenario() -> None:
+        async with copying(broker, partitions, producer_for) as once:
+            with pytest.raises(ValueError, match="a transactional_id of its own, not 'copy'"):
+                await copy_the_rest(broker, MESSAGES * PARTITIONS, once)
+
+    run(scenario())
 
 
 def test_a_send_without_a_message(broker: exacta.Broker) -> None:

@@ -21,10 +21,12 @@ from types import TracebackType
 from typing import Any
 
 from aiokafka import TopicPartition
-from aiokafka.errors import IllegalStateError, KafkaError, ProducerFenced
+from aiokafka.errors import IllegalStateError, KafkaConnectionError, KafkaError, ProducerFenced
 
 logger = logging.getLogger(__name__)
 
+PAUSE_S = 0.1
+"""The time until a producer that found no broker is started again: aiokafka's own retry_backoff_ms."""
 STOP_S = 10.0
 """A producer that was given up is not waited for any longer: its broker may be away."""
 
@@ -164,7 +166,11 @@ class AsyncExactlyOnce:
         for partition, messages in found.items():
             owned = self._claims.get(partition)
             if owned is None:
-                await self._claim(partition, messages[0].offset)
+                try:
+                    await self._claim(partition, messages[0].offset)
+                except KafkaConnectionError as away:  # only a start is not tried again by aiokafka itself
+                    logger.warning("%s waits for a broker: %s", partition, away)
+                    await asyncio.sleep(PAUSE_S)
             elif owned.next_offset is not None and messages[0].offset < owned.next_offset:
                 self._seek(owned, owned.next_offset)  # a rebalance has set the position
             else:
