@@ -139,13 +139,13 @@ def _ten_orders(servers: str, _: Path) -> None:
 
 
 _UNTIL_TEN_INVOICES = """
-import itertools
 invoiced = []
 def running():
     return len(invoiced) < 10
 def invoice(message):
-    invoiced.append(message.value())
-    return b"invoice for " + message.value()
+    value = message.value if isinstance(message.value, bytes) else message.value()
+    invoiced.append(value)
+    return b"invoice for " + value
 """
 
 
@@ -234,12 +234,15 @@ RUNS = [
         environment=_WITH_FIXTURES,
         prints="^=+ 2 passed in (.|\n)*^=+ 3 passed in ",
     ),
-    Run(
-        EXACTLY_ONCE,
-        ("The loop",),
-        prepare=_ten_orders,
-        context=_UNTIL_TEN_INVOICES,
-        expects={"invoices": {b"invoice for order %d" % number: 1 for number in range(10)}},
+    *(
+        Run(
+            EXACTLY_ONCE,
+            (section,),
+            prepare=_ten_orders,
+            context=_UNTIL_TEN_INVOICES,
+            expects={"invoices": {b"invoice for order %d" % number: 1 for number in range(10)}},
+        )
+        for section in ("The loop", "With aiokafka")
     ),
     Run(
         DATABASE,

@@ -32,9 +32,12 @@ PARTITIONS = 3
 LONGEST_DELAY_S = 0.2
 PROGRESS_TIMEOUT_S = 120.0
 SESSION_TIMEOUT_MS = 2_000
-MEMBERS = {
-    "classic": {"session.timeout.ms": SESSION_TIMEOUT_MS, "partition.assignment.strategy": "cooperative-sticky"},
-    "consumer": {"group.protocol": "consumer"},
+COPIER, AIO_COPIER = "tests.transform.copier", "tests.transform.aio_copier"
+COOPERATIVE = {"session.timeout.ms": SESSION_TIMEOUT_MS, "partition.assignment.strategy": "cooperative-sticky"}
+MEMBERS: dict[str, tuple[str, dict[str, object]]] = {
+    "confluent-kafka, classic protocol": (COPIER, COOPERATIVE),
+    "confluent-kafka, consumer protocol": (COPIER, {"group.protocol": "consumer"}),
+    "aiokafka": (AIO_COPIER, {"session_timeout_ms": SESSION_TIMEOUT_MS}),
 }
 SETTINGS = ["group.min.session.timeout.ms=1000", f"group.consumer.session.timeout.ms={SESSION_TIMEOUT_MS}"]
 if ON_KAFKA:
@@ -49,9 +52,9 @@ pytestmark = [
 class Instance:
     """A process of the program, which is started again whenever it has ended."""
 
-    def __init__(self, given: dict[str, object], log: Path) -> None:
+    def __init__(self, program: str, given: dict[str, object], log: Path) -> None:
         self.failures = 0
-        self._command = [sys.executable, "-m", "tests.transform.copier", json.dumps(given)]
+        self._command = [sys.executable, "-m", program, json.dumps(given)]
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -96,8 +99,10 @@ class Source:
 
 
 @contextlib.contextmanager
-def running(given: dict[str, object], folder: Path) -> Iterator[list[Instance]]:
-    instances = [Instance({**given, "transactional_id": f"copy-{name}"}, folder / f"{name}.log") for name in "ab"]
+def running(program: str, given: dict[str, object], folder: Path) -> Iterator[list[Instance]]:
+    instances = [
+        Instance(program, {**given, "transactional_id": f"copy-{name}"}, folder / f"{name}.log") for name in "ab"
+    ]
     try:
         yield instances
     finally:
@@ -117,14 +122,15 @@ def strike(what: str, victim: Instance, broker: BrokerProcess, pause_s: float) -
             victim.send(signal.SIGCONT)
 
 
-@pytest.mark.parametrize("protocol", MEMBERS)
-def test_each_message_is_copied_once(protocol: str, tmp_path: Path, reports: list[str]) -> None:
+@pytest.mark.parametrize("member", MEMBERS)
+def test_each_message_is_copied_once(member: str, tmp_path: Path, reports: list[str]) -> None:
+    program, settings = MEMBERS[member]
     chosen, began, struck = random.Random(SEED), time.monotonic(), Counter[str]()
     with broker_process(tmp_path, settings=SETTINGS) as broker:
         address = broker.bootstrap
         source, target = Source(address), new_topic(address, PARTITIONS, "target")
-        given = {"address": address, "source": source.topic, "target": target, "consumer": MEMBERS[protocol]}
-        with running(given, tmp_path) as instances:
+        given = {"address": address, "source": source.topic, "target": target, "consumer": settings}
+        with running(program, given, tmp_path) as instances:
 
             def blocks() -> int:
                 for each in instances:
@@ -156,7 +162,7 @@ def test_each_message_is_copied_once(protocol: str, tmp_path: Path, reports: lis
         values = [(value or b"").decode() for place, _, value in copied if place == partition]
         assert values == [f"{partition} {number}" for number in range(source.count)]
     reports.append(
-        f"exactly_once on {broker_name()}, {protocol} protocol: {KILLS} blows in {time.monotonic() - began:.0f} s "
+        f"exactly_once on {broker_name()}, {member}: {KILLS} blows in {time.monotonic() - began:.0f} s "
         f"({dict(struck)}); {source.count * PARTITIONS} messages copied once each; instances that ended by an error: "
         f"{sum(each.failures for each in instances)}"
     )
