@@ -366,6 +366,9 @@ NO_EXAMPLE = {
     (DATABASE, "CREATE TABLE exacta_decisions"): "SQL; tests/databases/test_decisions.py compares it with the code",
     (MOVING, "# before"): "it takes Spark's own connector; `make test-spark-connector` has that",
     ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",
+    ("docs/explanation/guarantees.md", " partition A"): "a drawing",
+    ("docs/explanation/sidecar-topics.md", "                   slow writes"): "a drawing",
+    ("docs/explanation/one-log.md", " orders, partition 0"): "a drawing",
     ("docs/explanation/architecture.md", "  Kafka's and "): "a drawing",
     (
         "docs/reference/describe-subscriptions.md",
