@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from website import command_line, python_api
-from website.hooks import anchor, loaded_from_elsewhere, to_the_code_host
+from website.hooks import anchor, differences, loaded_from_elsewhere, to_the_code_host, with_plain_lists
 
 from tests.pages.blocks import ROOT
 from tests.pages.test_references import anchors
@@ -80,6 +80,17 @@ def test_headings_have_the_anchors_of_the_code_host() -> None:
     page = DOCS / "reference" / "journal-format.md"
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     assert {anchor(heading) for heading in headings} == anchors(page)
+
+
+def test_lists_are_written_as_python_markdown_wants_them() -> None:
+    text = "Rejected:\n- a\n  b\n- c\n\n1. d\n   ```\n   e\n   ```\n\n```\nf\n- g\n```\n"
+    wanted = "Rejected:\n\n- a\n    b\n- c\n\n1. d\n    ```\n    e\n    ```\n\n```\nf\n- g\n```\n"
+    assert with_plain_lists(text) == wanted
+
+
+def test_a_page_that_has_lost_a_list_is_found() -> None:
+    assert differences("Rejected:\n- a\n- b", "<p>Rejected:\n- a\n- b</p>") == {"<li>": (2, 0)}
+    assert differences("Rejected:\n- a", '<p>Rejected:</p>\n<ul><li>a <a href="x">b</a></li></ul>') == {}
 
 
 @pytest.mark.parametrize(
