@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # that the tests start would compile all modules anew, which takes a second.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-pulsar test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-two-phase test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo demo-pulsar test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-prometheus test-two-phase test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar bench-one-log bench-sidecar dist test-dist docs docs-site pulsar-messages clean
 
 help:  ## list the targets
@@ -111,6 +111,10 @@ test-franz-go: $(VENV)/.installed-test  ## franz-go, a client in Go, also under 
 # into .cache, which takes no root.
 TWO_PHASE_KILLS ?= 100
 
+test-prometheus: $(VENV)/.installed-test  ## a real Prometheus scrapes the broker and takes the alert rules (Debian's apt-get; seconds)
+	$(BIN)/python -m tests.metrics.prometheus
+	$(BIN)/python -m pytest tests/metrics $(ARGS)
+
 test-two-phase: $(VENV)/.installed-test  ## rows of SQLite and PostgreSQL with messages, killed at every step, then TWO_PHASE_KILLS=100 times each (twenty minutes)
 	$(BIN)/python -m tests.databases.postgresql
 	EXACTA_TEST_TWO_PHASE=$(TWO_PHASE_KILLS) $(BIN)/python -m pytest tests/databases tests/examples/test_shop.py $(ARGS)
@@ -207,9 +211,9 @@ docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m exacta.cli.configuration_reference > docs/reference/configuration.md
 	$(BIN)/python -m exacta.kafka.coverage > docs/reference/protocol.md
 	$(BIN)/python -m exacta.kafka.transaction_errors > docs/reference/transaction-errors.md
+	$(BIN)/python -m exacta.cli.reference > docs/reference/commands.md
 	$(BIN)/python -m exacta.verify.report.reference > docs/reference/anomalies.md
 	$(BIN)/python -m exacta.metrics.reference > docs/reference/metrics.md
-	$(BIN)/python -m website.command_line > docs/reference/command-line.md
 	$(BIN)/python -m website.python_api > docs/reference/python-api.md
 
 # The theme warns of a MkDocs that pyproject.toml does not allow.
@@ -221,8 +225,8 @@ dist: $(VENV)/.installed-dist  ## a wheel and a source distribution, in dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
 
-test-dist: dist  ## the wheel alone in an empty environment: the README's first screen, in a minute (needs pip's index)
-	EXACTA_TEST_DIST=dist $(BIN)/python -m pytest tests/test_installed_wheel.py $(ARGS)
+test-dist: dist  ## the wheel alone in an empty environment: the README's first screen, and a new user's hour (needs pip's index)
+	EXACTA_TEST_DIST=dist $(BIN)/python -m pytest tests/installed $(ARGS)
 
 pulsar-messages: $(VENV)/.installed-test  ## write the code for Pulsar's messages anew
 	cd src && ../$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. exacta/protocol/pulsar/messages.proto

@@ -15,6 +15,7 @@ from exacta.core.commands import (
     DeleteTopic,
     OffsetToCommit,
     RefuseAppends,
+    SetBrokerConfigs,
     SetTopicConfigs,
     TakePartition,
     Trim,
@@ -261,6 +262,14 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(configs=st.sampled_from([*BUFFERS, {"a": "1"}]), validate_only=st.booleans())
     def set_configs(self, configs: dict[str, str], validate_only: bool) -> None:
         self.world.send(SetTopicConfigs(topic="t", configs=configs, validate_only=validate_only))
+
+    @rule(
+        broker_id=st.sampled_from(["", "0"]),
+        configs=st.sampled_from([{}, {"a": "1"}, {"a": "2", "b": "1"}]),
+        validate_only=st.booleans(),
+    )
+    def set_broker_configs(self, broker_id: str, configs: dict[str, str], validate_only: bool) -> None:
+        self.world.send(SetBrokerConfigs(broker_id=broker_id, configs=configs, validate_only=validate_only))
 
     @rule(ms=st.sampled_from([1, 49, 50, 1000, 4000]))
     def pass_time(self, ms: int) -> None:

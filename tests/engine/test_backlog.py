@@ -30,7 +30,8 @@ from tests.engine.compacting import last_values
 from tests.engine.rig import Rig, batch
 
 CHECK_MS, LOOK_MS, CLEAN_MS = 10_000, 1_000, 500
-RULES = retention_rules(configure({}))
+CONFIGURATION = configure({})
+RULES = retention_rules(lambda: CONFIGURATION)
 SCHEDULE = Schedule(
     rules=RULES,
     rewriter=last_values,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from exacta.core.commands import CommitOffsets, CreateTopic, DeleteGroup, DeleteTopic, OffsetToCommit
+from exacta.core.commands import CommitOffsets, CreateTopic, DeleteGroup, DeleteTopic, OffsetToCommit, SetBrokerConfigs
 from exacta.core.ids import PartitionId
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
@@ -38,6 +38,18 @@ def test_a_topic_that_is_made_is_told_once_that_is_durable(rig: Rig, lines: Line
     assert lines() == ["INFO exacta.topics: topic 'u' was made, with partitions=3, retention.ms=5"]
     rig.ask(DeleteTopic(topic="u"))
     assert lines() == ["INFO exacta.topics: topic 'u' was deleted"]
+
+
+def test_options_that_are_set_while_the_broker_runs_are_told(rig: Rig, lines: Lines) -> None:
+    lines()
+    rig.ask(SetBrokerConfigs(broker_id="", configs={"log.retention.ms": "5"}))
+    rig.ask(SetBrokerConfigs(broker_id="0", configs={"fetch.max.bytes": "2000"}))
+    rig.ask(SetBrokerConfigs(broker_id="", configs={}))
+    assert lines() == [
+        "INFO exacta: the options that are set at run time for all brokers: log.retention.ms=5",
+        "INFO exacta: the options that are set at run time for broker 0: fetch.max.bytes=2000",
+        "INFO exacta: the options that are set at run time for all brokers: none",
+    ]
 
 
 def test_a_transaction_that_times_out_is_told_with_its_partitions_and_its_age(rig: Rig, lines: Lines) -> None:

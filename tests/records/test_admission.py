@@ -86,6 +86,7 @@ def test_a_topics_rules_are_read_once_and_again_when_its_configurations_are_othe
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     read: list[object] = []
+    configuration = Configuration()
 
     def counted(configs: dict[str, str], configuration: Configuration) -> Any:
         read.append(configs)
@@ -93,7 +94,7 @@ def test_a_topics_rules_are_read_once_and_again_when_its_configurations_are_othe
 
     monkeypatch.setattr(admission, "batch_rules", counted)
     monkeypatch.setattr(admission, "MAX_KNOWN_RULES", 2)
-    known = KnownRules(Configuration())
+    known = KnownRules(lambda: configuration)
     read.clear()
     first, second = {"max.message.bytes": "5"}, {"max.message.bytes": "6"}
     for configs in (first, first, second, second, {}, {}, None, second):

@@ -374,3 +374,11 @@ def test_the_log_tells_of_the_start_and_the_end(start: Start) -> None:
 def test_a_log_of_a_higher_level_has_no_lines_of_a_lower_one(start: Start) -> None:
     code, errors = start("--log-level", "error").end(signal.SIGTERM)
     assert (code, errors) == (0, "")
+
+
+def test_a_log_in_json_ends_with_the_reason_in_json(start: Start) -> None:
+    start()
+    code, errors = start("--log-format", "json").end()
+    [line] = map(json.loads, errors.splitlines())
+    assert (code, line["level"]) == (1, "CRITICAL")
+    assert "is in use by another journal" in line["message"]

@@ -67,3 +67,13 @@ def test_only_what_has_a_record_is_a_query(query, place):
     assert set(owners_of_transactions(query.client, ids)) == {f"{name}-driver", f"{name}-0-0"}
     groups = [f"{name}-0", f"{name}-manifest", f"{name}-manifest-1", name, "orders-1", "orders-manifest"]
     assert set(owners_of_groups(query.client, groups)) == {f"{name}-0", f"{name}-manifest", f"{name}-manifest-1"}
+
+
+def test_a_group_with_replay_markers_is_neither_moved_nor_deleted(query, place):
+    query.settings.update(NAMED)
+    group = f"{query.names.name}-0"
+    query.write(query.noted(place, 0), 0, [0])
+    for command in (["delete", group, "--yes"], ["reset", group, "--to", "earliest", "--execute"]):
+        refused = CliRunner().invoke(app, ["groups", *command, "--bootstrap-server", query.client.bootstrap])
+        assert refused.exit_code == 1
+        assert refused.stderr.startswith(f"exacta: group {group} holds replay markers of Spark query 'clicks by hour'")

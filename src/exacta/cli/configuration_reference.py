@@ -52,9 +52,9 @@ _PLACES = """## Addresses, the data directory and the log
 _OPTIONS = """## Options of the broker
 
 `exacta serve --set KEY=VALUE`, a file of `--config`, and `exacta.Broker(...)` set them. They are read at the start. A
-*dynamic* option can be changed while the broker runs. *Topic* names the configuration by which a topic sets a value of
-its own. *Kafka* says whether Kafka has an option of this name, and by which other keys of Kafka's it is set. The other
-options are Exacta's own."""
+*dynamic* option can be [changed while the broker runs](../how-to/configure.md#change-options-while-the-broker-runs).
+*Topic* names the configuration by which a topic sets a value of its own. *Kafka* says whether Kafka has an option of
+this name, and by which other keys of Kafka's it is set. The other options are Exacta's own."""
 
 _TOPICS = """## Configurations of topics
 

@@ -33,12 +33,17 @@ def print_records(records: Sequence[Record], output: OutputFormat, *, nothing: s
         print_json(list(records))
     elif records:
         columns = list(records[0])
-        numbers = {name for name in columns if all(isinstance(each[name], int | float | None) for each in records)}
+        numbers = {name for name in columns if _is_of_numbers([each[name] for each in records])}
         rows = [[cell(each[name]) for name in columns] for each in records]
         headings = {name: name.replace("_", " ") for name in columns}
         print_table(list(headings.values()), rows, to_the_right=[headings[name] for name in numbers])
     else:
         say(nothing)
+
+
+def _is_of_numbers(values: Sequence[object]) -> bool:
+    given = [each for each in values if each is not None]
+    return bool(given) and all(isinstance(each, int | float) and not isinstance(each, bool) for each in given)
 
 
 def print_json(value: object) -> None:
@@ -50,6 +55,15 @@ def json_text(value: object, indent: int | None = None) -> str:
     """Return a value as JSON in which a terminal prints every character."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
+
+
+def plain(value: Any) -> Any:
+    """Return a value of the client's as JSON takes it: its tuples with names become objects."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: plain(each) for name, each in value._asdict().items()}
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    return value
 
 
 def cell(value: object) -> str:

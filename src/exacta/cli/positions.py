@@ -77,6 +77,17 @@ def place_of(text: str) -> Place:
     )
 
 
+def destination_of(text: str) -> Place:
+    """Return the place that a group is to be moved to, for which a time may also be given alone; raises `NoPlace`."""
+    try:
+        return place_of(text)
+    except NoPlace:
+        at_ms = time_ms(text)
+        if at_ms is None:
+            raise
+        return Place(Kind.TIME, at_ms)
+
+
 def _time(text: str) -> Place:
     at_ms = time_ms(text[2:])
     if at_ms is None:
@@ -106,3 +117,24 @@ def offsets_at(
         return {each: ends[each] if found[each] < 0 else found[each] for each in wanted}
     first = list_offsets(client, wanted, EARLIEST, isolation_level=isolation_level)
     return {each: max(first[each], ends[each] + place.number) for each in wanted}
+
+
+def destinations(
+    client: "Client",
+    partitions: "Sequence[TopicPartition]",
+    to: Place | int,
+    committed: "Mapping[TopicPartition, int]",
+) -> "dict[TopicPartition, int]":
+    """Return where a group is moved to: a place, or so many offsets from where it stands, as far as there is a log.
+
+    The end is the last stable offset, so that no record of a transaction that is open now is skipped.
+    """
+    from exacta.client.topics import READ_COMMITTED
+
+    first = offsets_at(client, partitions, BEGINNING, READ_COMMITTED)
+    ends = offsets_at(client, partitions, END, READ_COMMITTED)
+    if isinstance(to, int):
+        wanted: Mapping[TopicPartition, int] = {each: committed[each] + to for each in partitions}
+    else:
+        wanted = offsets_at(client, partitions, to, READ_COMMITTED)
+    return {each: max(first[each], min(ends[each], wanted[each])) for each in partitions}

@@ -79,14 +79,16 @@ def describe(
         for each in found
         if everything or not each.is_default
     ]
-    print_records(records, output, nothing=f"{resource} has the defaults (--all shows them)")
+    print_records(
+        records, output, nothing=f"{resource} {_verb(resource, dry_run=False)} the defaults (--all shows them)"
+    )
 
 
 @configs.command("set")
 def set_them(
     kind: KindOf,
     name: Name,
-    settings: Annotated[list[str], typer.Argument(metavar="KEY=VALUE...", help="The settings, with their values.")],
+    settings: Annotated[list[str], typer.Argument(metavar="KEY=VALUE", help="The settings, with their values.")],
     dry_run: DryRun = False,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
@@ -97,14 +99,14 @@ def set_them(
     resource, given = _resource(kind, name), settings_in(settings, "KEY=VALUE")
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         change_settings(client, resource, given, dry_run=dry_run)
-    say(f"{resource} {'could have' if dry_run else 'has'} {', '.join(f'{key}={given[key]}' for key in given)}")
+    say(f"{resource} {_verb(resource, dry_run=dry_run)} {', '.join(f'{key}={given[key]}' for key in given)}")
 
 
 @configs.command("unset")
 def unset_them(
     kind: KindOf,
     name: Name,
-    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="The settings' names.")],
+    keys: Annotated[list[str], typer.Argument(metavar="KEY", help="The settings' names.")],
     dry_run: DryRun = False,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
@@ -115,7 +117,13 @@ def unset_them(
     resource = _resource(kind, name)
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         change_settings(client, resource, {}, keys, dry_run=dry_run)
-    say(f"{resource} {'could have' if dry_run else 'has'} the defaults of {', '.join(keys)}")
+    say(f"{resource} {_verb(resource, dry_run=dry_run)} the defaults of {', '.join(keys)}")
+
+
+def _verb(resource: "Resource", *, dry_run: bool) -> str:
+    if dry_run:
+        return "could have"
+    return "has" if resource.name else "have"
 
 
 def settings_in(given: Sequence[str], option: str) -> dict[str, str]:

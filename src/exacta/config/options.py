@@ -50,6 +50,28 @@ class Option(Struct, frozen=True):
         return self.pattern.split("|") if re.fullmatch(r"\w+(\|\w+)+", self.pattern) else []
 
 
+DYNAMIC = frozenset(
+    {
+        "accept.any.replication.factor",
+        "auto.create.topics.enable",
+        "fetch.max.bytes",
+        "group.consumer.heartbeat.interval.ms",
+        "list.offsets.visible.end",
+        "log.retention.bytes",
+        "log.retention.ms",
+        "message.max.bytes",
+        "pulsar.backlog.quota.bytes",
+        "pulsar.backlog.quota.ms",
+        "pulsar.backlog.quota.policy",
+        "pulsar.message.ttl.ms",
+        "pulsar.transaction.repeat",
+    }
+)
+"""The options that can be changed while the broker runs: whoever goes by one of them looks it up each time.
+
+The limits of the core are none of them: what is open has been accepted under them (`core/state/limits.py`).
+"""
+
 _UNITS = {"ms": "ms", "bytes": "bytes", "minutes": "minutes"}
 _SIZES = frozenset(["pulsar.max.message.size"])
 """Options of Pulsar's whose names do not say that they are bytes."""
@@ -72,6 +94,7 @@ def options() -> dict[str, Option]:
             meta.le,
             meta.description or "",
             meta.pattern or "",
+            dynamic=name in DYNAMIC,
         )
     return found
 
@@ -86,10 +109,15 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
         option = _find(given)
         values[option.field] = parse_value(option, value)
     configuration = Configuration(**values)
+    require_order(configuration)
+    return configuration
+
+
+def require_order(configuration: Configuration) -> None:
+    """Check what options say together. Raises ConfigurationError."""
     _require_order(configuration, "group.min.session.timeout.ms", "group.max.session.timeout.ms")
     _require_order(configuration, "group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms")
     _require_order(configuration, "message.max.bytes", "socket.request.max.bytes")
-    return configuration
 
 
 def changed(configuration: Configuration) -> dict[str, int | bool | str]:

@@ -3,7 +3,7 @@
 They are the topic's own configurations, else the broker's options.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from exacta.config.configuration import Configuration
 from exacta.config.topic import (
@@ -28,13 +28,15 @@ from exacta.engine.compaction_schedule import CompactionPolicy
 from exacta.engine.upkeep import Retention, RetentionRules
 
 
-def retention_rules(configuration: Configuration) -> RetentionRules:
-    """Return what a topic's own configurations say, where the broker's are these."""
-    by_default = _retention(
-        configuration.log_retention_ms, configuration.log_retention_bytes, None, _backlog({}, configuration)
-    )
+def retention_rules(now: Callable[[], Configuration]) -> RetentionRules:
+    """Return what a topic's own configurations say, where the broker's are what `now` returns at that moment."""
+    known, by_default = now(), _by_default(now())
 
     def rules(configs: Mapping[str, str]) -> Retention:
+        nonlocal known, by_default
+        configuration = now()
+        if configuration is not known:
+            known, by_default = configuration, _by_default(configuration)
         if not configs:
             return by_default
         compacting = _compacting(configs) if is_compacted(configs) else None
@@ -49,6 +51,11 @@ def retention_rules(configuration: Configuration) -> RetentionRules:
         )
 
     return rules
+
+
+def _by_default(configuration: Configuration) -> Retention:
+    backlog = _backlog({}, configuration)
+    return _retention(configuration.log_retention_ms, configuration.log_retention_bytes, None, backlog)
 
 
 def _retention(

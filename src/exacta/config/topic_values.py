@@ -1,9 +1,8 @@
 """A topic's configurations as they are in force: its own, else the broker's option for it, else the default."""
 
 from collections.abc import Mapping
-from enum import Enum, auto
 
-from exacta.config.configuration import Configuration
+from exacta.config.dynamic import ConfigSource, DynamicConfiguration, Value
 from exacta.config.options import options
 from exacta.config.topic import (
     BACKLOG_QUOTA_BYTES,
@@ -17,15 +16,6 @@ from exacta.config.topic import (
 )
 from exacta.core.state.topic import TRANSACTION_BUFFER
 
-
-class ConfigSource(Enum):
-    """The place where a configuration's value was given: for the topic, for the broker, or nowhere."""
-
-    TOPIC = auto()
-    BROKER = auto()
-    DEFAULT = auto()
-
-
 OF_THE_BROKER = {
     MAX_MESSAGE_BYTES: "message.max.bytes",
     RETENTION_BYTES: "log.retention.bytes",
@@ -37,21 +27,12 @@ OF_THE_BROKER = {
 }
 """Topic configuration -> the broker's option that counts where a topic does not set it."""
 
-Value = tuple[str, str, ConfigSource]
-"""The name under which a value was given, the value, and where."""
 
-
-def values_of(configs: Mapping[str, str], name: str, configuration: Configuration) -> list[Value]:
+def values_of(configs: Mapping[str, str], name: str, broker: DynamicConfiguration) -> list[Value]:
     """Return the values of a configuration, the one in force first, then those that would be without it."""
     values: list[Value] = []
     if name in configs:
         values.append((name, configs[name], ConfigSource.TOPIC))
     if name in OF_THE_BROKER:
-        option = options()[OF_THE_BROKER[name]]
-        value = getattr(configuration, option.field)
-        if value != option.default:
-            values.append((option.name, str(value), ConfigSource.BROKER))
-        values.append((option.name, str(option.default), ConfigSource.DEFAULT))
-    else:
-        values.append((name, TOPIC_CONFIGS[name].default, ConfigSource.DEFAULT))
-    return values
+        return values + broker.values_of(options()[OF_THE_BROKER[name]])
+    return [*values, (name, TOPIC_CONFIGS[name].default, ConfigSource.DEFAULT)]

@@ -106,6 +106,7 @@ __all__ = [
     "Redeliver",
     "RefuseAppends",
     "Seek",
+    "SetBrokerConfigs",
     "SetTopicConfigs",
     "Skip",
     "Subscribe",
@@ -186,6 +187,17 @@ class SetTopicConfigs(Command, frozen=True, kw_only=True):
     """Let the topic's own configurations be these from now on, whichever they were; their meaning is the caller's."""
 
     topic: str
+    configs: dict[str, str]
+    validate_only: bool = False
+
+
+class SetBrokerConfigs(Command, frozen=True, kw_only=True):
+    """Let these be the options that are set for a broker while it runs, whichever they were; the caller knows them.
+
+    An empty id stands for all brokers (KIP-226).
+    """
+
+    broker_id: str
     configs: dict[str, str]
     validate_only: bool = False
 

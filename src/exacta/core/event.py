@@ -16,6 +16,7 @@ TAGS = {
     "BatchAppended": 7,
     "WriterNamed": 8,
     "WritersExpired": 9,
+    "BrokerConfigsSet": 35,
     # producers and transactions
     "IdsReserved": 10,
     "ProducerIdAllocated": 11,

@@ -5,6 +5,7 @@ import msgspec
 from exacta.core.events import (
     BatchAppended,
     BatchStaged,
+    BrokerConfigsSet,
     CompactedForgotten,
     ConclusionHeard,
     ConsumerGroupUpdated,
@@ -81,6 +82,7 @@ DurableEvent = (
     | ConclusionHeard
     | BatchStaged
     | StagedStreamSpilled
+    | BrokerConfigsSet
 )
 
 _encoder = msgspec.msgpack.Encoder()

@@ -60,6 +60,7 @@ __all__ = [
     "AppendsRefused",
     "BatchAppended",
     "BatchStaged",
+    "BrokerConfigsSet",
     "CompactedForgotten",
     "ConclusionHeard",
     "ConsumerConnected",
@@ -341,6 +342,13 @@ class TopicConfigsSet(Event, frozen=True, kw_only=True, array_like=True):
     """The topic's own configurations are these from now on."""
 
     topic: str
+    configs: dict[str, str]
+
+
+class BrokerConfigsSet(Event, frozen=True, kw_only=True, array_like=True):
+    """The options that were set for this broker while it ran are these from now on; an empty id: for all brokers."""
+
+    broker_id: str
     configs: dict[str, str]
 
 

@@ -58,34 +58,41 @@ class _Snapshot(_Head, frozen=True, array_like=True):
     next_writer_id: WriterId = WriterId(0)
 
 
+class _WholeSnapshot(_Snapshot, frozen=True, array_like=True):
+    """A snapshot with what came later, which is left out where there is none."""
+
+    broker_configs: dict[str, dict[str, str]] = {}
+
+
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(_Snapshot)
+_decoder = msgspec.msgpack.Decoder(_WholeSnapshot)
 _head_decoder = msgspec.msgpack.Decoder(_Head)
 
 
 def snapshot(state: State) -> bytes:
     """Encode what is durable of the state."""
-    return _encoder.encode(
-        _Snapshot(
-            schema=SNAPSHOT_SCHEMA,
-            topics=list(state.topics.values()),
-            partitions=list(state.partitions.values()),
-            transactional_ids=list(state.transactional_ids.values()),
-            transactions=list(state.transactions.values()),
-            ended_handles=list(state.ended_handles.values()),
-            groups=list(state.groups.values()),
-            reserved_producer_id=state.reserved_producer_id,
-            reserved_transaction_id=state.reserved_transaction_id,
-            next_partition_id=state.next_partition_id,
-            next_commit_order=state.next_commit_order,
-            incidents=state.incidents,
-            reserved_group_epoch=state.reserved_group_epoch,
-            settled=state.settled,
-            settled_consumers=list(starmap(made_of_nothing, state.settled_consumers.items())),
-            writers=list(state.writers.values()),
-            next_writer_id=state.next_writer_id,
-        )
+    held = _Snapshot(
+        schema=SNAPSHOT_SCHEMA,
+        topics=list(state.topics.values()),
+        partitions=list(state.partitions.values()),
+        transactional_ids=list(state.transactional_ids.values()),
+        transactions=list(state.transactions.values()),
+        ended_handles=list(state.ended_handles.values()),
+        groups=list(state.groups.values()),
+        reserved_producer_id=state.reserved_producer_id,
+        reserved_transaction_id=state.reserved_transaction_id,
+        next_partition_id=state.next_partition_id,
+        next_commit_order=state.next_commit_order,
+        incidents=state.incidents,
+        reserved_group_epoch=state.reserved_group_epoch,
+        settled=state.settled,
+        settled_consumers=list(starmap(made_of_nothing, state.settled_consumers.items())),
+        writers=list(state.writers.values()),
+        next_writer_id=state.next_writer_id,
     )
+    if not state.broker_configs:
+        return _encoder.encode(held)
+    return _encoder.encode((*msgspec.structs.astuple(held), state.broker_configs))
 
 
 def restore(blob: bytes | None, limits: Limits) -> State:
@@ -114,6 +121,7 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         settled_consumers={event.group_id: updated(None, event) for event in held.settled_consumers},
         writers={writer.writer_id: writer for writer in held.writers},
         next_writer_id=held.next_writer_id,
+        broker_configs=held.broker_configs,
     )
     _rebuild_indexes(state)
     return state
@@ -141,7 +149,7 @@ def _rebuild_indexes(state: State) -> None:
     volatile.nameless_writers = sum(partition.nameless_writers for partition in state.partitions.values())
 
 
-def _decoded(blob: bytes) -> _Snapshot:
+def _decoded(blob: bytes) -> _WholeSnapshot:
     try:
         held = _decoder.decode(blob)
     except msgspec.DecodeError:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from exacta.core.events import (
+    BrokerConfigsSet,
     ConsumerGroupUpdated,
     Event,
     GroupDeleted,
@@ -60,6 +61,7 @@ class EventLines:
             TopicCreated: self._topic_created,
             TopicDeleted: self._topic_deleted,
             TopicConfigsSet: self._topic_configs_set,
+            BrokerConfigsSet: self._broker_configs_set,
             PartitionsAdded: self._partitions_added,
             LogStartMoved: self._log_start_moved,
             ProducerBound: self._producer_bound,
@@ -98,6 +100,9 @@ class EventLines:
         configs = _settings(event.configs) or "defaults only"
         text = "topic '%(topic)s' has other configurations now: %(configs)s"
         self._later(topics, logging.INFO, text, topic=event.topic, configs=configs)
+
+    def _broker_configs_set(self, event: BrokerConfigsSet) -> None:
+        self._later(logger, logging.INFO, _SET_AT_RUN_TIME, **_set_at_run_time(event.broker_id, event.configs))
 
     def _partitions_added(self, event: PartitionsAdded) -> None:
         before = len(self._state.topics[event.topic].partition_ids)
@@ -196,6 +201,19 @@ class EventLines:
         place = _places(self._state, [event.partition_id])
         text = "subscription '%(subscription)s' of %(partition)s was deleted"
         self._later(subscriptions, logging.INFO, text, subscription=event.name, partition=place)
+
+
+_SET_AT_RUN_TIME = "the options that are set at run time for %(brokers)s: %(configs)s"
+
+
+def tell_of_broker_configs(broker_id: str, configs: dict[str, str]) -> None:
+    """Tell what is set at run time for a broker, or for all, where no event tells it: at a start."""
+    logger.info(_SET_AT_RUN_TIME, _set_at_run_time(broker_id, configs))
+
+
+def _set_at_run_time(broker_id: str, configs: dict[str, str]) -> dict[str, str]:
+    brokers = f"broker {broker_id}" if broker_id else "all brokers"
+    return {"brokers": brokers, "configs": _settings(configs) or "none"}
 
 
 def _why(cause: Cause) -> str:

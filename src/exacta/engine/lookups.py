@@ -4,7 +4,7 @@ Owns no state: looks into the engine's state, and into the journal's index.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
@@ -245,6 +245,13 @@ class Lookups:
     def look(self, view: Callable[[State], T]) -> T:
         """Return a view of the state, which must copy what it returns. It is for numbers: no answer may rest on it."""
         return view(self._state)
+
+    def broker_configs(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the options that were set while brokers ran, as they are in this step, durable or not.
+
+        See `State.broker_configs`; a command that rests on them must be submitted before the loop's next turn.
+        """
+        return self._state.broker_configs
 
     def partition_id(self, topic: str, partition: int) -> PartitionId | None:
         """Return the id of a partition; None if there is none. A topic that is created again has others."""

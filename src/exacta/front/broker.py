@@ -10,6 +10,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from exacta.config.configuration import Configuration
+from exacta.config.dynamic import DynamicConfiguration
 from exacta.core.commands import Command
 from exacta.core.ids import Offset, Ticket
 from exacta.core.state.state import State
@@ -56,7 +57,7 @@ class Broker:
         wall_clock: Callable[[], int] | None = None,
     ) -> None:
         self.engine = engine
-        self.configuration = configuration
+        self.options = DynamicConfiguration(configuration, engine.lookups.broker_configs)
         self.entropy = entropy
         self.memory = memory
         self.meter: Meter | None = None
@@ -66,7 +67,12 @@ class Broker:
         self.log_dir = identity.log_dir
         self.wall_ms = wall_clock or engine.now_ms
         self._identity = identity
-        self._rules = KnownRules(configuration)
+        self._rules = KnownRules(lambda: self.configuration)
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration as it is in this step. A change of it is seen by whoever looks here each time."""
+        return self.options.now
 
     def endpoint(self, request: Request) -> tuple[str, int]:
         """Return the host and port that this client is told to connect to.

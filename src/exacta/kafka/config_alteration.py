@@ -1,18 +1,18 @@
 """Altering configurations (AlterConfigs, IncrementalAlterConfigs): resource by resource, each whole or not at all.
 
-Only topics have configurations that change, and the levels of the broker's loggers (`loggers.py`). The broker's options
-are read when it starts. Groups and clients' metrics
-have none: a request that sets one there is refused, and one that sets none is granted.
+Topics have configurations that change (`topic_config_changes.py`). Of the broker there are some of its options
+(`broker_config_changes.py`), and the levels of its loggers (`loggers.py`). Groups and clients' metrics have none: a
+request that sets one there is refused, and one that sets none is granted.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from exacta.core.commands import Command, SetTopicConfigs
+from exacta.core.commands import Command, SetBrokerConfigs, SetTopicConfigs
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
-from exacta.kafka import loggers
+from exacta.kafka import broker_config_changes, loggers
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
@@ -108,9 +108,7 @@ def _command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> 
         case ResourceType.BROKER:
             if name not in ("", str(broker.node_id)):
                 raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"this is broker {broker.node_id}")
-            if given:
-                names = ", ".join(given)
-                raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{names}]")
+            return _broker_command(broker, wanted, validate_only)
         case ResourceType.BROKER_LOGGER:
             if name != str(broker.node_id):
                 raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"this is broker {broker.node_id}")
@@ -132,6 +130,15 @@ def _command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> 
     return None
 
 
+def _broker_command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> SetBrokerConfigs:
+    """Make the new options of those that are set, in the step in which they are submitted."""
+    broker_id = wanted.resource_name
+    present = {} if wanted.replaces else broker.options.of(broker_id)
+    configs = broker_config_changes.changed(present, wanted.changes)
+    broker_config_changes.require_possible(configs, broker_id, broker.options)
+    return SetBrokerConfigs(broker_id=broker_id, configs=configs, validate_only=validate_only)
+
+
 def _topic_command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> SetTopicConfigs:
     """Make the new configurations of the present ones, in the step in which they are submitted."""
     topic = wanted.resource_name
@@ -140,5 +147,5 @@ def _topic_command(broker: BrokerContext, wanted: Alteration, validate_only: boo
     if not is_legal_name(topic):
         raise ChangeRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"no topic can be called {topic!r}")
     present = {} if wanted.replaces else broker.topic_configs(topic) or {}
-    configs = changed(present, wanted.changes, broker.configuration)
+    configs = changed(present, wanted.changes, broker.options)
     return SetTopicConfigs(topic=topic, configs=configs, validate_only=validate_only)

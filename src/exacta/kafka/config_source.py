@@ -3,11 +3,18 @@
 from enum import IntEnum
 from typing import Any
 
-from exacta.config.topic_values import ConfigSource
+from exacta.config.dynamic import ConfigSource
 from exacta.ports.authorizer import ResourceKind
 
-SOURCE_NUMBERS = {ConfigSource.TOPIC: 1, ConfigSource.BROKER: 4, ConfigSource.DEFAULT: 5}
-"""Kafka calls them DYNAMIC_TOPIC_CONFIG, STATIC_BROKER_CONFIG and DEFAULT_CONFIG."""
+SOURCE_NUMBERS = {
+    ConfigSource.TOPIC: 1,
+    ConfigSource.DYNAMIC_BROKER: 2,
+    ConfigSource.DYNAMIC_DEFAULT: 3,
+    ConfigSource.STATIC: 4,
+    ConfigSource.DEFAULT: 5,
+}
+"""Kafka calls them DYNAMIC_TOPIC_CONFIG, DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, STATIC_BROKER_CONFIG and
+DEFAULT_CONFIG."""
 
 BROKER_LOGGER_SOURCE = 6
 """Kafka calls it DYNAMIC_BROKER_LOGGER_CONFIG."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from exacta.config.configuration import Configuration
+from exacta.config.dynamic import DynamicConfiguration
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType, UnfitValue, as_list, checked, require_consistent
 from exacta.config.topic_values import values_of
 from exacta.protocol.kafka.errors import ErrorCode
@@ -51,7 +51,7 @@ def require_well_formed(changes: Sequence[Change]) -> None:
             raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {change.name}")
 
 
-def changed(present: Mapping[str, str], changes: Sequence[Change], configuration: Configuration) -> dict[str, str]:
+def changed(present: Mapping[str, str], changes: Sequence[Change], broker: DynamicConfiguration) -> dict[str, str]:
     """Return a topic's own configurations after well-formed changes. Raises ChangeRefused."""
     configs = dict(present)
     try:
@@ -59,14 +59,14 @@ def changed(present: Mapping[str, str], changes: Sequence[Change], configuration
             if change.operation == ConfigOperation.DELETE:
                 configs.pop(change.name, None)
             else:
-                configs[change.name] = _value(present, change, configuration)
+                configs[change.name] = _value(present, change, broker)
         require_consistent(configs)
     except UnfitValue as unfit:
         raise ChangeRefused(ErrorCode.INVALID_CONFIG, str(unfit)) from unfit
     return configs
 
 
-def _value(present: Mapping[str, str], change: Change, configuration: Configuration) -> str:
+def _value(present: Mapping[str, str], change: Change, broker: DynamicConfiguration) -> str:
     assert change.value is not None
     if change.operation == ConfigOperation.SET:
         return checked(change.name, change.value)
@@ -76,7 +76,7 @@ def _value(present: Mapping[str, str], change: Change, configuration: Configurat
     if config.type is not ConfigType.LIST:
         word = ConfigOperation(change.operation).name.lower()
         raise UnfitValue(f"{change.name} is no list, there is nothing to {word}")
-    [(_, before, _), *_] = values_of(present, change.name, configuration)
+    [(_, before, _), *_] = values_of(present, change.name, broker)
     elements, given = as_list(before), as_list(change.value)
     if change.operation == ConfigOperation.APPEND:
         return checked(change.name, ",".join(elements + given))

@@ -7,7 +7,7 @@ record and the highest one. With LogAppendTime the broker's clock replaces the h
 then take that for the time of all of the batch's records.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -221,12 +221,14 @@ class KnownRules:
     """Keeps the rules of topics, so that a topic's configurations are read once, and not by every Produce.
 
     A topic's configurations are another object whenever they are altered (`core.apply` replaces them, and changes
-    none). So an altered configuration holds for the next batch.
+    none), and the broker's is another one whenever an option of it is. So an altered one holds for the next batch.
     """
 
-    def __init__(self, configuration: Configuration) -> None:
-        self._configuration = configuration
-        self._default = batch_rules({}, configuration)
+    def __init__(self, now: Callable[[], Configuration]) -> None:
+        """`now` returns the broker's configuration at that moment."""
+        self._now = now
+        self._configuration = now()
+        self._default = batch_rules({}, self._configuration)
         self._known: dict[str, tuple[Mapping[str, str], BatchRules | None]] = {}
 
     def of(self, topic: str, configs: Mapping[str, str] | None) -> BatchRules | None:
@@ -234,6 +236,10 @@ class KnownRules:
         if configs is None:
             self._known.pop(topic, None)
             return None
+        configuration = self._now()
+        if configuration is not self._configuration:
+            self._configuration, self._default = configuration, batch_rules({}, configuration)
+            self._known.clear()
         if not configs or topic in INTERNAL_TOPICS:  # into those nobody writes, whatever it is (`core.append`)
             return self._default
         known = self._known.get(topic)
@@ -241,7 +247,7 @@ class KnownRules:
             return known[1]
         if len(self._known) >= MAX_KNOWN_RULES:
             self._known.clear()  # many may be of topics that are gone
-        rules = batch_rules(configs, self._configuration)
+        rules = batch_rules(configs, configuration)
         self._known[topic] = configs, rules
         return rules
 

@@ -31,10 +31,18 @@ from exacta.records.record_format import KafkaRecordFormat
 E = TypeVar("E", bound=Engine)
 
 
-def upkeep_schedule(configuration: Configuration, *, record_clock: Callable[[], int] | None = None) -> Schedule:
-    """Return the upkeep of the log as the configuration wants it: retention, compaction, the freeing of space."""
+def upkeep_schedule(
+    configuration: Configuration,
+    *,
+    record_clock: Callable[[], int] | None = None,
+    now: Callable[[], Configuration] | None = None,
+) -> Schedule:
+    """Return the upkeep of the log as the configuration wants it: retention, compaction, the freeing of space.
+
+    `now` returns the configuration by which records are kept at that moment; None: it is always this one.
+    """
     return Schedule(
-        rules=retention_rules(configuration),
+        rules=retention_rules(now or (lambda: configuration)),
         rewriter=compaction,
         record_clock=record_clock,
         check_interval_ms=configuration.log_retention_check_interval_ms,

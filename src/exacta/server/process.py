@@ -52,7 +52,10 @@ def serve(
         try:
             return runner.run(_serve(configuration, data, doors, flood))
         except ServerError as error:
-            sys.stderr.write(f"exacta: {error}\n")
+            if log_format == "text":
+                sys.stderr.write(f"exacta: {error}\n")
+            else:
+                logger.critical("%(reason)s", {"reason": str(error)})
             return EXIT_FAILED
         finally:
             flood.later = never  # the loop ends

@@ -51,7 +51,7 @@ class PulsarFront:
         )
         self._broker = PulsarBroker(
             kafka.engine,
-            kafka.configuration,
+            kafka.options.static,
             identity,
             kafka.entropy,
             kafka.memory,

@@ -26,9 +26,11 @@ from msgspec import Struct
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.files import Files
 from exacta.config.configuration import Configuration
+from exacta.config.dynamic import DynamicConfiguration
 from exacta.core.state.state import State
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
+from exacta.engine.event_lines import tell_of_broker_configs
 from exacta.engine.recovery import Recovered, recover
 from exacta.engine.schema import SCHEMA
 from exacta.front.connection_limits import Admission
@@ -218,6 +220,8 @@ class Server:
             raise ServerError(f"the journal in {self._data} holds what this version cannot read: {error}") from error
 
     def _assemble(self, read: _Read) -> None:
+        state = read.recovered.state
+        in_force = DynamicConfiguration(self._configuration, lambda: state.broker_configs)
         engine: Engine = assemble_engine(
             read.journal,
             self._loop,
@@ -225,7 +229,7 @@ class Server:
             wait_clock=read.clock.wait_ms,
             limits=self._configuration.limits(),
             on_failure=self._failed,
-            schedule=upkeep_schedule(self._configuration, record_clock=read.clock.least_ms),
+            schedule=upkeep_schedule(self._configuration, record_clock=read.clock.least_ms, now=lambda: in_force.now),
             recovered=read.recovered,
         )
         self._engine = engine
@@ -256,6 +260,8 @@ class Server:
             "partitions=%(partitions)d, groups=%(groups)d, open transactions=%(transactions)d",
             values | engine.lookups.look(_contents),
         )
+        for broker_id, configs in recovered.state.broker_configs.items():
+            tell_of_broker_configs(broker_id, configs)
 
     async def start(self) -> None:
         """Accept clients. Raises ServerError."""

@@ -54,6 +54,11 @@ def owners_of_groups(client: Client, groups: Iterable[str], deadline: Deadline |
     return _owners(client, _GROUP, with_record, deadline)
 
 
+def owner_of_group(client: Client, group: str) -> Owner | None:
+    """Return the Spark query whose replay markers or decisions a group holds, None where it holds none."""
+    return _owners(client, _GROUP, [group], None).get(group)
+
+
 def _owners(
     client: Client, pattern: re.Pattern[str], found: Iterable[str], deadline: Deadline | None
 ) -> dict[str, Owner]:

@@ -208,6 +208,16 @@ def join(turns: Turns, journal: LocalJournal) -> Failed | None:
     return turns.wait(lambda done: journal.compact(orders, FLOORS, last_of_each_key, done))
 
 
+def test_a_damaged_batch_whose_keys_cannot_be_noted_is_told(filled: tuple[SimulatedDisk, Turns, LocalJournal]) -> None:
+    disk, turns, journal = filled
+    name = next(name for name in disk.names() if b"13:b=vvv" in disk.content(name))
+    disk.put(name, disk.content(name).replace(b"13:b=", b"\x003:b=", 1))
+    result = compact(turns, journal, 1)
+    assert isinstance(result, Failed)
+    assert "offset 13 of partition id 1" in result.reason
+    journal.close()
+
+
 def test_a_damaged_batch_of_a_stream_that_is_joining_gets_no_new_checksum(
     filled: tuple[SimulatedDisk, Turns, LocalJournal],
 ) -> None:

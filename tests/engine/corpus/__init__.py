@@ -38,6 +38,7 @@ from exacta.core.commands import (
     MemberToRemove,
     OffsetToCommit,
     Seek,
+    SetBrokerConfigs,
     SetTopicConfigs,
     Subscribe,
     SyncGroup,
@@ -117,6 +118,7 @@ class _Play(DiskRig):
             self.ask(CreateTopic(topic=name, topic_id=name.encode().rjust(16, b"-"), partition_count=2))
         self.ask(CreatePartitions(topic=self.named("a"), total_count=3))
         self.ask(SetTopicConfigs(topic=self.named("a"), configs={"retention.ms": "1000"}))
+        self.ask(SetBrokerConfigs(broker_id=str(self.number), configs={"log.retention.ms": "2000"}))
         self.ask(DeleteTopic(topic=self.named("c")))
 
     def _write(

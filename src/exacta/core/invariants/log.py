@@ -7,6 +7,7 @@ from msgspec import Struct
 from exacta.core.events import (
     BatchAppended,
     BatchStaged,
+    BrokerConfigsSet,
     CompactedForgotten,
     Event,
     LogStartMoved,
@@ -301,6 +302,18 @@ def partitions_have_one_topic(state: State, log: Log) -> Iterator[str]:
             None,
         ]:
             yield f"partitions: {topic.topic} does not find its partitions"
+
+
+def broker_configs_are_the_last(state: State, log: Log) -> Iterator[str]:
+    """Each broker, and all together, have those options that were set for them last, and nothing of earlier ones."""
+    brokers = {event.broker_id for event in log if isinstance(event, BrokerConfigsSet)}
+    for broker_id in brokers | state.broker_configs.keys():
+        last = next(
+            (e.configs for e in reversed(log) if isinstance(e, BrokerConfigsSet) and e.broker_id == broker_id), {}
+        )
+        found = state.broker_configs.get(broker_id, {})
+        if found != last or (broker_id in state.broker_configs) != bool(last):
+            yield f"broker configs: broker {broker_id!r} has {found}, not {last}"
 
 
 def internal_topics_are_empty(log: Log) -> Iterator[str]:

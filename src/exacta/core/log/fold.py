@@ -7,6 +7,7 @@ from typing import Any
 from exacta.core.events import (
     AppendsRefused,
     BatchAppended,
+    BrokerConfigsSet,
     CompactedForgotten,
     Event,
     LogStartMoved,
@@ -87,6 +88,12 @@ def _topic_configs_set(state: State, event: TopicConfigsSet) -> None:
     state.topics[event.topic].set_configs(event.configs, last_open)
 
 
+def _broker_configs_set(state: State, event: BrokerConfigsSet) -> None:
+    # Another object each time: who has read them knows by it that they have changed.
+    others = {each: configs for each, configs in state.broker_configs.items() if each != event.broker_id}
+    state.broker_configs = others | ({event.broker_id: event.configs} if event.configs else {})
+
+
 def _log_start_moved(state: State, event: LogStartMoved) -> None:
     partition = state.partitions[event.partition_id]
     partition.log_start_offset = event.log_start_offset
@@ -148,6 +155,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     TopicCreated: _topic_created,
     TopicDeleted: _topic_deleted,
     TopicConfigsSet: _topic_configs_set,
+    BrokerConfigsSet: _broker_configs_set,
     PartitionsAdded: _partitions_added,
     LogStartMoved: _log_start_moved,
     AppendsRefused: _appends_refused,

@@ -12,11 +12,12 @@ from exacta.core.commands import (
     DeleteTopic,
     ForgetCompacted,
     RefuseAppends,
+    SetBrokerConfigs,
     SetTopicConfigs,
     TakePartition,
     Trim,
 )
-from exacta.core.log import append, exclusive, keeping, log_start, topics
+from exacta.core.log import append, broker_configs, exclusive, keeping, log_start, topics
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 
@@ -29,6 +30,7 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     RefuseAppends: keeping.refuse_appends,
     ForgetCompacted: log_start.forget_compacted,
     SetTopicConfigs: topics.set_configs,
+    SetBrokerConfigs: broker_configs.set_configs,
     AppendBatch: append.append_batch,
     TakePartition: exclusive.take_partition,
 }

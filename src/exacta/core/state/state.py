@@ -106,6 +106,11 @@ class State(Struct):
     writers: dict[WriterId, KnownWriter] = field(default_factory=dict)
     """The named writers, in the order of their last appends."""
     next_writer_id: WriterId = WriterId(0)
+    broker_configs: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The options that were set while the broker ran, by the broker's id; by "" those of all brokers. None is empty.
+
+    The fold replaces it, and changes none of it.
+    """
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:

@@ -155,7 +155,7 @@ def _fill(
     result.replication_factor = 1
     result.configs = []
     for name in TOPIC_CONFIGS:
-        [(_, value, source), *_] = values_of(command.configs, name, broker.configuration)
+        [(_, value, source), *_] = values_of(command.configs, name, broker.options)
         result.configs.append(CreatableTopicConfigs(name=name, value=value, config_source=SOURCE_NUMBERS[source]))
 
 

@@ -3,9 +3,12 @@
 It also tells the levels of the broker's loggers.
 """
 
+from collections.abc import Sequence
+
+from exacta.config.dynamic import ALL_BROKERS, ConfigSource, Value
 from exacta.config.options import Option, options
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType
-from exacta.config.topic_values import ConfigSource, values_of
+from exacta.config.topic_values import values_of
 from exacta.core.state.state import State
 from exacta.kafka import loggers
 from exacta.kafka.broker import BrokerContext
@@ -68,6 +71,8 @@ def _describe(broker: BrokerContext, state: State, resource: DescribeConfigsReso
             configs = _topic_configs(broker, state.topics[name].configs)
         case ResourceType.BROKER if name == str(broker.node_id):
             configs = [_broker_config(broker, option) for option in options().values()]
+        case ResourceType.BROKER if name == ALL_BROKERS:
+            configs = _of_all_brokers(broker)
         case ResourceType.BROKER_LOGGER if name == str(broker.node_id):
             configs = [_logger_config(each) for each in loggers.names()]
         case ResourceType.BROKER | ResourceType.BROKER_LOGGER if name:
@@ -78,8 +83,7 @@ def _describe(broker: BrokerContext, state: State, resource: DescribeConfigsReso
             result.error_message = "a name is needed"
         case ResourceType.GROUP:
             configs = _group_configs(broker)
-        # The broker's empty name asks for cluster-wide dynamic settings, of which there are none.
-        case ResourceType.BROKER | ResourceType.CLIENT_METRICS:
+        case ResourceType.CLIENT_METRICS:
             pass
         case unknown:
             result.error_code = ErrorCode.INVALID_REQUEST
@@ -92,17 +96,14 @@ def _describe(broker: BrokerContext, state: State, resource: DescribeConfigsReso
 def _topic_configs(broker: BrokerContext, configs: dict[str, str]) -> list[DescribeConfigsResourceResult]:
     described = []
     for name, config in TOPIC_CONFIGS.items():
-        values = values_of(configs, name, broker.configuration)
+        values = values_of(configs, name, broker.options)
         [(_, value, source), *_] = values
         described.append(
             DescribeConfigsResourceResult(
                 name=name,
                 value=value,
                 config_source=SOURCE_NUMBERS[source],
-                synonyms=[
-                    DescribeConfigsSynonym(name=each, value=text, source=SOURCE_NUMBERS[given])
-                    for each, text, given in values
-                ],
+                synonyms=_synonyms(values),
                 config_type=config.type,
                 documentation=config.description,
             )
@@ -124,7 +125,7 @@ def _group_configs(broker: BrokerContext) -> list[DescribeConfigsResourceResult]
         name = option.name.removeprefix("group.")
         if name in GROUP_CONFIGS:
             config = _broker_config(broker, option)
-            config.name = name
+            config.name, config.read_only = name, True
             described.append(config)
     return described
 
@@ -134,18 +135,36 @@ def _logger_config(name: str) -> DescribeConfigsResourceResult:
 
 
 def _broker_config(broker: BrokerContext, option: Option) -> DescribeConfigsResourceResult:
-    value = getattr(broker.configuration, option.field)
-    source = SOURCE_NUMBERS[ConfigSource.DEFAULT if value == option.default else ConfigSource.BROKER]
-    text = str(value).lower()
+    return _described(option, broker.options.values_of(option))
+
+
+def _of_all_brokers(broker: BrokerContext) -> list[DescribeConfigsResourceResult]:
+    """Describe what was set for all brokers while they ran; only this, as Apache Kafka does."""
+    described = []
+    for option in options().values():
+        values = [each for each in broker.options.values_of(option) if each[2] is ConfigSource.DYNAMIC_DEFAULT]
+        if values:
+            described.append(_described(option, values))
+    return described
+
+
+def _described(option: Option, values: Sequence[Value]) -> DescribeConfigsResourceResult:
+    [(_, value, source), *_] = values
     return DescribeConfigsResourceResult(
         name=option.name,
-        value=text,
+        value=value,
         read_only=not option.dynamic,
-        config_source=source,
-        synonyms=[DescribeConfigsSynonym(name=option.name, value=text, source=source)],
+        config_source=SOURCE_NUMBERS[source],
+        synonyms=_synonyms(values),
         config_type=_TYPES[option.type],
         documentation=option.description,
     )
+
+
+def _synonyms(values: Sequence[Value]) -> list[DescribeConfigsSynonym]:
+    return [
+        DescribeConfigsSynonym(name=name, value=value, source=SOURCE_NUMBERS[source]) for name, value, source in values
+    ]
 
 
 def refused(request: DescribeConfigsRequest, code: ErrorCode, version: int) -> DescribeConfigsResponse:

@@ -16,6 +16,7 @@ Where there are more keys than memory should hold, some are compacted at a time,
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import inf
 from typing import NamedTuple
 
@@ -199,14 +200,12 @@ def _write_stream(
     if source.rules is not None:
         dirty = (piece.from_floor(source.dirty_from) for piece in pieces)
         for piece, stored, whole in _batches(files, [piece for piece in dirty if piece.low < piece.high]):
-            compaction.note(_placed(compaction, piece, stored, whole)[1])
+            with _telling_where(files, source, piece, stored):
+                compaction.note(_placed(compaction, piece, stored, whole)[1])
     last_offset = pieces[-1].last_offset if pieces else -1
     for piece, stored, whole in _batches(files, pieces):
-        try:
+        with _telling_where(files, source, piece, stored):  # what is damaged must not get a new, correct checksum
             compaction.check(whole, stored.first_offset, stored.last_offset)
-        except ValueError as error:  # what is damaged must not get a new, correct checksum
-            where = f"offset {stored.first_offset + piece.shift} of partition id {source.stream}"
-            raise JournalDamaged(f"the batch at {where} in {files.directory} is damaged: {error}") from error
         entry, batch = _placed(compaction, piece, stored._replace(stream=source.stream), whole)
         if source.rules is None:
             new.add(entry, batch)
@@ -215,6 +214,16 @@ def _write_stream(
         if left is not None:
             row = entry._replace(max_timestamp_ms=left.max_timestamp_ms, record_count=left.record_count)
             new.add(row, left.batch)
+
+
+@contextmanager
+def _telling_where(files: Files, source: Source, piece: _Piece, stored: IndexEntry) -> Iterator[None]:
+    """Raise JournalDamaged in the place of a batch's ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        where = f"offset {stored.first_offset + piece.shift} of partition id {source.stream}"
+        raise JournalDamaged(f"the batch at {where} in {files.directory} is damaged: {error}") from error
 
 
 def _placed(compaction: Compaction, piece: _Piece, entry: IndexEntry, batch: Buffer) -> tuple[IndexEntry, Buffer]:
