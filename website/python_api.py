@@ -27,14 +27,19 @@ PACKAGES = {
 """Packages whose `__all__` is public -> what is said of them."""
 
 HANDED_OUT = {
-    "exacta": ("exacta.databases.two_phase.TwoPhase", "exacta.databases.transaction.Transaction"),
+    "exacta": (
+        "exacta.databases.two_phase.TwoPhase",
+        "exacta.databases.transaction.Transaction",
+        "exacta.transform.confluent.ExactlyOnce",
+        "exacta.transform.confluent.Transaction",
+    ),
     "exacta.testing": (
         "exacta.testing.Fault",
         "exacta.testing.clock.MovableClock",
         "exacta.testing.fault_commands.Faults",
     ),
 }
-"""Classes that nobody makes by hand: `exacta.two_phase` returns the first ones, a Broker has or returns the others."""
+"""Classes that nobody makes by hand: calls return them, and a Broker has them."""
 
 OPAQUE = {"exacta.Postgres", "exacta.Sqlite"}
 """Classes whose objects are made and handed on: their members are for `exacta.two_phase` alone."""

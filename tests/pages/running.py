@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.pages.blocks import Block
-from tests.pages.runs import ADDRESSES, OLD_ADDRESS, PLACE, PULSAR_ADDRESS, Run, why_not_run
+from tests.pages.not_run import why_not_run
+from tests.pages.runs import ADDRESSES, OLD_ADDRESS, PLACE, PULSAR_ADDRESS, Run
 from tests.spark.installed import variables_without_this_machines
 
 PYTHON, SHELL, CONSOLE, OUTPUT = "python", "sh", "console", ("text", "")

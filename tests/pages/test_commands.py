@@ -15,9 +15,8 @@ from tests.pages.blocks import PAGES, ROOT, blocks_of, inline_code
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z0-9.-]+):", MAKEFILE, re.MULTILINE))
-# Options that a page names alone, and that are other programs': spark-submit's, Kafka's, the simulation's and the
-# benchmark's.
-FOREIGN = {"--py-files", "--packages", "--canaries", "--warm-up", "--reset-offsets"}
+# Options that a page names alone, and that are other programs': spark-submit's, the simulation's, the benchmark's.
+FOREIGN = {"--py-files", "--packages", "--canaries", "--warm-up"}
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 

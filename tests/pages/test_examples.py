@@ -11,8 +11,9 @@ import pytest
 import exacta
 from exacta.demo.processes import free_port
 from tests.pages.blocks import PAGES, Block, blocks_of
+from tests.pages.not_run import NO_EXAMPLE, NOT_RUN, why_no_example, why_not_run
 from tests.pages.running import LANGUAGES, Addresses, Reader, pattern
-from tests.pages.runs import NO_EXAMPLE, NOT_RUN, RUNS, Run, why_no_example, why_not_run
+from tests.pages.runs import RUNS, Run
 from tests.spark.clusters import read_committed
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
@@ -31,7 +32,7 @@ def test_every_example_is_run_or_listed() -> None:
         runs = [run for run in RUNS if run.has(block)]
         if len(runs) != 1 or block.language not in LANGUAGES:
             forgotten.append(f"{block}, {block.language or 'no language'}: {len(runs)} runs")
-    assert forgotten == [], "add a run, or the reason why there is none, to tests/pages/runs.py"
+    assert forgotten == [], "add a run, or the reason why there is none, to tests/pages/not_run.py"
 
 
 def test_nothing_is_listed_that_is_not_there() -> None:

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 import yaml
 from website import python_api
-from website.hooks import anchor, loaded_from_elsewhere, to_the_code_host
+from website.hooks import anchor, differences, loaded_from_elsewhere, to_the_code_host, with_plain_lists
 
 from tests.pages.blocks import ROOT
 from tests.pages.test_references import anchors
 
 SITE = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
 DOCS = ROOT / "docs"
+LIST = re.compile(r"^\| \| page \|(?:\n\|.*)*", re.MULTILINE)
+INDEX = DOCS / "README.md"
 HOST = "https://example.org/blob/main"
 
 
@@ -42,10 +44,15 @@ def test_every_page_is_in_the_navigation_once_and_every_entry_is_a_page() -> Non
     assert sorted(entries(SITE["nav"])) == pages
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "README.md"], ids=["README", "docs"])
-def test_the_lists_of_pages_have_them_all(page: Path) -> None:
+def test_the_list_of_pages_has_them_all() -> None:
     single_decisions = {str(each.relative_to(DOCS)) for each in (DOCS / "decisions").glob("[0-9]*.md")}
-    assert {*entries(SITE["nav"])} - single_decisions - {"README.md"} - linked(page) == set()
+    assert {*entries(SITE["nav"])} - single_decisions - {"README.md"} - linked(INDEX) == set()
+
+
+def test_the_readme_has_the_same_list() -> None:
+    (listed,) = LIST.findall(INDEX.read_text())
+    (of_the_readme,) = LIST.findall((ROOT / "README.md").read_text())
+    assert listed.replace("](../", "](") == of_the_readme.replace("](docs/", "](")
 
 
 def test_a_browser_is_sent_nowhere_else() -> None:
@@ -79,6 +86,17 @@ def test_headings_have_the_anchors_of_the_code_host() -> None:
     page = DOCS / "reference" / "journal-format.md"
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     assert {anchor(heading) for heading in headings} == anchors(page)
+
+
+def test_lists_are_written_as_python_markdown_wants_them() -> None:
+    text = "Rejected:\n- a\n  b\n- c\n\n1. d\n   ```\n   e\n   ```\n\n```\nf\n- g\n```\n"
+    wanted = "Rejected:\n\n- a\n    b\n- c\n\n1. d\n    ```\n    e\n    ```\n\n```\nf\n- g\n```\n"
+    assert with_plain_lists(text) == wanted
+
+
+def test_a_page_that_has_lost_a_list_is_found() -> None:
+    assert differences("Rejected:\n- a\n- b", "<p>Rejected:\n- a\n- b</p>") == {"<li>": (2, 0)}
+    assert differences("Rejected:\n- a", '<p>Rejected:</p>\n<ul><li>a <a href="x">b</a></li></ul>') == {}
 
 
 @pytest.mark.parametrize(
