@@ -111,11 +111,12 @@ def test_the_page_has_every_option_and_every_key() -> None:
     [
         (
             "log.retention.ms",
-            "| whole number | `604800000` | ms | -1 to 2⁶³ − 1 | `retention.ms` | no "
+            "| whole number | `604800000` | ms | -1 to 2⁶³ − 1 | `retention.ms` | yes "
             "| same, `log.retention.hours`, `log.retention.minutes` |",
         ),
         ("transaction.buffer", "| text | `marker` | – | `marker`, `sidecar` | `transaction.buffer` | no | – |"),
-        ("auto.create.topics.enable", "| true or false | `true` | – | – | – | no | same |"),
+        ("auto.create.topics.enable", "| true or false | `true` | – | – | – | yes | same |"),
+        ("node.id", "| whole number | `0` | – | 0 to 2³¹ − 1 | – | no | same, `broker.id` |"),
     ],
 )
 def test_a_row_says_type_default_unit_range_and_kafkas_name(option: str, row: str) -> None:

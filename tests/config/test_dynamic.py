@@ -64,6 +64,20 @@ def test_what_topics_keep_goes_by_what_is_in_force() -> None:
     assert [rules({}).backlog.ttl_ms, rules(of_its_own).backlog.ttl_ms] == [6, 6]
 
 
+def test_a_compacted_topic_waits_for_its_files_as_long_as_the_broker_says() -> None:
+    broker = Broker(log_roll_ms=10)
+    rules = retention_rules(lambda: broker.now)
+
+    def waits_ms(**own: str) -> int:
+        compacting = rules({"cleanup.policy": "compact", **own}).compacting
+        assert compacting is not None
+        return compacting.segment_ms
+
+    assert waits_ms() == 10
+    broker.configs = {"": {"log.roll.ms": "5"}}
+    assert (waits_ms(), waits_ms(**{"segment.ms": "7"})) == (5, 7)
+
+
 def test_what_producers_may_send_goes_by_what_is_in_force() -> None:
     broker = Broker()
     rules, of_its_own = KnownRules(lambda: broker.now), {"compression.type": "gzip"}

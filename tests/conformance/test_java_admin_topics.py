@@ -84,6 +84,17 @@ def test_what_is_configured_beside_topics(scenario: Scenario, admin: Admin) -> N
     assert node.get("num.partitions") == ("1", "DEFAULT_CONFIG")
     assert node.change(("SET", "num.partitions", "5")) == "InvalidRequestException"
     assert node.change(("DELETE", "num.partitions", None)) == "done"
+    every = Configs(admin, "BROKER", "")
+    assert every.change(("SET", "message.max.bytes", "1100000")) == "done"
+    node.becomes("message.max.bytes", "1100000", "DYNAMIC_DEFAULT_BROKER_CONFIG")
+    assert every.get("message.max.bytes") == ("1100000", "DYNAMIC_DEFAULT_BROKER_CONFIG")
+    assert node.change(("SET", "message.max.bytes", "1200000")) == "done"
+    node.becomes("message.max.bytes", "1200000", "DYNAMIC_BROKER_CONFIG")
+    assert node.change(("SET", "message.max.bytes", "soon")) == "InvalidRequestException"
+    assert node.change(("APPEND", "message.max.bytes", "1")) == "InvalidConfigurationException"
+    for each in (node, every):
+        assert each.change(("DELETE", "message.max.bytes", None)) == "done"
+    node.becomes("message.max.bytes", "1048588", "DEFAULT_CONFIG")
     topic = scenario.topic()
     listed = {(str(each.type()), str(each.name())) for each in admin.ask("listConfigResources").all().get()}
     assert {("TOPIC", topic), ("BROKER", str(admin.node))} <= listed

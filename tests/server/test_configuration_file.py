@@ -144,6 +144,11 @@ def test_the_finer_unit_of_retention_wins(tmp_path: Path, text: str, value: int)
     assert read(tmp_path, text).options == {"log.retention.ms": value}
 
 
+def test_hours_of_a_roll_are_its_milliseconds_unless_these_are_given(tmp_path: Path) -> None:
+    assert read(tmp_path, "log.roll.hours=2").options == {"log.roll.ms": 7_200_000}
+    assert read(tmp_path, "log.roll.hours=2\nlog.roll.ms=5").options == {"log.roll.ms": 5}
+
+
 def test_a_broker_id_is_a_node_id(tmp_path: Path) -> None:
     assert read(tmp_path, "broker.id=7").options == {"node.id": 7}
     assert read(tmp_path, "broker.id=7\nnode.id=8").options == {"node.id": 8}
@@ -171,6 +176,7 @@ def test_the_directory_is_that_of_log_dirs_before_log_dir(tmp_path: Path) -> Non
         ("log.dirs=/a\ndata=/b", ": data and Kafka's log.dirs say the same: give one of them"),
         ("log.retention.hours=0", ": log.retention.hours must be at least 1, or -1 for ever"),
         ("log.retention.hours=x", ": log.retention.hours must be a whole number, not 'x'"),
+        ("log.roll.hours=0", ": log.roll.hours must be at least 1"),
         ("broker.id=x", ": broker.id must be a whole number, not 'x'"),
         ("listen=:1\nlisteners=PLAINTEXT://:2", ": listen and Kafka's listeners say the same: give one of them"),
         (

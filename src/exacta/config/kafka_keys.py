@@ -42,7 +42,7 @@ _SERVED = {
         group.consumer.heartbeat.interval.ms group.consumer.max.size group.consumer.session.timeout.ms
         group.initial.rebalance.delay.ms group.max.session.timeout.ms group.max.size group.min.session.timeout.ms
         log.cleaner.backoff.ms log.flush.interval.ms log.retention.bytes log.retention.check.interval.ms
-        log.retention.ms log.segment.bytes max.connections max.connections.per.ip
+        log.retention.ms log.roll.ms log.segment.bytes max.connections max.connections.per.ip
         max.incremental.fetch.session.cache.slots message.max.bytes node.id num.partitions offset.metadata.max.bytes
         offsets.retention.check.interval.ms offsets.retention.minutes producer.id.expiration.check.interval.ms
         producer.id.expiration.ms queued.max.request.bytes socket.request.max.bytes transaction.max.timeout.ms
@@ -58,6 +58,7 @@ _SERVED = {
     "It is `log.retention.ms`, which wins if it is set. Minutes win over hours.": (
         "log.retention.hours log.retention.minutes"
     ),
+    "It is `log.roll.ms`, which wins if it is set.": "log.roll.hours",
     "It is `node.id`, which wins if it is set.": "broker.id",
 }
 
@@ -263,8 +264,6 @@ _PROMISES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     ("log.message.timestamp.after.max.ms", _ON_TOPICS.format("message.timestamp.after.max.ms"), ("3600000",)),
     ("log.message.timestamp.difference.max.ms", "Kafka 4 has removed it", ("9223372036854775807",)),
-    ("log.roll.hours", _ON_TOPICS.format("segment.ms"), ("168",)),
-    ("log.roll.ms", _ON_TOPICS.format("segment.ms"), ("604800000",)),
     *((name, _BY_LISTENERS, ()) for name in ("advertised.host.name", "advertised.port", "host.name", "port")),
 )
 

@@ -58,6 +58,16 @@ class LogOptions:
             "whose free memory goes back to their host. Readers of old records then read from the disk.",
         ),
     ] = False
+    log_roll_ms: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=LONG_MAX,
+            description="How long a record of a compacted topic waits for its file to end, to be compacted then, where "
+            "its topic's segment.ms is not set. The files of other topics hold many of them, and log.segment.bytes "
+            "alone ends these; what retention removes is removed without waiting for a file to end.",
+        ),
+    ] = 604_800_000
     log_retention_ms: Annotated[
         int,
         Meta(

@@ -59,6 +59,7 @@ DYNAMIC = frozenset(
         "list.offsets.visible.end",
         "log.retention.bytes",
         "log.retention.ms",
+        "log.roll.ms",
         "message.max.bytes",
         "pulsar.backlog.quota.bytes",
         "pulsar.backlog.quota.ms",

@@ -39,7 +39,7 @@ def retention_rules(now: Callable[[], Configuration]) -> RetentionRules:
             known, by_default = configuration, _by_default(configuration)
         if not configs:
             return by_default
-        compacting = _compacting(configs) if is_compacted(configs) else None
+        compacting = _compacting(configs, configuration) if is_compacted(configs) else None
         backlog = _backlog(configs, configuration)
         if only_compacts(configs):
             return Retention(compacting=compacting, backlog=backlog)
@@ -79,7 +79,7 @@ def _backlog(configs: Mapping[str, str], configuration: Configuration) -> Backlo
     )
 
 
-def _compacting(configs: Mapping[str, str]) -> CompactionPolicy:
+def _compacting(configs: Mapping[str, str], configuration: Configuration) -> CompactionPolicy:
     def number(name: str) -> int:
         return int(_value(configs, name))
 
@@ -88,7 +88,7 @@ def _compacting(configs: Mapping[str, str]) -> CompactionPolicy:
         min_lag_ms=number(MIN_COMPACTION_LAG_MS),
         max_lag_ms=number(MAX_COMPACTION_LAG_MS),
         delete_retention_ms=number(DELETE_RETENTION_MS),
-        segment_ms=number(SEGMENT_MS),
+        segment_ms=int(configs.get(SEGMENT_MS, configuration.log_roll_ms)),
         segment_bytes=number(SEGMENT_BYTES),
     )
 

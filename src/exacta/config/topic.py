@@ -173,7 +173,10 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
     "segment.index.bytes": _int(10 << 20, "Indexes are as large as they must be, whatever is set here.", lowest=4),
     "segment.jitter.ms": _long(0, "Files hold many topics: log.segment.bytes of the broker decides."),
     SEGMENT_MS: _long(
-        604_800_000, "So long a record of a compacted topic waits for its file to end, to be compacted then.", lowest=1
+        604_800_000,
+        "So long a record of a compacted topic waits for its file to end, to be compacted then. Other files hold many "
+        "topics: log.segment.bytes of the broker ends them.",
+        lowest=1,
     ),
     TRANSACTION_BUFFER: _choice(
         MARKER,

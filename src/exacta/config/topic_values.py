@@ -12,6 +12,7 @@ from exacta.config.topic import (
     MESSAGE_TTL_MS,
     RETENTION_BYTES,
     RETENTION_MS,
+    SEGMENT_MS,
     TOPIC_CONFIGS,
 )
 from exacta.core.state.topic import TRANSACTION_BUFFER
@@ -20,6 +21,7 @@ OF_THE_BROKER = {
     MAX_MESSAGE_BYTES: "message.max.bytes",
     RETENTION_BYTES: "log.retention.bytes",
     RETENTION_MS: "log.retention.ms",
+    SEGMENT_MS: "log.roll.ms",
     **{
         name: name
         for name in (BACKLOG_QUOTA_BYTES, BACKLOG_QUOTA_MS, BACKLOG_QUOTA_POLICY, MESSAGE_TTL_MS, TRANSACTION_BUFFER)

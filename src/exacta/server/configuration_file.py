@@ -152,7 +152,8 @@ class _Reader:
 
     def finished(self) -> ConfigurationFile:
         """Return the file."""
-        for settle in (self._settle_listeners, self._settle_data, self._settle_retention, self._settle_node, self._try):
+        times = (self._settle_retention, self._settle_roll)
+        for settle in (self._settle_listeners, self._settle_data, *times, self._settle_node, self._try):
             try:
                 settle()
             except ConfigurationError as error:
@@ -198,6 +199,14 @@ class _Reader:
                 if number == 0:
                     raise ConfigurationError(f"{name} must be at least 1, or -1 for ever")
                 self._options[option.name] = parse_value(option, number * unit_ms if number > 0 else -1)
+
+    def _settle_roll(self) -> None:
+        option, name = options()["log.roll.ms"], "log.roll.hours"
+        if name in self._kafka and option.name not in self._options:
+            hours = _whole_number(name, self._kafka[name])
+            if hours < 1:
+                raise ConfigurationError(f"{name} must be at least 1")
+            self._options[option.name] = parse_value(option, hours * 3_600_000)
 
     def _settle_node(self) -> None:
         option = options()["node.id"]

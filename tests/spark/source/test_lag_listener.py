@@ -4,6 +4,13 @@ import logging
 from types import SimpleNamespace
 
 import pytest
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 
 from exacta.spark.source.lag_listener import Behind, OffsetsBehindLatest, behind
 
@@ -42,3 +49,11 @@ def test_the_listener_keeps_and_logs_the_last_values(caplog):
     )
     listener.onQueryTerminated(progress("a", "", ""))
     assert list(listener.last) == ["b"]
+
+
+@pytest.mark.parametrize(
+    "base", [DataSource, DataSourceStreamReader, DataSourceStreamWriter, DataSourceReader, DataSourceWriter]
+)
+def test_no_part_of_a_source_or_sink_in_python_is_asked_for_metrics(base):
+    """Where this fails, PySpark has learned it: source and sink should report how far behind they are that way."""
+    assert [name for name in dir(base) if "metric" in name.lower() or "progress" in name.lower()] == []

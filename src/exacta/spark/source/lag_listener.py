@@ -1,8 +1,8 @@
 """Tell how many offsets queries are behind their topics, from the progress that Spark reports.
 
-This module owns a listener, because a source in Python cannot define metrics of its own:
-`exacta.spark.watch_offsets(spark)` adds it, and each finished micro-batch updates it. Sources of Spark's own Kafka
-connector are shown as well, their offsets having the same form.
+This module owns a listener, because a source in Python cannot define metrics of its own (its test fails once PySpark
+lets it): `exacta.spark.watch_offsets(spark)` adds it, and each finished micro-batch updates it. Sources of Spark's own
+Kafka connector are shown as well, their offsets having the same form.
 
 Offsets are counted, as lag tools count them, so transaction markers are among them. Under `read_committed` the latest
 offset is the last stable one, so a source that has read all that can be read is 0 behind. Only finished micro-batches
