@@ -63,9 +63,9 @@ def __getattr__(name: str) -> Any:
     if name == "spark":
         return import_module("exacta.spark")
     if name == "__version__":
-        from importlib.metadata import version
+        from exacta.release import release
 
-        return version("exacta")
+        return release()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

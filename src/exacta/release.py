@@ -8,6 +8,6 @@ UNKNOWN = "unknown"
 def release() -> str:
     """Return the version; `UNKNOWN` where the code runs without having been installed."""
     try:
-        return version("exacta")
+        return version("exacta-log")
     except PackageNotFoundError:
         return UNKNOWN

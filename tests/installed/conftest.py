@@ -25,6 +25,6 @@ def variables(wheel: Path, tmp_path: Path) -> dict[str, str]:
     """Return the variables of an empty environment, in which `exacta` is the wheel, whatever an index has."""
     venv.create(tmp_path / "environment", with_pip=True)
     constraint = tmp_path / "constraint"
-    constraint.write_text(f"exacta @ {wheel.resolve().as_uri()}\n")
+    constraint.write_text(f"exacta-log @ {wheel.resolve().as_uri()}\n")
     path = f"{tmp_path / 'environment' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     return variables_without_this_machines() | {"PATH": path, "PIP_CONSTRAINT": str(constraint)}

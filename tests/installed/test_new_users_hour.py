@@ -107,7 +107,7 @@ def a_transaction_is_broken_and_explained(machine: Machine) -> None:
 def test_an_hour(wheel: Path, variables: dict[str, str], tmp_path: Path) -> None:
     (folder := tmp_path / "home").mkdir()
     machine, begun = Machine(folder, variables), time.monotonic()
-    machine.run("pip", "install", "--quiet", f"exacta[web] @ {wheel.resolve().as_uri()}")
+    machine.run("pip", "install", "--quiet", f"exacta-log[web] @ {wheel.resolve().as_uri()}")
     installed_s = time.monotonic() - begun
     with machine.serving() as server:
         machine.run("exacta", "topics", "create", "orders", "--partitions", "1")

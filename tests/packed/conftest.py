@@ -2,7 +2,7 @@
 
 import os
 
-# The virtual environment that has `exacta[spark-worker]` and venv-pack, and no PySpark.
+# The virtual environment that has `exacta-log[spark-worker]` and venv-pack, and no PySpark.
 ENVIRONMENT = os.environ.get("EXACTA_TEST_PACKED")
 
 collect_ignore_glob = [] if ENVIRONMENT else ["test_*.py"]

@@ -1,4 +1,4 @@
-"""An environment as `pip install exacta[spark]` makes it, out of what is installed here, without a registry.
+"""An environment as `pip install exacta-log[spark]` makes it, out of what is installed here, without a registry.
 
 Owns a virtual environment whose packages are links: those that the extra asks for, and what they ask for, and nothing
 else. The project itself is on its path as the source tree.
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def environment(folder: Path, extra: str) -> Path:
-    """Make the environment of `exacta[extra]` in a folder; return its Python."""
+    """Make the environment of `exacta-log[extra]` in a folder; return its Python."""
     venv.create(folder, with_pip=False)
     (packages,) = folder.glob("lib/python*/site-packages")
     for name in sorted(required(extra)):

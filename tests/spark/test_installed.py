@@ -1,4 +1,4 @@
-"""`pip install exacta[spark]` is enough: Java comes with it, and `format("exacta")` is found without a call."""
+"""`pip install exacta-log[spark]` is enough: Java comes with it, and `format("exacta")` is found without a call."""
 
 import os
 import subprocess

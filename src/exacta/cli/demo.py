@@ -64,7 +64,7 @@ def demo(
             import exacta.protocol.pulsar.messages_pb2  # noqa: F401  # the broker needs it, too
     except ModuleNotFoundError as error:
         extra = "demo" if producer is InputBy.KAFKA else "demo-pulsar"
-        _fail(f"{error.name} is not installed: pip install 'exacta[{extra}]'", _EXIT_USAGE)
+        _fail(f"{error.name} is not installed: pip install 'exacta-log[{extra}]'", _EXIT_USAGE)
     # Whoever ends the demo politely ends the processes that it has started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):

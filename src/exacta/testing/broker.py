@@ -52,7 +52,7 @@ class Broker(Questions):
     (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`). `host` is where it listens, on this machine alone
     by default, and `port` 0 takes a free one. With `pulsar` clients of
     Apache Pulsar are served, too, by `pulsar_url` and `web_url`, and with `pulsar_tls_certificate` and `pulsar_tls_key`
-    also by `pulsar_tls_url` and `web_tls_url`; that needs the extra `exacta[pulsar]`.
+    also by `pulsar_tls_url` and `web_tls_url`; that needs the extra `exacta-log[pulsar]`.
 
     Clients see a restart as they see one of Apache Kafka: connections break, members of groups go on, an open
     transaction goes on. A transactional producer of librdkafka may take a second longer for its first
