@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-pulsar test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-prometheus test-two-phase test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
-	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar bench-one-log bench-sidecar dist test-dist docs pulsar-messages clean
+	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar bench-one-log bench-sidecar dist test-dist docs docs-site pulsar-messages clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9.-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 20
@@ -211,19 +211,25 @@ docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m exacta.cli.configuration_reference > docs/reference/configuration.md
 	$(BIN)/python -m exacta.kafka.coverage > docs/reference/protocol.md
 	$(BIN)/python -m exacta.kafka.transaction_errors > docs/reference/transaction-errors.md
+	$(BIN)/python -m exacta.cli.reference > docs/reference/commands.md
 	$(BIN)/python -m exacta.verify.report.reference > docs/reference/anomalies.md
 	$(BIN)/python -m exacta.metrics.reference > docs/reference/metrics.md
+	$(BIN)/python -m website.python_api > docs/reference/python-api.md
+
+# The theme warns of a MkDocs that pyproject.toml does not allow.
+docs-site: $(VENV)/.installed-docs  ## the documentation as a site, in site/; a link or an anchor that leads nowhere is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict $(ARGS)
 
 # The wheel is made of the source distribution, so that nothing is missing there.
 dist: $(VENV)/.installed-dist  ## a wheel and a source distribution, in dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
 
-test-dist: dist  ## the wheel alone in an empty environment: the README's first screen, in a minute (needs pip's index)
-	EXACTA_TEST_DIST=dist $(BIN)/python -m pytest tests/test_installed_wheel.py $(ARGS)
+test-dist: dist  ## the wheel alone in an empty environment: the README's first screen, and a new user's hour (needs pip's index)
+	EXACTA_TEST_DIST=dist $(BIN)/python -m pytest tests/installed $(ARGS)
 
 pulsar-messages: $(VENV)/.installed-test  ## write the code for Pulsar's messages anew
 	cd src && ../$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. exacta/protocol/pulsar/messages.proto
 
 clean:  ## remove the virtual environments and caches
-	rm -rf dist .venv .venv-* .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf dist site .venv .venv-* .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -14,6 +14,7 @@ NAMES = [
     "ConfigurationError",
     "ServerError",
     "NotJoined",
+    "exactly_once",
     "join_transaction",
     "spark",
     *TWO_PHASE,
@@ -39,6 +40,7 @@ def test_they_are_those_of_their_modules() -> None:
     from exacta.databases.sqlite import Sqlite
     from exacta.databases.two_phase import two_phase
     from exacta.server import server
+    from exacta.transform.recognition import exactly_once
 
     found = [getattr(exacta, name) for name in NAMES]
     of_databases = [errors.OutcomeUnknown, Postgres, Sqlite, errors.TakenOver, errors.TwoPhaseError, two_phase]
@@ -48,6 +50,7 @@ def test_they_are_those_of_their_modules() -> None:
         config.ConfigurationError,
         server.ServerError,
         joint.NotJoined,
+        exactly_once,
         joint.join_transaction,
         spark,
         *of_databases,

@@ -62,6 +62,8 @@ class _Handle:
                 return
             if answer is Rejection.LIMIT_REACHED:
                 continue  # too much takes part; the handle is open, and what takes part may be written to
+            if answer is Rejection.TOO_MUCH_STAGED and here.history.may_be_full and here.history.stages(place[0]):
+                continue  # the end of any transaction that has staged something makes room
             if isinstance(answer, Appended):
                 writing.acknowledged.update({value: answer.base_offset + k for k, value in enumerate(values)})
             elif answer is not None:

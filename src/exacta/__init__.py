@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from exacta.databases.two_phase import two_phase as two_phase
     from exacta.server.errors import ServerError
     from exacta.testing import Broker as Broker
+    from exacta.transform.recognition import exactly_once as exactly_once
 
     __version__: str
 
@@ -33,6 +34,7 @@ __all__ = [
     "TakenOver",
     "TwoPhaseError",
     "__version__",
+    "exactly_once",
     "join_transaction",
     "spark",
     "two_phase",
@@ -49,6 +51,7 @@ _HOMES = {
     "Sqlite": "exacta.databases.sqlite",
     "TakenOver": "exacta.databases.errors",
     "TwoPhaseError": "exacta.databases.errors",
+    "exactly_once": "exacta.transform.recognition",
     "two_phase": "exacta.databases.two_phase",
     "join_transaction": "exacta.client.joint",
 }

@@ -144,11 +144,23 @@ def test_all_commands_have_one_style(path, command):
             assert parameter.help.rstrip(")")[-1] in ".?", (parameter.name, parameter.help)
 
 
+SHOWING = {"list", "describe", "lag", "explain", "reset"}
+
+
+def test_commands_that_show_something_do_so_for_programs_too():
+    without = {
+        path
+        for path, command in every_command(typer.main.get_command(app))
+        if path[-1] in SHOWING and "--output" not in {each for param in command.params for each in param.opts}
+    }
+    assert without == {("subscriptions", "reset")}
+
+
 def test_the_shell_completes_commands():
     asked = CliRunner().invoke(
         app,
         [],
         prog_name="exacta",
-        env={"_EXACTA_COMPLETE": "complete_bash", "COMP_WORDS": "exacta top", "COMP_CWORD": "1"},
+        env={"_EXACTA_COMPLETE": "complete_bash", "COMP_WORDS": "exacta topi", "COMP_CWORD": "1"},
     )
     assert asked.stdout.split() == ["topics"]

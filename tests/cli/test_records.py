@@ -152,6 +152,7 @@ def test_a_group_goes_on_where_it_stands(run, topic):
         (["consume", "TOPIC", "-o", "99"], 1, "TOPIC-0 has no offset 99: it has 0 up to 0"),
         (["consume", "TOPIC", "-o", "soon"], 2, "--offset: 'soon' is none of"),
         (["consume", "TOPIC", "-e", "-o", "e@5"], 2, "give one of --exit and -o e@TIME"),
+        (["consume", "TOPIC", "--group", ""], 2, "--group: the name of a group is not empty"),
         (["consume", "TOPIC", "-f", "%q"], 2, "there is no %q"),
         (["consume", "TOPIC", "-J", "-K", ":"], 2, "give one of --format, --json and --key-delimiter"),
         (["produce", "TOPIC", "-p", "9"], 1, "topic TOPIC has no partition 9: it has 2"),

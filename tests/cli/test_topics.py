@@ -120,6 +120,11 @@ def test_an_open_transaction_shows_in_the_offsets_of_a_topic(run, topic):
     (found,) = run.found("topics", "describe", topic)
     first, second = found["partitions"]
     assert (first["first_offset"], first["last_stable_offset"], first["end_offset"]) == (0, 0, 0)
+    (listed,) = (each for each in run.found("transactions", "list") if each["transactional_id"] == topic)
+    (written,) = listed["partitions"]
+    assert (written["topic"], written["partition"]) == (topic, 1)
+    assert written["first_offset"] in (0, None), "an Apache Kafka does not tell it here"
+    assert (listed["is_open"], run.found("transactions", "explain", topic)["state"]) == (True, "Ongoing")
     assert (second["first_offset"], second["last_stable_offset"], second["end_offset"]) == (0, 0, 1)
     assert f"{'0':>18}  {'1':>10}" in run("topics", "describe", topic).splitlines()[-1]
     producer.abort_transaction(30)

@@ -16,9 +16,11 @@ import subprocess
 import sys
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.pages.blocks import Block
-from tests.pages.runs import ADDRESSES, PLACE, PULSAR_ADDRESS, Run, why_not_run
+from tests.pages.not_run import why_not_run
+from tests.pages.runs import ADDRESSES, OLD_ADDRESS, PLACE, PULSAR_ADDRESS, Run
 from tests.spark.installed import variables_without_this_machines
 
 PYTHON, SHELL, CONSOLE, OUTPUT = "python", "sh", "console", ("text", "")
@@ -35,15 +37,23 @@ for name, line, text in json.load(sys.stdin):
 _FILE = re.compile(r"# (\w+\.py)\n")
 
 
+class Addresses(NamedTuple):
+    """Where the brokers of a run are."""
+
+    servers: str
+    pulsar: str
+    old: str = ""
+    """Of the broker that a page moves away from."""
+
+
 class Reader:
     """Goes through examples in a folder, and remembers what the last commands have printed, and all of them."""
 
-    def __init__(self, run: Run, servers: str, pulsar_address: str, folder: Path) -> None:
+    def __init__(self, run: Run, addresses: Addresses, folder: Path) -> None:
         self.printed = ""
         self.printed_meanwhile = ""
         self._run = run
-        self._servers = servers
-        self._pulsar_address = pulsar_address
+        self._addresses = addresses
         self._folder = folder
         self._groups: list[int] = []
 
@@ -97,7 +107,7 @@ class Reader:
         environment = variables_without_this_machines() | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "TZ": "UTC",  # the sign of a zone is compared
-            "EXACTA_BOOTSTRAP_SERVERS": self._servers,  # as if it listened on the default address
+            "EXACTA_BOOTSTRAP_SERVERS": self._addresses.servers,  # as if it listened on the default address
             **self._run.environment,
         }
         log = self._folder / f"log-{len(self._groups)}"
@@ -123,8 +133,8 @@ class Reader:
 
     def _substituted(self, text: str) -> str:
         for address in ADDRESSES:
-            text = text.replace(address, self._servers)
-        text = text.replace(PULSAR_ADDRESS, self._pulsar_address)
+            text = text.replace(address, self._addresses.servers)
+        text = text.replace(PULSAR_ADDRESS, self._addresses.pulsar).replace(OLD_ADDRESS, self._addresses.old)
         return text.replace(PLACE, str(self._folder / "checkpoint"))
 
 

@@ -1,6 +1,6 @@
-"""Which examples are run how: the sections of pages that belong together, and what is not run, with the reason.
+"""Which examples are run how: the sections of pages that belong together.
 
-A new example belongs to a run, or its lines are in `NOT_RUN`: until then `test_every_example_is_run_or_listed` fails.
+A new example belongs to a run, or its lines are in `not_run.py`; else `test_every_example_is_run_or_listed` fails.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,29 +8,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from exacta.adapters.local.damage.inspection import Place, inspect
 from tests import repairing
 from tests.pages.blocks import Block
+from tests.pages.names import (
+    BEGINNING,
+    BEGINNING_PULSAR,
+    BEGINNING_SPARK,
+    BEGINNING_TESTS,
+    CLUSTERS,
+    COMMANDS,
+    CONFIGURE,
+    DATABASE,
+    EXACTLY_ONCE,
+    FROM_TESTCONTAINERS,
+    MIGRATING,
+    MOVING,
+    README,
+    REPAIR,
+    SPARK,
+    TESTING,
+    TRANSACTIONS,
+    TUTORIAL,
+)
 
 # All that is changed in an example before it is run: the broker's addresses, and a checkpoint, in the run's folder.
 ADDRESSES = ("127.0.0.1:9092", "broker-1:9092")
 PULSAR_ADDRESS = "127.0.0.1:6650"
+OLD_ADDRESS = "kafka-1:9092"  # of the cluster that a page moves away from
 PLACE = "/path/to/checkpoint"
-
-README = "README.md"
-TUTORIAL = "docs/tutorial/at-least-once-to-exactly-once.md"
-TRANSACTIONS = "docs/how-to/transactions.md"
-REPAIR = "docs/how-to/repair.md"
-CLUSTERS = "docs/how-to/clusters.md"
-SPARK = "docs/reference/spark.md"
-MOVING = "docs/how-to/from-kafka.md"
-TESTING = "docs/how-to/testing.md"
-DATABASE = "docs/how-to/database.md"
-CONFIGURE = "docs/how-to/configure.md"
-DEPLOY = "docs/how-to/deploy.md"
-COMMANDS = "docs/how-to/commands.md"
-MONITORING = "docs/how-to/monitoring.md"
 
 
 @dataclass(frozen=True)
@@ -48,6 +56,8 @@ class Run:
     """The broker that is there serves Pulsar's clients, too."""
     prepare: Callable[[str, Path], object] = lambda servers, folder: None
     """Called before, with the broker's address and the folder in which the examples are run."""
+    old: Callable[[str], object] | None = None
+    """There is a second broker, at OLD_ADDRESS, which this fills."""
     context: str = ""
     """Python that comes before the first block of Python: what the page takes for given."""
     afterwards: str = ""
@@ -119,6 +129,38 @@ def _events(servers: str, _: Path) -> None:
     assert producer.flush(30) == 0
 
 
+def _ten_orders(servers: str, _: Path) -> None:
+    producer = Producer({"bootstrap.servers": servers})
+    for number in range(10):
+        producer.produce("orders", b"order %d" % number)
+    assert producer.flush(30) == 0
+
+
+_UNTIL_TEN_INVOICES = """
+invoiced = []
+def running():
+    return len(invoiced) < 10
+def invoice(message):
+    value = message.value if isinstance(message.value, bytes) else message.value()
+    invoiced.append(value)
+    return b"invoice for " + value
+"""
+
+
+def _orders(servers: str) -> None:
+    """Write five records in two partitions, and one that is aborted."""
+    admin = AdminClient({"bootstrap.servers": servers})  # a name, so that it lives until it has its answer
+    admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result()
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": "shop"})
+    producer.init_transactions(30)
+    for partitions, end in (((0, 0, 0, 1, 1), producer.commit_transaction), ((0,), producer.abort_transaction)):
+        producer.begin_transaction()
+        for number, partition in enumerate(partitions):
+            producer.produce("orders", b"\xff%d" % number, key=b"k", headers={"n": b"1"}, partition=partition)
+        producer.flush(30)
+        end(30)
+
+
 _A_SESSION = """
 import exacta
 spark = exacta.spark.session(quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
@@ -148,7 +190,27 @@ written = rows.writeStream.format("exacta").option("kafka.bootstrap.servers", "1
 written.option("checkpointLocation", "/path/to/checkpoint").trigger(availableNow=True).start().awaitTermination()
 """
 
+# The fixtures come by an entry point, which an installation from before they were there does not have.
+_WITH_FIXTURES = {"PYTEST_ADDOPTS": "-p exacta.pytest_plugin"}
+
 RUNS = [
+    Run(BEGINNING, (), serves=True, expects={"orders": {b"42": 1, b"7": 1, b"plums": 1}, "parcels": {b"plums": 1}}),
+    Run(BEGINNING_TESTS, (), serves=True, environment=_WITH_FIXTURES),
+    Run(
+        BEGINNING_SPARK,
+        (),
+        spark=True,
+        serves=True,
+        expects={"orders": {b"42 apples": 1, b"7 pears": 1}, "shouted": {b"42 APPLES": 1, b"7 PEARS": 1}},
+    ),
+    Run(
+        MIGRATING,
+        (),
+        old=_orders,
+        expects={"orders": {b"\xff0": 1, b"\xff1": 1, b"\xff2": 1, b"\xff3": 1, b"\xff4": 1}},
+    ),
+    Run(FROM_TESTCONTAINERS, (), serves=True, environment=_WITH_FIXTURES),
+    Run(BEGINNING_PULSAR, (), serves=True, expects={"orders": {b"42 apples": 1}}),
     Run(README, ("Install",)),
     Run(README, ("Ten lines",), prints="^b'42 apples'$"),
     Run("docs/explanation/sidecar-topics.md", ("Sidecar topics",), prints="^0 b'quick'$"),
@@ -167,9 +229,18 @@ RUNS = [
         serves=True,
         context="import exacta\nfrom confluent_kafka import Producer\nbroker = exacta.Broker().start()\n",
         afterwards="producer.init_transactions()\ndel producer\nbroker.close()\n",
-        # The fixtures come by an entry point, which an installation from before they were there does not have.
-        environment={"PYTEST_ADDOPTS": "-p exacta.pytest_plugin"},
+        environment=_WITH_FIXTURES,
         prints="^=+ 2 passed in (.|\n)*^=+ 3 passed in ",
+    ),
+    *(
+        Run(
+            EXACTLY_ONCE,
+            (section,),
+            prepare=_ten_orders,
+            context=_UNTIL_TEN_INVOICES,
+            expects={"invoices": {b"invoice for order %d" % number: 1 for number in range(10)}},
+        )
+        for section in ("The loop", "With aiokafka")
     ),
     Run(
         DATABASE,
@@ -232,109 +303,3 @@ RUNS = [
         expects={"counts": {b"3": 10}},
     ),
 ]
-
-# Lines that no run runs, and why. The first one that begins so counts; an empty line and a comment need none.
-_AN_INDEX = "it installs from an index; tests/spark/installed.py makes such an environment"
-_TEN_MINUTES = "it takes ten minutes; tests/verify runs it for seconds, `make test-verify` for longer"
-_A_POSTGRESQL = "it takes a PostgreSQL; `make test-two-phase` has one"
-_PACKED = "it takes a cluster; `make test-spark-packed` does so"
-_A_SYSTEMD = "it takes root and a running systemd; tests/test_packaging.py has the unit verified"
-_AN_IMAGE = "it takes podman; `make test-dist` runs the steps of the image as a script"
-NOT_RUN = {
-    (README, "make demo"): "a target of the Makefile, with tests of its own",
-    (README, "make test"): "this is what runs here",
-    ("CONTRIBUTING.md", "make check"): "a target of the Makefile",
-    ("CONTRIBUTING.md", "make test"): "this is what runs here",
-    (README, "pip install exacta"): "`make test-dist` runs it, with the wheel",
-    (README, "exacta serve &"): "the same",
-    (README, "pip install 'exacta[spark]'"): _AN_INDEX,
-    (TUTORIAL, "python -m venv tutorial && cd tutorial && . bin/activate"): "the environment of the tests is used",
-    (TUTORIAL, "pip install 'exacta[demo]'"): _AN_INDEX,
-    ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --duration 600"): _TEN_MINUTES,
-    ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --pulsar-url"): _TEN_MINUTES,
-    ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --transaction-buffer"): _TEN_MINUTES,
-    ("docs/reference/pulsar.md", "pip install 'exacta[pulsar]'"): _AN_INDEX,
-    ("docs/reference/pulsar.md", "exacta serve --pulsar-listen"): "tests/server start it on a free port",
-    ("docs/reference/pulsar.md", "  --web-listen"): "the same",
-    ("docs/reference/pulsar.md", "  --set pulsar.tls.certificate"): "the same",
-    ("docs/reference/pulsar.md", "pulsar-admin"): "Apache Pulsar's tool; tests/pulsar/test_rest.py asks what it asks",
-    ("docs/reference/pulsar.md", "  --metadata"): "the same",
-    (
-        "docs/reference/describe-subscriptions.md",
-        "exacta subscriptions ",
-    ): "tests/pulsar/test_operating.py has a subscription",
-    ("docs/reference/reset-subscription.md", "exacta subscriptions "): "the same",
-    (MONITORING, "pip install 'exacta[web]'"): _AN_INDEX,
-    (MONITORING, "exacta serve --web-listen"): "tests/metrics starts it on a free port",
-    (MONITORING, "kafka-configs.sh "): "it takes Java; tests/kafka/test_loggers.py asks what it asks",
-    (MONITORING, "  --alter"): "the same",
-    (DATABASE, "pip install 'exacta[postgres]'"): _AN_INDEX,
-    (DATABASE, "database = exacta.Postgres("): _A_POSTGRESQL,
-    (README, "pip install 'exacta[pulsar]'"): _AN_INDEX,
-    (README, "exacta serve --pulsar-listen"): "tests/server start it on a free port",
-    **{(DEPLOY, start): _A_SYSTEMD for start in ("python3 -m venv", "/opt/exacta/bin/pip", "install -D", "system")},
-    **{(DEPLOY, start): _AN_IMAGE for start in ("make dist", "podman ")},
-    (CLUSTERS, "FROM your-spark-image"): "an image is made",
-    (CLUSTERS, "RUN pip install 'exacta[spark-worker]'"): "the same",
-    (CLUSTERS, "python -m venv environment"): _PACKED,
-    (CLUSTERS, "environment/bin/pip install"): _PACKED,
-    (CLUSTERS, "environment/bin/venv-pack"): _PACKED,
-    (CLUSTERS, "export PYSPARK_PYTHON"): _PACKED,
-    (CLUSTERS, "spark-submit"): _PACKED,
-}
-
-ONE_LOG = "docs/explanation/one-log.md"
-_BOTH_SIDES = "it takes a client of Pulsar's, too; tests/pulsar/test_joint_transactions.py has both sides"
-
-_JAVA = "it takes Java"
-JOINING = "docs/reference/join-transaction.md"
-
-KEYS = "docs/how-to/keys-and-partitions.md"
-_WITH_PULSAR = "it takes a broker for both protocols; tests/one_log/test_keys.py runs it as it is printed"
-_IN_JAVA = f"{_JAVA}; tests/pulsar_clients/test_java_keys.py runs it as it is printed"
-
-# Blocks that are neither code nor output that a run could compare, by their first line.
-NO_EXAMPLE = {
-    (TESTING, "[pytest]"): "a file of settings; tests/testing/test_pytest_plugin.py has one",
-    (MONITORING, '{"status": "recovering"'): "tests/server/test_web_front.py asks for it",
-    (MONITORING, '{"time": '): "tests/server/test_log_lines.py makes such a line",
-    (MONITORING, "2026-"): "tests/engine/test_event_lines.py has such lines",
-    (MONITORING, "scrape_configs:"): "Prometheus reads it",
-    (MONITORING, "rule_files:"): "the same",
-    (README, " Kafka clients"): "a drawing",
-    (README, "var client = PulsarClient"): "it takes Java; `make test-pulsar` runs it as it is printed",
-    ("docs/how-to/verify.md", "…"): "the output of ten minutes",
-    (DATABASE, "CREATE TABLE exacta_decisions"): "SQL; tests/databases/test_decisions.py compares it with the code",
-    (MOVING, "# before"): "it takes Spark's own connector; `make test-spark-connector` has that",
-    ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",
-    ("docs/explanation/architecture.md", "  Kafka's and "): "a drawing",
-    (
-        "docs/reference/describe-subscriptions.md",
-        "orders-0, subscription billing",
-    ): "the output of a broker with a history",
-    (ONE_LOG, "producer.begin_transaction()"): _BOTH_SIDES,
-    (ONE_LOG, "transfers, to Pulsar's clients"): "the output of a moment",
-    (JOINING, "import exacta"): _BOTH_SIDES,
-    (
-        JOINING,
-        "import java.io",
-    ): "it takes Java; tests/pulsar_clients/test_java_joint_killed.py runs it as it is printed",
-    (KEYS, "from confluent_kafka import"): _WITH_PULSAR,
-    (KEYS, "import pulsar"): _WITH_PULSAR,
-    (KEYS, "import mmh3"): _WITH_PULSAR,
-    (KEYS, "import java.util.concurrent"): _IN_JAVA,
-    (KEYS, "import com.google"): _IN_JAVA,
-    (KEYS, "// asKafka"): "it takes Go; tests/pulsar_go/test_keys.py runs it as it is printed",
-    (KEYS, "kgo.RecordPartitioner"): "it takes Go; tests/franz_go/test_franz_go.py runs it as it is printed",
-}
-
-
-def why_not_run(page: str, line: str) -> str | None:
-    """Return why a line is not run, or None if it is."""
-    return next((why for (where, start), why in NOT_RUN.items() if where == page and line.startswith(start)), None)
-
-
-def why_no_example(block: Block) -> str | None:
-    """Return why a block is none that is run, or None if it is one."""
-    listed = NO_EXAMPLE.items()
-    return next((why for (where, start), why in listed if where == block.page and block.text.startswith(start)), None)

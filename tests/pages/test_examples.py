@@ -2,6 +2,8 @@
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,9 @@ import pytest
 import exacta
 from exacta.demo.processes import free_port
 from tests.pages.blocks import PAGES, Block, blocks_of
-from tests.pages.running import LANGUAGES, Reader, pattern
-from tests.pages.runs import NO_EXAMPLE, NOT_RUN, RUNS, Run, why_no_example, why_not_run
+from tests.pages.not_run import NO_EXAMPLE, NOT_RUN, why_no_example, why_not_run
+from tests.pages.running import LANGUAGES, Addresses, Reader, pattern
+from tests.pages.runs import RUNS, Run
 from tests.spark.clusters import read_committed
 
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
@@ -29,7 +32,7 @@ def test_every_example_is_run_or_listed() -> None:
         runs = [run for run in RUNS if run.has(block)]
         if len(runs) != 1 or block.language not in LANGUAGES:
             forgotten.append(f"{block}, {block.language or 'no language'}: {len(runs)} runs")
-    assert forgotten == [], "add a run, or the reason why there is none, to tests/pages/runs.py"
+    assert forgotten == [], "add a run, or the reason why there is none, to tests/pages/not_run.py"
 
 
 def test_nothing_is_listed_that_is_not_there() -> None:
@@ -45,6 +48,17 @@ def test_nothing_is_listed_that_is_not_there() -> None:
     assert [str(run) for run in RUNS if not any(run.has(block) for block in BLOCKS)] == []
 
 
+@contextmanager
+def old_cluster(fill: Callable[[str], object] | None) -> Iterator[str]:
+    """Run the broker that a page moves away from, if it has one; yield its address."""
+    if fill is None:
+        yield ""
+        return
+    with exacta.Broker() as broker:
+        fill(broker.bootstrap_servers)
+        yield broker.bootstrap_servers
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("run", [pytest.param(run, id=str(run), marks=[pytest.mark.spark] * run.spark) for run in RUNS])
 def test_it_does_what_the_page_says(run: Run, tmp_path: Path) -> None:
@@ -52,19 +66,20 @@ def test_it_does_what_the_page_says(run: Run, tmp_path: Path) -> None:
     port, pulsar_port = free_port(), free_port()
     servers = f"127.0.0.1:{port}"
     broker = exacta.Broker(port=port, pulsar=run.pulsar, pulsar_port=pulsar_port, num_partitions=2)
-    reader = Reader(run, servers, f"127.0.0.1:{pulsar_port}", tmp_path)
-    try:
-        if not run.serves:
-            broker.start()
-        prepared = run.prepare(servers, tmp_path)
-        reader.go_through(blocks)
-        for topic, values in run.expects.items():
-            assert Counter(value for _, _, value in read_committed(servers, topic)) == values
-        assert re.search(run.prints, reader.printed_meanwhile, re.MULTILINE)
-        del prepared
-    finally:
-        reader.end()
-        broker.close()
+    with old_cluster(run.old) as old:
+        reader = Reader(run, Addresses(servers, f"127.0.0.1:{pulsar_port}", old), tmp_path)
+        try:
+            if not run.serves:
+                broker.start()
+            prepared = run.prepare(servers, tmp_path)
+            reader.go_through(blocks)
+            for topic, values in run.expects.items():
+                assert Counter(value for _, _, value in read_committed(servers, topic)) == values
+            assert re.search(run.prints, reader.printed_meanwhile, re.MULTILINE)
+            del prepared
+        finally:
+            reader.end()
+            broker.close()
 
 
 def test_printed_output_stands_for_what_is_like_it() -> None:

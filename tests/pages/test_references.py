@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from tests.pages.blocks import ARCHITECTURE, ROOT
 
-FOLDERS = ("benchmarks", "docs", "examples", "simulation", "src", "tests")
+FOLDERS = ("benchmarks", "docs", "examples", "simulation", "src", "tests", "website")
 SUFFIXES = {".md", ".py", ".toml"}
 FILES = sorted(
     path

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from exacta.cli.cluster import canonical
+from exacta.cli.cluster_health import cluster
 from exacta.cli.configuration import config
 from exacta.cli.consume import consume
 from exacta.cli.demo import demo
@@ -14,6 +15,7 @@ from exacta.cli.produce import produce
 from exacta.cli.settings import configs
 from exacta.cli.spark import spark
 from exacta.cli.subscriptions import subscriptions
+from exacta.cli.top import top
 from exacta.cli.topics import topics
 from exacta.cli.transactions import transactions
 from exacta.cli.verify import verify
@@ -63,6 +65,7 @@ def serve(context: typer.Context) -> None:
 app.command(rich_help_panel=_RECORDS)(produce)
 app.command(rich_help_panel=_RECORDS)(consume)
 for _name, _commands in (
+    ("cluster", cluster),
     ("topics", topics),
     ("configs", configs),
     ("groups", groups),
@@ -70,6 +73,7 @@ for _name, _commands in (
     ("transactions", transactions),
 ):
     app.add_typer(_commands, name=_name, rich_help_panel=_LOOK_AFTER)
+app.command(rich_help_panel=_LOOK_AFTER)(top)
 app.add_typer(spark, name="spark", rich_help_panel=_LOOK_AFTER)
 app.add_typer(config, name="config", rich_help_panel=_SERVE)
 app.add_typer(log, name="log", rich_help_panel=_SERVE)

@@ -93,15 +93,18 @@ def _servers(given: str | None, properties: Mapping[str, str]) -> tuple[str, str
 
 
 @contextmanager
-def client_of(bootstrap_servers: str | None, command_config: Path | None, client_id: str) -> "Iterator[Client]":
+def client_of(
+    bootstrap_servers: str | None, command_config: Path | None, client_id: str, *, timeout_s: float | None = None
+) -> "Iterator[Client]":
     """Yield a client of the cluster; whatever the cluster or the options refuse meanwhile ends the command."""
     from exacta.client.errors import ClientError
     from exacta.client.routing import Client
     from exacta.protocol.kafka.codec import EncodeError
 
     cluster = cluster_of(bootstrap_servers, command_config, client_id)
+    timeout_ms = _CALL_TIMEOUT_MS if timeout_s is None else timeout_s * 1000
     try:
-        with notes_of_client(), Client(cluster, call_timeout_ms=_CALL_TIMEOUT_MS) as client:
+        with notes_of_client(), Client(cluster, call_timeout_ms=timeout_ms) as client:
             yield client
     except ClientError as error:
         fail(by_file(error), EXIT_NO)

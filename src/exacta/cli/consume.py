@@ -82,15 +82,15 @@ _Group = Annotated[
     str | None,
     typer.Option(
         metavar="GROUP",
-        help="Begin where this group stands, and commit for it what was written. The group may have no members, and "
-        "gets none: two such readers read the same.",
+        help="Begin where this group stands (-o: where it does not), and commit for it what was written. The group may "
+        "have no members, and gets none: two such readers read the same.",
         show_default=False,
     ),
 ]
 
 
 def consume(
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics to read.")],
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC", help="The topics to read.")],
     offsets: _Offsets = None,
     partitions: _Partitions = None,
     count: _Count = None,
@@ -113,6 +113,8 @@ def consume(
 
     Exit code 0 also after an interrupt (Ctrl-C), 1 if a topic or an offset is not there or the cluster refuses.
     """
+    if group == "":
+        fail("--group: the name of a group is not empty", EXIT_USAGE)
     form = _form(format_text, json, key_delimiter, delimiter, null)
     try:
         wanted = range_of(offsets or [])

@@ -41,7 +41,9 @@ def demo(
     flights: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Only the first N of 336,776 flights.", show_default=False)
     ] = None,
-    kills: Annotated[str, typer.Option(help="How many of what to kill, or 'none'.")] = "driver=2,broker=2,worker=1",
+    kills: Annotated[
+        str, typer.Option(metavar="WHAT=N,…", help="How many of what to kill, or 'none'.")
+    ] = "driver=2,broker=2,worker=1",
     keep: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep logs, checkpoints and data in this new directory.", show_default=False),

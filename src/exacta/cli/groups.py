@@ -6,7 +6,7 @@ import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
 from exacta.cli.lines import say
-from exacta.cli.output import Output, OutputFormat, print_json, print_records
+from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
 from exacta.cli.positions import NoPlace, Place, destination_of, destinations
 from exacta.cli.tables import held_by, print_table
 
@@ -201,7 +201,7 @@ def reset(
 
 @groups.command()
 def delete(
-    names: Annotated[list[str], typer.Argument(metavar="GROUP...", help="The groups' ids.")],
+    names: Annotated[list[str], typer.Argument(metavar="GROUP", help="The groups' ids.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
@@ -287,7 +287,7 @@ def _lag_in_json(found: "GroupLag") -> dict[str, Any]:
             "held_back": each.held_back,
             "last_stable_offset": each.last_stable_offset,
             "end_offset": each.high_watermark,
-            "held_back_by": [blocking._asdict() for blocking in each.held_by],
+            "held_back_by": plain(each.held_by),
         }
         for each in found.partitions
     ]

@@ -57,6 +57,15 @@ def json_text(value: object, indent: int | None = None) -> str:
     return "".join(each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text)
 
 
+def plain(value: Any) -> Any:
+    """Return a value of the client's as JSON takes it: its tuples with names become objects."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return {name: plain(each) for name, each in value._asdict().items()}
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    return value
+
+
 def cell(value: object) -> str:
     """Return a value as a cell of a table shows it."""
     if value is None:

@@ -88,7 +88,7 @@ def describe(
 def set_them(
     kind: KindOf,
     name: Name,
-    settings: Annotated[list[str], typer.Argument(metavar="KEY=VALUE...", help="The settings, with their values.")],
+    settings: Annotated[list[str], typer.Argument(metavar="KEY=VALUE", help="The settings, with their values.")],
     dry_run: DryRun = False,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
@@ -106,7 +106,7 @@ def set_them(
 def unset_them(
     kind: KindOf,
     name: Name,
-    keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="The settings' names.")],
+    keys: Annotated[list[str], typer.Argument(metavar="KEY", help="The settings' names.")],
     dry_run: DryRun = False,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,

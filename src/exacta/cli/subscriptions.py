@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
 from exacta.cli.lines import acknowledged_in_words, runs_in_words, say
+from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
 from exacta.cli.tables import held_by, print_table
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def list_all(
         list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only of this topic; may be given repeatedly.")
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most so many.")] = 1000,
+    output: Output = OutputFormat.TABLE,
 ) -> None:
     """Show subscriptions: their types, how many consumers are connected, their positions and their backlogs.
 
@@ -61,15 +63,18 @@ def list_all(
         found = list(islice(describe_subscriptions(client, topics, page=min(limit, 1000) + 1), limit + 1))
         if topics and not found:
             _check_topics(client, topics)
-    rows = [
-        (_place(each), each.name, _type(each), str(each.consumer_count), str(each.position), str(each.left))
+    records = [
+        {
+            "partition": _place(each),
+            "subscription": each.name,
+            "type": _type(each),
+            "consumers": each.consumer_count,
+            "position": each.position,
+            "backlog": each.left,
+        }
         for each in found[:limit]
     ]
-    if rows:
-        numbers = ("consumers", "position", "backlog")
-        print_table(("partition", "subscription", "type", *numbers), rows, to_the_right=numbers)
-    else:
-        say("there are no subscriptions")
+    print_records(records, output, nothing="there are no subscriptions")
     if len(found) > limit:
         note(f"there are more than {limit} subscriptions: --limit shows more, --topic those of a topic")
 
@@ -81,6 +86,7 @@ def describe(
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
     partition: Partition = None,
+    output: Output = OutputFormat.TABLE,
 ) -> None:
     """Show all about a subscription: what is acknowledged and pending, its consumers, and why messages wait.
 
@@ -91,6 +97,9 @@ def describe(
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         found = _found(client, topic, subscription, partition)
         bounds = _bounds(client, found[0].partition.topic)
+    if output is OutputFormat.JSON:
+        print_json(plain(found))
+        return
     for each in found:
         _describe(each, bounds)
 
@@ -102,6 +111,7 @@ def lag(
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
     partition: Partition = None,
+    output: Output = OutputFormat.TABLE,
 ) -> None:
     """Show how far a subscription is behind, in messages.
 
@@ -113,6 +123,9 @@ def lag(
     """
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         found = _found(client, topic, subscription, partition)
+    if output is OutputFormat.JSON:
+        print_json([_lag_in_json(each) for each in found])
+        return
     rows = []
     for each in found:
         details = _details(each)
@@ -310,6 +323,20 @@ def _reasons(found: "Subscription", details: "Details") -> Iterator[str]:
             f"{each.transactional_id} is open for {each.open_for_ms // 1000} s, and has written from offset "
             f"{each.first_offset} on"
         )
+
+
+def _lag_in_json(found: "Subscription") -> dict[str, Any]:
+    details = _details(found)
+    return {
+        "topic": found.partition.topic,
+        "partition": found.partition.partition,
+        "position": found.position,
+        "backlog": found.left,
+        "pending": found.pending,
+        "held_back": found.held_back,
+        "uncommitted": details.uncommitted,
+        "held_back_by": plain(details.held_by),
+    }
 
 
 def _place(found: "Subscription") -> str:

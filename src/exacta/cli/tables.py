@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import typer
+
 from exacta.cli.lines import one_line
 
 if TYPE_CHECKING:
@@ -24,9 +26,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], to_the_ri
     for row in rows:
         table.add_row(*(Text(one_line(cell)) for cell in row))  # text, for Rich would take brackets for commands
     console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _WIDTH_ELSEWHERE
-    console.print(table)
+    if console.is_terminal:
+        console.print(table)
+        return
+    console.width = _WIDTH_ELSEWHERE
+    with console.capture() as printed:
+        console.print(table)
+    for line in printed.get().splitlines():
+        typer.echo(line.rstrip())  # a table fills its last column with blanks, which a pipe need not get
 
 
 def held_by(transactions: Sequence["BlockingTransaction"]) -> str:

@@ -20,7 +20,7 @@ _CLIENT_ID = "exacta-topics"
 
 topics = typer.Typer(help="Create, look at, change and delete topics.", no_args_is_help=True)
 
-Names = Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics' names.")]
+Names = Annotated[list[str], typer.Argument(metavar="TOPIC", help="The topics' names.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Let the cluster check it, and change nothing.")]
 
 

@@ -1,12 +1,13 @@
 """`exacta transactions …`: which transactions are open, what happened to one, and its end. On any Kafka cluster."""
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found
 from exacta.cli.lines import acknowledged_in_words, say
+from exacta.cli.output import Output, OutputFormat, plain, print_json
+from exacta.cli.times import now_ms, time_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +39,9 @@ def root() -> None:
 
 
 @transactions.command("list")
-def list_open(bootstrap_servers: Servers = None, command_config: CommandConfig = None) -> None:
+def list_open(
+    bootstrap_servers: Servers = None, command_config: CommandConfig = None, output: Output = OutputFormat.TABLE
+) -> None:
     """Show every transaction that is open: whose, since when, until when, and where it holds readers back.
 
     What it has written to sidecar topics is staged: it holds nobody back, and is shown with its number of bytes.
@@ -55,9 +58,12 @@ def list_open(bootstrap_servers: Servers = None, command_config: CommandConfig =
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         found = sorted(explain(client), key=lambda each: each.start_ms or 0)
         owners = owners_of_transactions(client, [each.transactional_id for each in found if not each.is_handle])
-    now_ms = _now_ms()
+    if output is OutputFormat.JSON:
+        print_json([_in_json(each, owners) for each in found])
+        return
+    at_ms = now_ms()
     for each in found:
-        _show(each, now_ms, owners)
+        _show(each, at_ms, owners)
     if not found:
         say("no transaction is open")
 
@@ -68,6 +74,7 @@ def explain_one(
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
     is_transactional_id: IsTransactionalId = False,
+    output: Output = OutputFormat.TABLE,
 ) -> None:
     """Show what a transaction is doing, and why its producers were fenced and its transactions aborted.
 
@@ -79,11 +86,14 @@ def explain_one(
         found = _look_up(client, name, is_transactional_id)
         _check_known(client, found)
         owners = owners_of_transactions(client, [] if found.is_handle else [found.transactional_id])
-    _show(found, _now_ms(), owners)
+    if output is OutputFormat.JSON:
+        print_json(_in_json(found, owners))
+        return
+    _show(found, now_ms(), owners)
     for incident in found.incidents:
         whom = f"producer {incident.producer_id}, epoch {incident.producer_epoch}"
         asked = f" ({incident.client})" if incident.client else ""
-        say(f"  {_time(incident.at_ms)}  {incident.what}: {whom}: {incident.cause}{asked}")
+        say(f"  {time_in_words(incident.at_ms)}  {incident.what}: {whom}: {incident.cause}{asked}")
     if not found.gives_reasons:
         say("  this cluster does not say why its producers were fenced or its transactions aborted")
 
@@ -109,7 +119,7 @@ def abort(
         _check_known(client, found)
         if not found.is_open:
             fail(f"no transaction of {found.transactional_id} is open", EXIT_NO)
-        _show(found, _now_ms(), owners_of_transactions(client, [] if found.is_handle else [found.transactional_id]))
+        _show(found, now_ms(), owners_of_transactions(client, [] if found.is_handle else [found.transactional_id]))
         question = "Abort it?" if found.is_handle else "Abort it? Its producer will be fenced"
         if found.deadline_ms is None and found.gives_reasons:
             question += ", and if another system has committed its part, this one is lost"
@@ -153,8 +163,16 @@ def _check_known(client: "Client", found: "Explanation") -> None:
         not_found("nothing is known of transactional id", found.transactional_id, names)
 
 
-def _show(found: "Explanation", now_ms: int, owners: "Mapping[str, Owner]") -> None:
-    say(f"{_named(found)}: {_in_words(found, now_ms)}")
+def _in_json(found: "Explanation", owners: "Mapping[str, Owner]") -> dict[str, Any]:
+    """Return all that is known of a transaction, and the Spark query that it is of."""
+    owner = None if found.is_handle else owners.get(found.transactional_id)
+    told: dict[str, Any] = plain(found)
+    told["partitions"] = [{**at._asdict(), "first_offset": offset} for at, offset in found.partitions]
+    return told | {"is_open": found.is_open, "of": None if owner is None else str(owner)}
+
+
+def _show(found: "Explanation", at_ms: int, owners: "Mapping[str, Owner]") -> None:
+    say(f"{_named(found)}: {_in_words(found, at_ms)}")
     if not found.is_handle and found.transactional_id in owners:
         say(f"  of {owners[found.transactional_id]}")
     if found.producer_id >= 0:
@@ -196,20 +214,12 @@ def _acknowledged(found: "Acknowledged") -> str:
     return f"{place}, subscription {found.subscription}: {messages or 'nothing any more'}"
 
 
-def _in_words(found: "Explanation", now_ms: int) -> str:
+def _in_words(found: "Explanation", at_ms: int) -> str:
     if not found.state:
         return "not known any more"
     if not found.is_open or found.start_ms is None:
         return found.state
-    open_for = f"open for {max(0, now_ms - found.start_ms) // 1000} s"
+    open_for = f"open for {max(0, at_ms - found.start_ms) // 1000} s"
     if found.deadline_ms is None:
         return f"{open_for}, without a time-out (two-phase commit)"
-    return f"{open_for}, is aborted at {_time(found.deadline_ms)} unless it ends before"
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).astimezone().isoformat(" ", "seconds")
-
-
-def _now_ms() -> int:
-    return int(datetime.now(UTC).timestamp() * 1000)
+    return f"{open_for}, is aborted at {time_in_words(found.deadline_ms)} unless it ends before"

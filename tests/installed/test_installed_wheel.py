@@ -5,44 +5,24 @@ wheel asks for from its index.
 """
 
 import json
-import os
 import re
 import subprocess
 import sys
 import time
-import venv
 from pathlib import Path
 
-import pytest
 from confluent_kafka import Producer
 
 from exacta.demo.processes import free_port
+from tests.installed.conftest import ON_WHEEL
 from tests.pages.blocks import ROOT, blocks_of
 from tests.spark.installed import variables_without_this_machines
 
-DIST = os.environ.get("EXACTA_TEST_DIST")
 FIRST_SCREEN = "Install"
 ADDRESS = "127.0.0.1:9092"
 A_MINUTE_S = 60
 
-pytestmark = pytest.mark.skipif(DIST is None, reason="make test-dist builds the wheel")
-
-
-@pytest.fixture(scope="module")
-def wheel() -> Path:
-    assert DIST is not None
-    (path,) = (ROOT / DIST).glob("*.whl")
-    return path
-
-
-@pytest.fixture
-def variables(wheel: Path, tmp_path: Path) -> dict[str, str]:
-    """Return the variables of an empty environment, in which `exacta` is the wheel, whatever an index has."""
-    venv.create(tmp_path / "environment", with_pip=True)
-    constraint = tmp_path / "constraint"
-    constraint.write_text(f"exacta @ {wheel.resolve().as_uri()}\n")
-    path = f"{tmp_path / 'environment' / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    return variables_without_this_machines() | {"PATH": path, "PIP_CONSTRAINT": str(constraint)}
+pytestmark = ON_WHEEL
 
 
 def first_screen() -> tuple[str, list[str]]:

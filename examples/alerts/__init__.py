@@ -1,0 +1,1 @@
+"""A service with aiokafka: an alert for each measurement that is too hot, once."""

@@ -1,0 +1,1 @@
+"""A FastStream app: clicks are made clean and passed on."""

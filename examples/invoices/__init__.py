@@ -1,0 +1,1 @@
+"""A service with confluent-kafka: an invoice for each order, once."""

@@ -1,0 +1,148 @@
+"""`exacta cluster …`: the brokers of a cluster, whether all is well with them, and waiting for them."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail
+from exacta.cli.lines import say
+from exacta.cli.output import Output, OutputFormat, print_json, print_records
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from exacta.client.topic_administration import TopicDescription
+
+_CLIENT_ID = "exacta-cluster"
+
+cluster = typer.Typer(help="See whether a cluster is there and well, and wait for it.", no_args_is_help=True)
+
+Timeout = Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="Give up after this time.")]
+
+
+@cluster.callback()
+def root() -> None:
+    """See whether a cluster is there and well, and wait for it."""
+
+
+@cluster.command()
+def describe(
+    timeout: Timeout = 20,
+    output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Show the cluster's id, its controller and its brokers."""
+    from exacta.client.cluster_description import describe_cluster
+
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID, timeout_s=timeout) as client:
+        found = describe_cluster(client)
+    brokers = [each._asdict() for each in found.brokers]
+    if output is OutputFormat.JSON:
+        print_json({"cluster_id": found.cluster_id, "controller": found.controller, "brokers": brokers})
+        return
+    controller = "no controller" if found.controller is None else f"controller {found.controller}"
+    say(f"cluster {found.cluster_id or '(without an id)'}, {controller}")
+    print_records(brokers, output, nothing="it has no brokers")
+
+
+@cluster.command()
+def health(
+    timeout: Timeout = 5,
+    output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Check that each partition has a leader and all of its replicas in sync.
+
+    Exit code 0 if so, 1 if not, or if the cluster does not answer in time.
+    """
+    from exacta.client.cluster_description import describe_cluster
+    from exacta.client.topic_administration import describe_topics
+
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID, timeout_s=timeout) as client:
+        brokers = describe_cluster(client).brokers
+        topics = describe_topics(client)
+    problems = _problems(topics)
+    partitions = sum(len(each.partitions) for each in topics)
+    if output is OutputFormat.JSON:
+        counts = {"brokers": len(brokers), "topics": len(topics), "partitions": partitions}
+        print_json({"healthy": not problems} | counts | {"problems": problems})
+    else:
+        state = f"{len(problems)} partition(s) are not well" if problems else "all is well"
+        say(f"{state}: {len(brokers)} broker(s), {len(topics)} topic(s), {partitions} partition(s)")
+        if problems:
+            print_records(problems, output, nothing="")
+    if problems:
+        raise typer.Exit(EXIT_NO)
+
+
+def _problems(topics: "Sequence[TopicDescription]") -> list[dict[str, Any]]:
+    """Return the partitions that have no leader, or replicas that are not in sync."""
+    return [
+        {
+            "topic": topic.name,
+            "partition": each.partition,
+            "problem": "no leader" if each.leader is None else "replicas are not in sync",
+            "replicas": list(each.replicas),
+            "in_sync": list(each.in_sync),
+        }
+        for topic in topics
+        for each in topic.partitions
+        if each.leader is None or set(each.in_sync) != set(each.replicas)
+    ]
+
+
+@cluster.command()
+def version(
+    timeout: Timeout = 20,
+    output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Show what each broker speaks: whether it is an Exacta, its APIs, and the features of KIP-584 at their levels.
+
+    Kafka's protocol does not tell the version of a broker's software.
+    """
+    from exacta.client.cluster_description import describe_versions
+
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID, timeout_s=timeout) as client:
+        found = describe_versions(client)
+    records = [
+        {
+            "broker": each.broker,
+            "exacta": each.is_exacta,
+            "apis": each.apis,
+            "features": each.features
+            if output is OutputFormat.JSON
+            else [f"{name}={level}" for name, level in each.features.items()],
+        }
+        for each in found
+    ]
+    print_records(records, output, nothing="there are no brokers")
+
+
+@cluster.command()
+def wait(
+    timeout: Timeout = 30,
+    brokers: Annotated[int, typer.Option(min=1, metavar="N", help="Wait for so many brokers.")] = 1,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option("--topic", metavar="TOPIC", help="Wait until this topic has a leader everywhere, too."),
+    ] = None,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Wait until the cluster answers, as a script does that has just started it.
+
+    Exit code 0 as soon as it does, 1 if it does not in time.
+    """
+    from exacta.client.cluster_description import wait_for_cluster
+    from exacta.client.errors import DeadlineExceeded
+
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID, timeout_s=timeout) as client:
+        try:
+            wait_for_cluster(client, brokers=brokers, topics=topics or [])
+        except DeadlineExceeded as error:
+            fail(str(error), EXIT_NO)
+    say(f"{client.bootstrap} answers")

@@ -1,0 +1,253 @@
+"""Consume, transform, produce with aiokafka: records and offsets of one partition at a time, in one transaction.
+
+Owns the producers, of which there is one for each partition that is consumed, and the consumer's positions. It does not
+own the consumer, which the program starts and stops.
+
+Theory of operation. aiokafka sends offsets without member and generation (TxnOffsetCommit before version 3), and asks
+for committed offsets without waiting for transactions (OffsetFetch before version 7). So the group fences nobody here
+(KIP-447 needs both), and the transactional id does, as Kafka Streams did before KIP-447. Each partition that is
+consumed has a transactional id of its own, the same in all instances. Whoever is given the partition claims it. The new
+owner starts a producer by that id, which ends the transaction of the owner before and fences its producer. Only then it
+asks for the committed offset, and begins there. So no claim commits anything once there is a later one.
+
+The group may rebalance at any moment, since aiokafka joins in the background. It sets the positions anew then, also to
+offsets that an open transaction is about to leave behind. So a claim remembers how far it is, and takes nothing below.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from aiokafka import TopicPartition
+from aiokafka.errors import IllegalStateError, KafkaConnectionError, KafkaError, ProducerFenced
+
+logger = logging.getLogger(__name__)
+
+PAUSE_S = 0.1
+"""The time until a producer that found no broker is started again: aiokafka's own retry_backoff_ms."""
+STOP_S = 10.0
+"""A producer that was given up is not waited for any longer: its broker may be away."""
+
+
+class Claim:
+    """A partition that this instance consumes, and the producer that fences all other owners."""
+
+    def __init__(self, partition: Any, producer: Any, next_offset: int | None) -> None:
+        self.partition, self.producer = partition, producer
+        self.next_offset = next_offset
+        """The first offset that no transaction of this claim has; None while nothing is committed or taken."""
+
+
+class AsyncTransaction:
+    """One transaction: what `async with once as transaction` gives to the block."""
+
+    def __init__(self, once: "AsyncExactlyOnce") -> None:
+        self.committed = False
+        """After the block: whether its records and offsets are committed. If not, the messages come again."""
+        self._once = once
+        self._claim: Claim | None = None
+        self._first = 0
+        self._sent: list[Any] = []
+        self._is_open = True
+
+    async def consume(self, count: int = 1, timeout: float = 1.0) -> list[Any]:
+        """Return up to `count` messages of one partition; wait at most `timeout` seconds for the first one.
+
+        All messages of a transaction are of one partition. The transaction commits the offsets of all that it has
+        returned. Raises aiokafka's `KafkaError`.
+        """
+        self._check()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        while True:
+            claim, messages = await self._once._take(self._claim, count, max(0.0, deadline - loop.time()))
+            if claim is not None and messages:
+                if self._claim is None:
+                    try:
+                        await claim.producer.begin_transaction()
+                    except BaseException:
+                        self._once._seek(claim, messages[0].offset)
+                        await self._once._give_up(claim)
+                        raise
+                    self._claim, self._first = claim, messages[0].offset
+                claim.next_offset = messages[-1].offset + 1
+                return messages
+            if loop.time() >= deadline:
+                return []
+
+    async def send(self, topic: str, value: Any = None, key: Any = None, **more: Any) -> "asyncio.Future[Any]":
+        """Send a record in the transaction: `AIOKafkaProducer.send`, with its arguments and its future.
+
+        The block need not wait for the future. The transaction is committed only if all records are written: aiokafka
+        itself commits without those that the broker has refused.
+        """
+        self._check()
+        if self._claim is None:
+            raise RuntimeError("consume a message first: the transaction belongs to the partition that it comes from")
+        future: asyncio.Future[Any] = await self._claim.producer.send(topic, value, key, **more)
+        self._sent.append(future)
+        future.add_done_callback(_look)
+        return future
+
+    def _check(self) -> None:
+        if not self._is_open:
+            raise RuntimeError("the transaction is over: consume and send inside of its block")
+
+
+class AsyncExactlyOnce:
+    """Transactions of aiokafka's clients, one after the other: see `exacta.exactly_once`."""
+
+    def __init__(self, consumer: Any, producer_for: Callable[[Any], Any]) -> None:
+        self._consumer = consumer
+        self._producer_for = producer_for
+        self._group_id: str | None = consumer._group_id
+        if self._group_id is None:
+            raise ValueError("the consumer has no group_id, and so no offsets to commit")
+        if consumer._enable_auto_commit:
+            raise ValueError("the consumer commits on its own what a transaction aborts: set enable_auto_commit=False")
+        self._claims: dict[Any, Claim] = {}
+        self._left: list[Claim] = []
+        self._transaction: AsyncTransaction | None = None
+
+    async def __aenter__(self) -> AsyncTransaction:
+        """Begin a transaction."""
+        if self._transaction is not None:
+            raise RuntimeError("the transaction before is still open: a block cannot stand in another one")
+        self._transaction = AsyncTransaction(self)
+        return self._transaction
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Commit; or abort and go back, if the block has raised an error, or the partition has another owner now."""
+        transaction, self._transaction = self._transaction, None
+        assert transaction is not None
+        transaction._is_open = False
+        claim = transaction._claim
+        if claim is None:
+            transaction.committed = error is None
+            return
+        try:
+            if error is None:
+                await self._commit(transaction, claim)
+                transaction.committed = True
+        except ProducerFenced as fenced:
+            self._seek(claim, transaction._first)  # a message must come for a new claim, which knows where to begin
+            await self._give_up(claim)
+            logger.info("%s has another owner, or took too long; its messages come again: %r", claim.partition, fenced)
+        except KafkaError:
+            await self._go_back(transaction, claim)
+            raise
+        except BaseException:
+            # The program does not wait for the end. Only a new claim can tell how it went.
+            self._left.append(self._claims.pop(claim.partition))
+            self._seek(claim, transaction._first)
+            raise
+        if error is not None:
+            await self._go_back(transaction, claim)
+
+    async def aclose(self) -> None:
+        """Stop the producers. Stop the consumer before."""
+        for claim in [*self._claims.values(), *self._left]:
+            await self._give_up(claim)
+        self._left.clear()
+
+    # --- taking messages ----------------------------------------------------------------------------------------------
+
+    async def _take(self, of: Claim | None, count: int, timeout_s: float) -> tuple[Claim | None, list[Any]]:
+        """Take messages of one partition: of a claim, or of any; nothing if none are there, or they come again."""
+        for claim in [*self._claims.values()]:
+            if claim is not of and claim.partition not in self._consumer.assignment():
+                await self._give_up(claim)
+        among = () if of is None else (of.partition,)
+        found = await self._consumer.getmany(*among, timeout_ms=int(timeout_s * 1_000), max_records=1)
+        for partition, messages in found.items():
+            owned = self._claims.get(partition)
+            if owned is None:
+                try:
+                    await self._claim(partition, messages[0].offset)
+                except KafkaConnectionError as away:  # only a start is not tried again by aiokafka itself
+                    logger.warning("%s waits for a broker: %s", partition, away)
+                    await asyncio.sleep(PAUSE_S)
+            elif owned.next_offset is not None and messages[0].offset < owned.next_offset:
+                self._seek(owned, owned.next_offset)  # a rebalance has set the position
+            else:
+                return owned, messages + await self._more(owned, messages[0].offset, count - 1)
+        return None, []
+
+    async def _more(self, claim: Claim, after: int, count: int) -> list[Any]:
+        """Take what is there already of a partition."""
+        if count == 0 or claim.partition not in self._consumer.assignment():
+            return []
+        try:
+            found = await self._consumer.getmany(claim.partition, timeout_ms=0, max_records=count)
+        except BaseException:
+            self._seek(claim, after)
+            raise
+        messages: list[Any] = found.get(claim.partition, [])
+        return messages if messages and messages[0].offset > after else []
+
+    async def _claim(self, partition: Any, offset: int) -> None:
+        """Fence the owner before, and go to where it was; to `offset` if nothing is committed."""
+        producer = self._producer_for(partition)
+        transactional_id = getattr(producer._txn_manager, "transactional_id", None)
+        if transactional_id is None or any(
+            each.producer._txn_manager.transactional_id == transactional_id for each in self._claims.values()
+        ):
+            raise ValueError(
+                f"{partition} needs a producer with a transactional_id of its own, not {transactional_id!r}"
+            )
+        claim = Claim(partition, producer, None)
+        self._claims[partition] = claim
+        try:
+            await producer.start()
+            claim.next_offset = await self._consumer.committed(partition)
+        except BaseException:
+            self._seek(claim, offset)
+            await self._give_up(claim)
+            raise
+        self._seek(claim, offset if claim.next_offset is None else claim.next_offset)
+
+    def _seek(self, claim: Claim, offset: int) -> None:
+        try:
+            self._consumer.seek(TopicPartition(*claim.partition), offset)
+        except IllegalStateError:
+            logger.debug("%s is not assigned any more", claim.partition)
+
+    # --- ending -------------------------------------------------------------------------------------------------------
+
+    async def _commit(self, transaction: AsyncTransaction, claim: Claim) -> None:
+        if transaction._sent:
+            await asyncio.gather(*transaction._sent)
+        offsets = {claim.partition: claim.next_offset}
+        await claim.producer.send_offsets_to_transaction(offsets, self._group_id)
+        await claim.producer.commit_transaction()
+
+    async def _go_back(self, transaction: AsyncTransaction, claim: Claim) -> None:
+        """Abort, and let the messages come again: from a new claim, if the producer is of no use any more."""
+        try:
+            if claim.producer._txn_manager.is_fatal_error():
+                await self._give_up(claim)
+            else:
+                await claim.producer.abort_transaction()
+        except KafkaError as failure:
+            logger.info("the transaction of %s could not be aborted: %r", claim.partition, failure)
+            await self._give_up(claim)
+        claim.next_offset = transaction._first
+        self._seek(claim, transaction._first)
+
+    async def _give_up(self, claim: Claim) -> None:
+        """End a claim, and its producer."""
+        self._claims.pop(claim.partition, None)
+        try:
+            await asyncio.wait_for(claim.producer.stop(), STOP_S)
+        except (KafkaError, TimeoutError) as failure:
+            logger.info("the producer of %s did not stop: %r", claim.partition, failure)
+
+
+def _look(future: "asyncio.Future[Any]") -> None:
+    """Look at an error that the end of the block tells, so that asyncio does not."""
+    if not future.cancelled():
+        future.exception()

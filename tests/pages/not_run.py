@@ -1,0 +1,137 @@
+"""Which lines and blocks of the pages are not run, and why: another test has them, or they are no examples."""
+
+from tests.pages.blocks import Block
+from tests.pages.names import (
+    BEGINNING,
+    BEGINNING_PULSAR,
+    BEGINNING_SPARK,
+    CLUSTERS,
+    DATABASE,
+    DEPLOY,
+    FROM_TESTCONTAINERS,
+    INSTALL,
+    JOINING,
+    KEYS,
+    MONITORING,
+    MOVING,
+    ONE_LOG,
+    README,
+    TESTING,
+    TUTORIAL,
+)
+
+# Lines that no run runs, and why. The first one that begins so counts; an empty line and a comment need none.
+_AN_INDEX = "it installs from an index; tests/spark/installed.py makes such an environment"
+_TEN_MINUTES = "it takes ten minutes; tests/verify runs it for seconds, `make test-verify` for longer"
+_A_POSTGRESQL = "it takes a PostgreSQL; `make test-two-phase` has one"
+_PACKED = "it takes a cluster; `make test-spark-packed` does so"
+_A_SYSTEMD = "it takes root and a running systemd; tests/test_packaging.py has the unit verified"
+_AN_IMAGE = "it takes podman; `make test-dist` runs the steps of the image as a script"
+NOT_RUN = {
+    ("docs/README.md", "pip install exacta"): f"the same as in {BEGINNING}",
+    ("docs/README.md", "exacta serve &"): "the same",
+    (INSTALL, "pip install exacta"): "`make test-dist` does so, with the wheel",
+    (INSTALL, "exacta --version"): "tests/test_cli.py asks for it",
+    (INSTALL, "make dist"): "`make test-dist` does so",
+    (INSTALL, "pip install dist/"): "the same",
+    (BEGINNING_SPARK, "pip install 'exacta[spark]'"): _AN_INDEX,
+    (BEGINNING_PULSAR, "pip install 'exacta[pulsar]'"): _AN_INDEX,
+    (README, "make demo"): "a target of the Makefile, with tests of its own",
+    (README, "make test"): "this is what runs here",
+    ("CONTRIBUTING.md", "make check"): "a target of the Makefile",
+    ("CONTRIBUTING.md", "make test"): "this is what runs here",
+    (README, "pip install exacta"): "`make test-dist` runs it, with the wheel",
+    (README, "exacta serve &"): "the same",
+    (README, "pip install 'exacta[spark]'"): _AN_INDEX,
+    (TUTORIAL, "python -m venv tutorial && cd tutorial && . bin/activate"): "the environment of the tests is used",
+    (TUTORIAL, "pip install 'exacta[demo]'"): _AN_INDEX,
+    ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --duration 600"): _TEN_MINUTES,
+    ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --pulsar-url"): _TEN_MINUTES,
+    ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --transaction-buffer"): _TEN_MINUTES,
+    ("docs/reference/pulsar.md", "pip install 'exacta[pulsar]'"): _AN_INDEX,
+    ("docs/reference/pulsar.md", "exacta serve --pulsar-listen"): "tests/server start it on a free port",
+    ("docs/reference/pulsar.md", "  --web-listen"): "the same",
+    ("docs/reference/pulsar.md", "  --set pulsar.tls.certificate"): "the same",
+    ("docs/reference/pulsar.md", "pulsar-admin"): "Apache Pulsar's tool; tests/pulsar/test_rest.py asks what it asks",
+    ("docs/reference/pulsar.md", "  --metadata"): "the same",
+    (
+        "docs/reference/describe-subscriptions.md",
+        "exacta subscriptions ",
+    ): "tests/pulsar/test_operating.py has a subscription",
+    ("docs/reference/reset-subscription.md", "exacta subscriptions "): "the same",
+    (MONITORING, "pip install 'exacta[web]'"): _AN_INDEX,
+    (MONITORING, "exacta serve --web-listen"): "tests/metrics starts it on a free port",
+    (MONITORING, "kafka-configs.sh "): "it takes Java; tests/kafka/test_loggers.py asks what it asks",
+    (MONITORING, "  --alter"): "the same",
+    (DATABASE, "pip install 'exacta[postgres]'"): _AN_INDEX,
+    (DATABASE, "database = exacta.Postgres("): _A_POSTGRESQL,
+    (README, "pip install 'exacta[pulsar]'"): _AN_INDEX,
+    (README, "exacta serve --pulsar-listen"): "tests/server start it on a free port",
+    **{(DEPLOY, start): _A_SYSTEMD for start in ("python3 -m venv", "/opt/exacta/bin/pip", "install -D", "system")},
+    **{(DEPLOY, start): _AN_IMAGE for start in ("make dist", "podman ")},
+    (CLUSTERS, "FROM your-spark-image"): "an image is made",
+    (CLUSTERS, "RUN pip install 'exacta[spark-worker]'"): "the same",
+    (CLUSTERS, "python -m venv environment"): _PACKED,
+    (CLUSTERS, "environment/bin/pip install"): _PACKED,
+    (CLUSTERS, "environment/bin/venv-pack"): _PACKED,
+    (CLUSTERS, "export PYSPARK_PYTHON"): _PACKED,
+    (CLUSTERS, "spark-submit"): _PACKED,
+}
+
+_BOTH_SIDES = "it takes a client of Pulsar's, too; tests/pulsar/test_joint_transactions.py has both sides"
+
+_JAVA = "it takes Java"
+
+_WITH_PULSAR = "it takes a broker for both protocols; tests/one_log/test_keys.py runs it as it is printed"
+_IN_JAVA = f"{_JAVA}; tests/pulsar_clients/test_java_keys.py runs it as it is printed"
+
+# Blocks that are neither code nor output that a run could compare, by their first line.
+NO_EXAMPLE = {
+    (TESTING, "[pytest]"): "a file of settings; tests/testing/test_pytest_plugin.py has one",
+    (FROM_TESTCONTAINERS, "# before"): "it takes a container",
+    ("docs/reference/python-api.md", "with exacta.two_phase("): f"{DATABASE} has the same, which is run",
+    (MONITORING, '{"status": "recovering"'): "tests/server/test_web_front.py asks for it",
+    (MONITORING, '{"time": '): "tests/server/test_log_lines.py makes such a line",
+    (MONITORING, "2026-"): "tests/engine/test_event_lines.py has such lines",
+    (MONITORING, "scrape_configs:"): "Prometheus reads it",
+    (MONITORING, "rule_files:"): "the same",
+    (README, " Kafka clients"): "a drawing",
+    (README, "var client = PulsarClient"): "it takes Java; `make test-pulsar` runs it as it is printed",
+    ("docs/how-to/verify.md", "…"): "the output of ten minutes",
+    (DATABASE, "CREATE TABLE exacta_decisions"): "SQL; tests/databases/test_decisions.py compares it with the code",
+    (MOVING, "# before"): "it takes Spark's own connector; `make test-spark-connector` has that",
+    ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",
+    ("docs/explanation/guarantees.md", " partition A"): "a drawing",
+    ("docs/explanation/sidecar-topics.md", "                   slow writes"): "a drawing",
+    ("docs/explanation/one-log.md", " orders, partition 0"): "a drawing",
+    ("docs/explanation/architecture.md", "  Kafka's and "): "a drawing",
+    (
+        "docs/reference/describe-subscriptions.md",
+        "orders-0, subscription billing",
+    ): "the output of a broker with a history",
+    (ONE_LOG, "producer.begin_transaction()"): _BOTH_SIDES,
+    (ONE_LOG, "transfers, to Pulsar's clients"): "the output of a moment",
+    (JOINING, "import exacta"): _BOTH_SIDES,
+    (
+        JOINING,
+        "import java.io",
+    ): "it takes Java; tests/pulsar_clients/test_java_joint_killed.py runs it as it is printed",
+    (KEYS, "from confluent_kafka import"): _WITH_PULSAR,
+    (KEYS, "import pulsar"): _WITH_PULSAR,
+    (KEYS, "import mmh3"): _WITH_PULSAR,
+    (KEYS, "import java.util.concurrent"): _IN_JAVA,
+    (KEYS, "import com.google"): _IN_JAVA,
+    (KEYS, "// asKafka"): "it takes Go; tests/pulsar_go/test_keys.py runs it as it is printed",
+    (KEYS, "kgo.RecordPartitioner"): "it takes Go; tests/franz_go/test_franz_go.py runs it as it is printed",
+}
+
+
+def why_not_run(page: str, line: str) -> str | None:
+    """Return why a line is not run, or None if it is."""
+    return next((why for (where, start), why in NOT_RUN.items() if where == page and line.startswith(start)), None)
+
+
+def why_no_example(block: Block) -> str | None:
+    """Return why a block is none that is run, or None if it is one."""
+    listed = NO_EXAMPLE.items()
+    return next((why for (where, start), why in listed if where == block.page and block.text.startswith(start)), None)
