@@ -8,14 +8,16 @@ import pytest
 import exacta
 from exacta.config.configuration import Configuration
 from exacta.front.connection_limits import QUIET_SECONDS, Admission
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k12_heartbeat import HeartbeatRequest
 from exacta.server.open_files import files_allowed
 from exacta.server.process import allow_many_files
+from tests.kafka.test_configs import BROKER, DELETE, SET, changes
 from tests.kafka.wire import Wire
 
 
 def admission(most: int = 100, most_per_host: int = 100) -> Admission:
-    return Admission(most, most_per_host, lambda: 0.0)
+    return Admission(lambda: (most, most_per_host), lambda: 0.0)
 
 
 def test_of_one_host_as_many_as_may_be() -> None:
@@ -32,6 +34,17 @@ def test_of_all_as_many_as_may_be() -> None:
     assert [doors.admit("c"), doors.admit("b")] == [True, False]
 
 
+def test_a_bound_that_changes_holds_for_the_next_connection() -> None:
+    bounds = 2, 2
+    doors = Admission(lambda: bounds, lambda: 0.0)
+    assert [doors.admit("a"), doors.admit("a"), doors.admit("a")] == [True, True, False]
+    bounds = 4, 3
+    assert [doors.admit("a"), doors.admit("a"), doors.admit("b")] == [True, False, True]
+    bounds = 1, 1
+    doors.leave("b")
+    assert doors.admit("b") is False
+
+
 def test_hosts_that_were_turned_away_are_not_remembered() -> None:
     doors = admission(most=0)
     assert not any(doors.admit(f"10.0.0.{number}") for number in range(100))
@@ -40,7 +53,7 @@ def test_hosts_that_were_turned_away_are_not_remembered() -> None:
 
 def test_a_flood_is_a_few_lines_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
-    doors = Admission(0, 1, lambda: now)
+    doors = Admission(lambda: (0, 1), lambda: now)
     with caplog.at_level(logging.WARNING):
         for _ in range(50):
             doors.admit("a")
@@ -70,6 +83,22 @@ def test_a_server_closes_what_is_beyond_and_takes_another_when_there_is_room(opt
             except ConnectionError:
                 again.socket.close()
         for wire in (inside[1], again):
+            wire.socket.close()
+
+
+@pytest.mark.parametrize("option", ["max.connections", "max.connections.per.ip"])
+def test_a_bound_is_set_while_the_server_runs(option: str) -> None:
+    with exacta.Broker() as broker:
+        host, port = broker.bootstrap_servers.split(":")
+        inside = Wire((host, int(port)))
+        assert changes(inside, (option, SET, "1"), kind=BROKER, name="").error_code == ErrorCode.NONE
+        outside = Wire((host, int(port)))
+        assert outside.is_closed()
+        outside.socket.close()
+        assert changes(inside, (option, DELETE, None), kind=BROKER, name="").error_code == ErrorCode.NONE
+        again = Wire((host, int(port)))
+        again.ask(HeartbeatRequest(group_id="g"), 2)
+        for wire in (inside, again):
             wire.socket.close()
 
 

@@ -72,6 +72,8 @@ def test_a_restart_remembers_it_and_it_counts_before_what_the_broker_is_started_
         ([("log.retention.ms", SET, None)], ErrorCode.INVALID_REQUEST),
         ([("log.retention.ms", APPEND, "5")], ErrorCode.INVALID_CONFIG),
         ([("message.max.bytes", SET, str(200 << 20))], ErrorCode.INVALID_REQUEST),
+        ([("max.connections", SET, "0")], ErrorCode.INVALID_REQUEST),
+        ([("max.connections.per.ip", SET, "0")], ErrorCode.INVALID_REQUEST),
         ([("no.such", DELETE, None)], ErrorCode.NONE),
         ([], ErrorCode.NONE),
     ],

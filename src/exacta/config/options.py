@@ -60,6 +60,8 @@ DYNAMIC = frozenset(
         "log.retention.bytes",
         "log.retention.ms",
         "log.roll.ms",
+        "max.connections",
+        "max.connections.per.ip",
         "message.max.bytes",
         "pulsar.backlog.quota.bytes",
         "pulsar.backlog.quota.ms",

@@ -16,11 +16,14 @@ QUIET_SECONDS = 10.0
 
 
 class Admission:
-    """Counts connections by host. `clock` gives seconds from any moment on."""
+    """Counts connections by host. `clock` gives seconds from any moment on.
 
-    def __init__(self, most: int, most_per_host: int, clock: Callable[[], float]) -> None:
-        self._most = most
-        self._most_per_host = most_per_host
+    `bounds` returns the most connections, and the most of one host, as they are at that moment. No connection is closed
+    that was let in under a higher one.
+    """
+
+    def __init__(self, bounds: Callable[[], tuple[int, int]], clock: Callable[[], float]) -> None:
+        self._bounds = bounds
         self._clock = clock
         self._hosts: Counter[str] = Counter()
         self._count = 0
@@ -32,10 +35,11 @@ class Admission:
 
     def admit(self, host: str) -> bool:
         """Count a connection from this host, or say in the log why not."""
-        if self._count >= self._most:
-            self._refuse(host, f"there are {self._most} already (max.connections, or half of the files)")
-        elif self._hosts[host] >= self._most_per_host:
-            self._refuse(host, f"it has max.connections.per.ip={self._most_per_host} already")
+        most, most_per_host = self._bounds()
+        if self._count >= most:
+            self._refuse(host, f"there are {self._count} already (max.connections, or half of the files)")
+        elif self._hosts[host] >= most_per_host:
+            self._refuse(host, f"it has {self._hosts[host]} already (max.connections.per.ip={most_per_host})")
         else:
             self.admitted += 1
             self._count += 1

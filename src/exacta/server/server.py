@@ -129,9 +129,7 @@ class Server:
         self._engine: Engine | None = None
         self._broker: BrokerContext | None = None
         self._connections: set[ServedConnection] = set()
-        self._admission = Admission(
-            min(configuration.max_connections, files_allowed() // 2), configuration.max_connections_per_ip, loop.time
-        )
+        self._admission = Admission(self._most_connections, loop.time)
         self._deserted = asyncio.Event()
         self._deserted.set()
 
@@ -374,6 +372,10 @@ class Server:
         self._connections.add(connection)
         self._deserted.clear()
         return True
+
+    def _most_connections(self) -> tuple[int, int]:
+        now = self._configuration if self._broker is None else self._broker.configuration
+        return min(now.max_connections, files_allowed() // 2), now.max_connections_per_ip
 
     def _forget(self, connection: ServedConnection) -> None:
         self._connections.discard(connection)
