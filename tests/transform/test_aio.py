@@ -300,7 +300,7 @@ def test_what_a_rebalance_hands_out_again_within_one_consume_is_not_lost(broker:
             self._asked += options["timeout_ms"] == 0
             if self._asked == 2:
                 self._asked += 1
-                self._consumer.seek(partitions[0], 0)
+                self._consumer.seek(partitions[0], 1)
                 return await self._consumer.getmany(*partitions, **{**options, "timeout_ms": 1_000})
             return await self._consumer.getmany(*partitions, **options)
 
