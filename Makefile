@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # that the tests start would compile all modules anew, which takes a second.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-pulsar test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-prometheus test-two-phase test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo demo-pulsar test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-prometheus test-two-phase test-exactly-once test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar bench-one-log bench-sidecar dist test-dist docs docs-site pulsar-messages clean
 
 help:  ## list the targets
@@ -118,6 +118,13 @@ test-prometheus: $(VENV)/.installed-test  ## a real Prometheus scrapes the broke
 test-two-phase: $(VENV)/.installed-test  ## rows of SQLite and PostgreSQL with messages, killed at every step, then TWO_PHASE_KILLS=100 times each (twenty minutes)
 	$(BIN)/python -m tests.databases.postgresql
 	EXACTA_TEST_TWO_PHASE=$(TWO_PHASE_KILLS) $(BIN)/python -m pytest tests/databases tests/examples/test_shop.py $(ARGS)
+
+# How many blows each campaign of `exacta.exactly_once` deals.
+EXACTLY_ONCE_KILLS ?= 50
+
+test-exactly-once: $(VENV)/.installed-test  ## `exacta.exactly_once`, EXACTLY_ONCE_KILLS=50 times killed or frozen, on Exacta and on Apache Kafka (Java, Maven; half an hour)
+	EXACTA_TEST_EXACTLY_ONCE=$(EXACTLY_ONCE_KILLS) $(BIN)/python -m pytest tests/transform/test_campaign.py $(ARGS)
+	EXACTA_TEST_EXACTLY_ONCE=$(EXACTLY_ONCE_KILLS) EXACTA_TEST_BROKER=kafka $(BIN)/python -m pytest tests/transform/test_campaign.py $(ARGS)
 
 # Of the broker and its clients in Java; EXACTA_TEST_PULSAR=pulsar://host:port: the scenarios on an Apache Pulsar, of
 # which only the clients are killed.

@@ -8,6 +8,13 @@ from exacta.config.configuration import ConfigurationError
 from exacta.databases.two_phase import TwoPhase
 from exacta.server.errors import ServerError
 from exacta.testing import Broker, Fault, Record
+from exacta.transform.aio import AsyncExactlyOnce
+from exacta.transform.recognition import AsyncConsumer
+
+
+class _Getting:
+    def getmany(self, *partitions: object, **options: object) -> object:
+        """Return nothing."""
 
 
 def check() -> None:
@@ -19,6 +26,8 @@ def check() -> None:
     both = exacta.two_phase("127.0.0.1:9092", transactional_id="a", database=exacta.Sqlite("a.db"))
     assert_type(both, TwoPhase)
     assert_type(exacta.ConfigurationError(), ConfigurationError)
+    consumer: AsyncConsumer = _Getting()
+    assert_type(exacta.exactly_once(consumer, lambda partition: partition), AsyncExactlyOnce)
     assert_type(exacta.__version__, str)
     assert_type(exacta.join_transaction("localhost:9092", "x", (0, 1)), tuple[int, int])
     assert_type(exacta.spark.use_bundled_java(), Path)

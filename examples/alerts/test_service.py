@@ -1,4 +1,4 @@
-"""How the service is tested: with a real broker, and with a second owner of the partition in the middle of a step."""
+"""Tests of the service, with a real broker, and with a second owner of the partition in the middle of a step."""
 
 import asyncio
 from contextlib import aclosing

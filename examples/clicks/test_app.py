@@ -1,4 +1,4 @@
-"""How the app is tested: with a real broker, and with a record that is written while the answer to it is lost."""
+"""Tests of the app, with a real broker, and with a record that is written while the answer to it is lost."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""How the service is tested: with a real broker, and with a commit whose answer is lost while the broker crashes."""
+"""Tests of the service, with a real broker, and with a commit whose answer is lost while the broker crashes."""
 
 import json
 from collections.abc import Iterator

@@ -281,3 +281,36 @@ def test_what_would_lose_or_double_is_refused(
             exacta.exactly_once(consumer, producer)  # type: ignore[arg-type]
 
     run(scenario())
+
+
+def test_what_a_rebalance_hands_out_again_within_one_consume_is_not_lost(broker: exacta.Broker) -> None:
+    """The position is set back between the first message and those that are there already."""
+
+    class SetBack:
+        """A consumer whose position is set back when it is asked for the second time for what is there already."""
+
+        def __init__(self, consumer: Any) -> None:
+            self._consumer = consumer
+            self._asked = 0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._consumer, name)
+
+        async def getmany(self, *partitions: Any, **options: Any) -> Any:
+            self._asked += options["timeout_ms"] == 0
+            if self._asked == 2:
+                self._asked += 1
+                self._consumer.seek(partitions[0], 1)
+                return await self._consumer.getmany(*partitions, **{**options, "timeout_ms": 1_000})
+            return await self._consumer.getmany(*partitions, **options)
+
+    async def scenario() -> None:
+        async with copying(broker) as once:
+            once._consumer = SetBack(once._consumer)
+            async with once as transaction:
+                await copy(transaction, 2)
+                await copy(transaction, 4)
+            await copy_the_rest(broker, MESSAGES, once)
+
+    run(scenario())
+    assert copied(broker) == numbers()

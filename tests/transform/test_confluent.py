@@ -273,7 +273,10 @@ def test_an_error_among_the_messages_is_raised_after_them(
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda consumer, producer: (object(), producer), "takes a consumer of confluent-kafka, not builtins.object"),
+        (
+            lambda consumer, producer: (object(), producer),
+            "a consumer of confluent-kafka or aiokafka, not builtins.object",
+        ),
         (lambda consumer, producer: (consumer, consumer), "takes a transactional producer of confluent-kafka"),
     ],
 )

@@ -141,9 +141,7 @@ class AsyncExactlyOnce:
             await self._go_back(transaction, claim)
             raise
         except BaseException:
-            # The program does not wait for the end. Only a new claim can tell how it went.
-            self._left.append(self._claims.pop(claim.partition))
-            self._seek(claim, transaction._first)
+            self._leave(transaction, claim)
             raise
         if error is not None:
             await self._go_back(transaction, claim)
@@ -187,7 +185,10 @@ class AsyncExactlyOnce:
             self._seek(claim, after)
             raise
         messages: list[Any] = found.get(claim.partition, [])
-        return messages if messages and messages[0].offset > after else []
+        if messages and messages[0].offset <= after:  # a rebalance has set the position
+            self._seek(claim, after + 1)
+            return []
+        return messages
 
     async def _claim(self, partition: Any, offset: int) -> None:
         """Fence the owner before, and go to where it was; to `offset` if nothing is committed."""
@@ -235,7 +236,16 @@ class AsyncExactlyOnce:
         except KafkaError as failure:
             logger.info("the transaction of %s could not be aborted: %r", claim.partition, failure)
             await self._give_up(claim)
+        except BaseException:
+            self._leave(transaction, claim)
+            raise
         claim.next_offset = transaction._first
+        self._seek(claim, transaction._first)
+
+    def _leave(self, transaction: AsyncTransaction, claim: Claim) -> None:
+        """End a claim whose program does not wait for the end of its transaction: a new one can tell how it went."""
+        if self._claims.pop(claim.partition, None) is not None:
+            self._left.append(claim)
         self._seek(claim, transaction._first)
 
     async def _give_up(self, claim: Claim) -> None:
