@@ -32,6 +32,8 @@ HANDED_OUT = {
         "exacta.databases.transaction.Transaction",
         "exacta.transform.confluent.ExactlyOnce",
         "exacta.transform.confluent.Transaction",
+        "exacta.transform.aio.AsyncExactlyOnce",
+        "exacta.transform.aio.AsyncTransaction",
     ),
     "exacta.testing": (
         "exacta.testing.Fault",
@@ -97,7 +99,8 @@ def _entry(name: str, what: griffe.Object) -> Iterator[str]:
     yield ""
     if what.is_function:
         assert isinstance(what, griffe.Function)
-        yield from (_signature(what, what.name), "", _docstring(what), "")
+        forms = _overloads(what) or [what]
+        yield from ("\n\n".join(_signature(each, what.name) for each in forms), "", _docstring(what), "")
         return
     assert isinstance(what, griffe.Class)
     initializer = what.all_members.get("__init__")
@@ -106,6 +109,11 @@ def _entry(name: str, what: griffe.Object) -> Iterator[str]:
     yield from (_docstring(what), "")
     if name not in OPAQUE:
         yield from _members(what)
+
+
+def _overloads(function: griffe.Function) -> Sequence[griffe.Function]:
+    """Return the forms in which a function is declared, if these are several."""
+    return function.overloads or getattr(function.parent, "overloads", {}).get(function.name, ())
 
 
 def _is_handed_out(name: str) -> bool:
@@ -149,7 +157,8 @@ def _target(member: griffe.Object | griffe.Alias) -> griffe.Object | None:
 def _signature(function: griffe.Function, name: str) -> str:
     parameters = [each for each in function.parameters if each.name not in ("self", "cls")]
     returns = "" if function.name == "__init__" or function.returns is None else f" -> {_shown(function.returns)}"
-    return f"`{name}({', '.join(_parameters(parameters))}){returns}`"
+    awaited = "await " if "async" in function.labels else ""
+    return f"`{awaited}{name}({', '.join(_parameters(parameters))}){returns}`"
 
 
 def _parameters(parameters: Sequence[griffe.Parameter]) -> Iterator[str]:

@@ -48,14 +48,12 @@ def _section(command: Any, path: str) -> Iterator[str]:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
     called = " ".join([path, "[OPTIONS]", *map(_argument, arguments)])
     yield f"`{called}`\n"
-    yield "| argument or option | what it means | default |"
-    yield "|---|---|---|"
-    for each in arguments:
-        yield f"| `{each.metavar or each.name.upper()}` | {_cell(each.help)} | |"
-    for each in command.params:
-        if each.param_type_name == "option" and each.opts[0] not in ("--help", *_OF_ALL):
-            yield f"| {_names(each)} | {_cell(each.help)} | {_default(each)} |"
-    yield ""
+    rows = [f"| `{each.metavar or each.name.upper()}` | {_cell(each.help)} | |" for each in arguments]
+    options = [each for each in command.params if each.param_type_name == "option"]
+    own = [each for each in options if each.opts[0] not in ("--help", *_OF_ALL)]
+    rows += [f"| {_names(each)} | {_cell(each.help)} | {_default(each)} |" for each in own]
+    if rows:  # a table without rows is none to every reader of Markdown
+        yield from ("| argument or option | what it means | default |", "|---|---|---|", *rows, "")
 
 
 def _below(command: Any) -> Mapping[str, Any]:
