@@ -36,6 +36,7 @@ CAMPAIGNS = {
     "examples": "the examples that users copy",
     "franz_go": "a client in Go",
     "one_log": "Kafka's and Pulsar's clients on the same topics",
+    "installed": "the wheel alone in an empty environment",
     "packed": "executors that get a packed environment",
     "pages": "README and docs",
     "power": "a machine without power",
