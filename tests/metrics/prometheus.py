@@ -91,7 +91,7 @@ def scraping(programs: Path, folder: Path, target: str, rules: Path) -> Iterator
 
     def is_up() -> bool:
         assert process.poll() is None, (folder / "log").read_text()[-2000:]
-        with suppress(OSError):
+        with suppress(OSError), urllib.request.urlopen(f"http://{address}/-/ready"):  # until then it refuses questions
             return prometheus.value("up") == 1
         return False
 
