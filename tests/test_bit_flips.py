@@ -124,8 +124,8 @@ def test_an_embedded_broker_that_stops_over_an_altered_index_can_be_started_agai
     waits = threading.Event()
     fetch = Fetcher.fetch
 
-    def noted(self: Fetcher, request: FetchRequest, done: Any, now_ms: int) -> None:
-        fetch(self, request, done, now_ms)
+    def noted(self: Fetcher, request: FetchRequest, done: Any) -> None:
+        fetch(self, request, done)
         if self._by_key:
             waits.set()
 

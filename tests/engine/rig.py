@@ -17,8 +17,8 @@ from exacta.ports.journal import Journal
 from exacta.ports.record_format import Buffer, LogEntry, RecordFormat
 from exacta.server.assembly import assemble_engine
 
-EXPIRIES = 2
-"""Timers that are always there: they look for idle transactional ids and producers."""
+EXPIRIES = 3
+"""Timers that are always there: they look for idle transactional ids, producers and groups."""
 
 
 class _Handle:

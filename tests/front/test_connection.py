@@ -321,7 +321,7 @@ class TestStall:
         front.pass_time(2 * STALL_MS + 1)
         assert all(client.closed for client in stalled[1:])
         assert [client.answered() for client in large] == [[1]] * len(large)
-        assert {line.name for line in caplog.records} == {"exacta.plain"}
+        assert {line.name for line in caplog.records} == {"exacta.plain", "exacta.front"}
         assert "does not send the rest of its request" in caplog.text
         assert "queued.max.request.bytes=1048576" in caplog.text
 

@@ -158,7 +158,7 @@ def no_last_stable_offset(patch: pytest.MonkeyPatch) -> None:
 
 
 def offsets_that_are_forgotten(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(fold, "merge", lambda offsets, pending: None)
+    patch.setattr(fold, "merge", lambda offsets, pending, at_ms: None)
 
 
 def commits_that_abort(patch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def aborts_that_keep_offsets(patch: pytest.MonkeyPatch) -> None:
 
     def keep(given: state.State, event: TransactionEnded) -> None:
         for group in given.groups.values():
-            merge(group.offsets, group.pending.get(event.transaction_id, {}))
+            merge(group.offsets, group.pending.get(event.transaction_id, {}), event.at_ms)
         ended(given, event)
 
     patch.setitem(apply._APPLY, TransactionEnded, keep)
