@@ -7,7 +7,6 @@ too, which starts and ends nothing; cases that need a start of their own are lef
 
 import compileall
 import contextlib
-import importlib.metadata
 import sys
 import tempfile
 import time
@@ -104,7 +103,7 @@ class ExactaLauncher:
     def versions(self) -> str:
         """Describe Exacta and the Python that runs it."""
         python = ".".join(str(part) for part in sys.version_info[:3])
-        return f"Exacta {importlib.metadata.version('exacta')} on Python {python}, fdatasync before what is promised"
+        return f"Exacta {exacta.__version__} on Python {python}, fdatasync before what is promised"
 
     @contextlib.contextmanager
     def launch(self) -> Iterator[Broker]:

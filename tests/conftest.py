@@ -1,7 +1,9 @@
 """What all tests have: a place for reports that are shown at the end."""
 
 import gc
+import logging
 import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -17,6 +19,17 @@ _REPORTS = pytest.StashKey[list[str]]()
 def reports(pytestconfig: pytest.Config) -> list[str]:
     """What is appended here is shown when all tests have run, whether they passed or not."""
     return pytestconfig.stash.setdefault(_REPORTS, [])
+
+
+@pytest.fixture(autouse=True)
+def _log_as_before() -> Iterator[None]:
+    """Forget how a test has let the broker log: `exacta serve` decides that for its whole process."""
+    root = logging.getLogger()
+    level = root.level
+    yield
+    root.setLevel(level)
+    for handler in [each for each in root.handlers if type(each) is logging.StreamHandler]:
+        root.removeHandler(handler)
 
 
 def pytest_collection_finish() -> None:

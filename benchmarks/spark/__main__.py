@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         command=" ".join(["python -m benchmarks.spark", *given]),
         versions=[
-            f"Exacta {version('exacta')} and Spark's own connector {CONNECTOR_VERSION}, on PySpark "
+            f"Exacta {version('exacta-log')} and Spark's own connector {CONNECTOR_VERSION}, on PySpark "
             f"{version('pyspark')}, pyarrow {version('pyarrow')}, Python {'.'.join(map(str, sys.version_info[:3]))}",
             launcher.versions(),
         ],
