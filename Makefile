@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # that the tests start would compile all modules anew, which takes a second.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-pulsar test soak simulate simulate-all test-java test-tools test-streams test-franz-go test-prometheus test-two-phase test-exactly-once test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
+.PHONY: help demo demo-pulsar test test-canaries soak simulate simulate-all test-java test-tools test-streams test-franz-go test-prometheus test-two-phase test-exactly-once test-pulsar test-pulsar-go test-pulsar-differential test-power test-verify test-differential test-spark test-spark-connector test-spark-4.2 test-spark-packed test-spark-kafka \
 	test-spark-cluster test-spark-kafka-cluster check bench bench-kafka bench-growth bench-storage bench-spark bench-pulsar bench-one-log bench-sidecar dist test-dist docs docs-site pulsar-messages clean
 
 help:  ## list the targets
@@ -29,8 +29,11 @@ demo-pulsar: $(VENV)/.installed-demo-pulsar  ## Pulsar's client produces, Spark 
 	$(BIN)/exacta demo --producer pulsar $(ARGS)
 
 # Many tests wait for a client's own pauses: three at a time, on two cores.
-test: $(VENV)/.installed-test  ## all tests but those in real Spark (seven minutes)
-	$(BIN)/python -m pytest -n 3 -m 'not spark' $(ARGS)
+test: $(VENV)/.installed-test  ## all tests but those in real Spark and of planted bugs (ten minutes)
+	$(BIN)/python -m pytest -n 3 -m 'not spark and not canary' $(ARGS)
+
+test-canaries: $(VENV)/.installed-test  ## the simulation finds each planted bug (minutes)
+	$(BIN)/python -m pytest -n 2 -m canary tests/simulation $(ARGS)
 
 # How many processes a campaign kills with signal 9.
 KILLS ?= 104

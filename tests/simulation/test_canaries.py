@@ -13,6 +13,8 @@ from simulation.world import Verdict
 from tests.simulation.canary_seeds import noted
 from tests.simulation.test_worlds import WORLDS
 
+pytestmark = pytest.mark.canary
+
 FROM_THE_FIRST = os.environ.get("EXACTA_TEST_CANARIES") == "all"
 MOST_WORLDS = int(os.environ.get("EXACTA_TEST_CANARY_WORLDS", "200" if FROM_THE_FIRST else "60"))
 BEGIN_AT = noted()
