@@ -7,7 +7,7 @@ import pytest
 from simulation.runner import run_seeds
 
 WORLDS = int(os.environ.get("EXACTA_TEST_WORLDS", "12"))
-BLOCK = max(6, WORLDS // 4)
+BLOCK = max(12, WORLDS // 4)
 """So many are run one after another, and what they come to is looked at together."""
 WANTED = {"kill", "power", "late or repeated request", "client crash", "clock jump"}
 STAGED = {"entered, held", "entered, in place", "dropped, held", "dropped, in place"}
@@ -28,4 +28,4 @@ def test_nothing_is_wrong_in_these_worlds(first: int) -> None:
     assert totals.retentions
     assert totals.partly, "an older open transaction has held back a part of a committed one"
     assert totals.lives > 2 * count
-    assert len(STAGED - {*totals.staging}) <= 1, "few worlds have each of them"
+    assert {*totals.staging} >= STAGED

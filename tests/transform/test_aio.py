@@ -1,8 +1,10 @@
 """`exacta.exactly_once` with aiokafka: a transactional id for each partition fences the owner before."""
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -174,22 +176,36 @@ def test_a_fenced_partition_comes_again(broker: exacta.Broker) -> None:
     assert copied(broker) == numbers()
 
 
-def test_a_member_that_was_given_up_doubles_nothing(broker: exacta.Broker, partitions: str) -> None:
-    """The group itself would take its offsets: they name no generation."""
+def test_a_member_that_was_given_up_commits_nothing(broker: exacta.Broker, partitions: str) -> None:
+    """The group itself would take its offsets: they name no generation.
 
-    async def scenario() -> None:
+    Its loop stands still, so that its heartbeat cannot let it join again.
+    """
+    is_held, may_go_on = threading.Event(), threading.Event()
+
+    async def held_up() -> None:
         async with copying(broker, partitions) as first:
             async with first as transaction:
                 await copy(transaction)
-                await asyncio.to_thread(broker.clock.advance, minutes=5)
-                # Its heartbeat may let it join again meanwhile, with some of the partitions.
-                async with copying(broker, partitions) as second, asyncio.timeout(CALL_S):
-                    while not await asyncio.to_thread(copied, broker):
-                        await turn(second)
-            # It may commit what it holds of a partition that its successor never had: the producer of each tells.
-            await copy_the_rest(broker, MESSAGES * PARTITIONS, first)
+                is_held.set()
+                assert may_go_on.wait(CALL_S)
+            assert not transaction.committed
+            for _ in range(4):
+                await turn(first)
 
-    run(scenario())
+    async def succeeding() -> None:
+        async with copying(broker, partitions) as second:
+            await copy_the_rest(broker, MESSAGES * PARTITIONS, second)
+
+    with ThreadPoolExecutor(1) as threads:
+        holding = threads.submit(run, held_up())
+        try:
+            assert is_held.wait(CALL_S)
+            broker.clock.advance(minutes=5)
+            run(succeeding())
+        finally:
+            may_go_on.set()
+        holding.result()
     assert Counter(copied(broker)) == dict.fromkeys(numbers(), PARTITIONS)
 
 
