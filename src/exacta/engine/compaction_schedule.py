@@ -27,7 +27,7 @@ from msgspec import Struct
 from exacta.core.commands import Command, ForgetCompacted
 from exacta.core.ids import PartitionId
 from exacta.core.state.partition import Partition
-from exacta.core.state.staged import EnteredStream
+from exacta.core.state.staged import BEGINS, ENDS, EnteredStream
 from exacta.core.state.state import State
 from exacta.engine.visible import Visible
 from exacta.ports.compaction import MOST_STREAMS, Rules
@@ -173,9 +173,9 @@ class CompactionSchedule:
         if not partition.entered:
             return begin, end
         known_to = self._compactable_entered(partition, begin)
-        waiting = next((each for each in partition.entered if each.end_offset > known_to), None)
-        if waiting is not None and waiting.first_offset < end:
-            end = self._space.compactable(stream, waiting.first_offset)[1]
+        waiting = _not_known(partition.entered, known_to)
+        if waiting and waiting[0].first_offset < end:
+            end = self._space.compactable(stream, waiting[0].first_offset)[1]
         return begin, _end_of_run(partition.entered, end, log_start_offset, min(known_to, end_offset))
 
     def _compactable_entered(self, partition: Partition, compacted_to: int) -> int:
@@ -225,23 +225,15 @@ def _has_compacted(partition: Partition, end_offset: int) -> bool:
 
 def _not_known(entered: Sequence[EnteredStream], known_to: int) -> Sequence[EnteredStream]:
     """Return the first entered streams that end behind an offset."""
-    begin = bisect_right(entered, known_to, key=_end_offset)
+    begin = bisect_right(entered, known_to, key=ENDS)
     return entered[begin : begin + MOST_ENTERED]
 
 
 def _end_of_run(entered: Sequence[EnteredStream], offset: int, log_start_offset: int, limit: int) -> int:
     """Return where the entered streams end that follow one another from an offset on, up to a limit."""
-    for number in range(bisect_left(entered, offset, key=_first_offset), len(entered)):
+    for number in range(bisect_left(entered, offset, key=BEGINS), len(entered)):
         each = entered[number]
         if each.first_offset > max(offset, log_start_offset) or each.end_offset > limit:
             break
         offset = each.end_offset
     return offset
-
-
-def _first_offset(entered: EnteredStream) -> int:
-    return entered.first_offset
-
-
-def _end_offset(entered: EnteredStream) -> int:
-    return entered.end_offset

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from exacta.core.ids import PartitionId
 from exacta.core.state.partition import Partition
-from exacta.core.state.staged import EnteredStream
+from exacta.core.state.staged import BEGINS, ENDS, EnteredStream
 from exacta.ports.journal import Buffer, Extent, Failed, JournalReader, TimeEntry
 
 MOST_PIECES = 1_000
@@ -217,16 +217,8 @@ class LogReader(JournalReader):
 
 
 def _overlapping(entered: Sequence[EnteredStream], offset: int, end_offset: int) -> Iterator[EnteredStream]:
-    begin = bisect_right(entered, offset, key=_end_offset)
-    return map(entered.__getitem__, range(begin, bisect_left(entered, end_offset, key=_first_offset)))
-
-
-def _first_offset(entered: EnteredStream) -> int:
-    return entered.first_offset
-
-
-def _end_offset(entered: EnteredStream) -> int:
-    return entered.end_offset
+    begin = bisect_right(entered, offset, key=ENDS)
+    return map(entered.__getitem__, range(begin, bisect_left(entered, end_offset, key=BEGINS)))
 
 
 def _latest_first(entered: EnteredStream) -> tuple[int, int]:

@@ -1,5 +1,7 @@
 """Staged streams: what open transactions have written to a sidecar topic, and where what they committed has entered."""
 
+from operator import attrgetter
+
 from msgspec import Struct, field
 
 from exacta.core.ids import Offset, PartitionId
@@ -50,6 +52,11 @@ class EnteredStream(Struct, frozen=True, array_like=True):
     """No batch in it has a later timestamp."""
     append_time_ms: int = -1
     """The time of the commit, where batches have the log's timestamps; -1: none has."""
+
+
+BEGINS = attrgetter("first_offset")
+"""The key by which entered streams are looked up by where they begin; `ENDS`: by where they end."""
+ENDS = attrgetter("end_offset")
 
 
 class Receipt(Struct, frozen=True, array_like=True):

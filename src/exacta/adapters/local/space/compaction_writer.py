@@ -15,7 +15,7 @@ Where there are more keys than memory should hold, some are compacted at a time,
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import inf
 from typing import NamedTuple
@@ -93,12 +93,9 @@ class _Piece(NamedTuple):
     def size(self) -> int:
         return self.rows.end_before(self.high) - self.rows.end_before(self.low)
 
-    def records_from(self, offset: int) -> int:
-        low = max(self.low, self.rows.at(offset - self.shift))
-        return self.rows.records_before(self.high) - self.rows.records_before(low) if low < self.high else 0
-
-    def from_floor(self, floor: int) -> "_Piece":
-        return self._replace(low=max(self.low, self.rows.at(floor - self.shift)))
+    @property
+    def record_count(self) -> int:
+        return self.rows.records_before(self.high) - self.rows.records_before(self.low)
 
 
 def compact(
@@ -119,7 +116,7 @@ def compact(
     check_indexes(files, opened.values())
     pieces = {source.stream: _pieces_of(source, opened) for source in sources}
     most_records = max(
-        (sum(piece.records_from(source.dirty_from) for piece in pieces[source.stream]) for source in sources),
+        (sum(each.record_count for each in _from(source.dirty_from, pieces[source.stream])) for source in sources),
         default=0,
     )
     slice_count = max(1, -(-most_records * BYTES_PER_KEY // key_bytes))
@@ -169,8 +166,15 @@ def _pieces_of(source: Source, opened: Mapping[SegmentId, Segment]) -> list[_Pie
             low = at
         pieces.append(piece._replace(low=low))
     join_below(inf)
-    left = (piece.from_floor(source.floor) for piece in pieces)
-    return [piece for piece in left if piece.low < piece.high]
+    return list(_from(source.floor, pieces))
+
+
+def _from(floor: int, pieces: Sequence[_Piece]) -> Iterator[_Piece]:
+    """Yield what is left of pieces from an offset of their stream on."""
+    for piece in pieces:
+        low = max(piece.low, piece.rows.at(floor - piece.shift))
+        if low < piece.high:
+            yield piece._replace(low=low)
 
 
 def _pass(
@@ -198,8 +202,7 @@ def _write_stream(
     files: Files, source: Source, pieces: Sequence[_Piece], compaction: Compaction, new: NewSegmentWriter
 ) -> None:
     if source.rules is not None:
-        dirty = (piece.from_floor(source.dirty_from) for piece in pieces)
-        for piece, stored, whole in _batches(files, [piece for piece in dirty if piece.low < piece.high]):
+        for piece, stored, whole in _batches(files, _from(source.dirty_from, pieces)):
             with _telling_where(files, source, piece, stored):
                 compaction.note(_placed(compaction, piece, stored, whole)[1])
     last_offset = pieces[-1].last_offset if pieces else -1
@@ -235,7 +238,7 @@ def _placed(compaction: Compaction, piece: _Piece, entry: IndexEntry, batch: Buf
     return entry._replace(first_offset=first_offset, last_offset=last_offset), moved
 
 
-def _batches(files: Files, pieces: Sequence[_Piece]) -> Iterator[tuple[_Piece, IndexEntry, memoryview]]:
+def _batches(files: Files, pieces: Iterable[_Piece]) -> Iterator[tuple[_Piece, IndexEntry, memoryview]]:
     """Yield batches with their index rows, all as they are stored; the rows name no stream."""
     for piece in pieces:
         name, segment, rows, low, high, _ = piece
