@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from exacta.client.deadline import Deadline
 from exacta.client.errors import ErrorClass, KafkaError, classify
 from exacta.client.routing import Anyone, Client, Controller, Route
+from exacta.client.topics import new_topic
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from exacta.protocol.kafka.messages.k19_create_topics import CreateTopicsRequest
 from exacta.protocol.kafka.messages.k20_delete_topics import DeleteTopicsRequest
 from exacta.protocol.kafka.messages.k37_create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from exacta.protocol.kafka.schema import NO_UUID, Message
@@ -61,14 +62,7 @@ def add_topic(
     Raises `KafkaError`: TOPIC_ALREADY_EXISTS, INVALID_CONFIG, INVALID_PARTITIONS and so on.
     """
     request = CreateTopicsRequest(
-        topics=[
-            CreatableTopic(
-                name=topic,
-                num_partitions=partitions,
-                replication_factor=replication_factor,
-                configs=[CreatableTopicConfig(name=name, value=value) for name, value in (configs or {}).items()],
-            )
-        ],
+        topics=[new_topic(topic, partitions, replication_factor, configs or {})],
         timeout_ms=_TIMEOUT_MS,
         validate_only=dry_run,
     )

@@ -27,6 +27,16 @@ WRITE = 4
 _OPERATIONS_UNTOLD = -(2**31)
 
 
+def new_topic(name: str, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> CreatableTopic:
+    """Return a topic as CreateTopics names it."""
+    return CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=replication_factor,
+        configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+    )
+
+
 def create_topic(
     client: Client,
     topic: str,
@@ -37,16 +47,7 @@ def create_topic(
     deadline: Deadline | None = None,
 ) -> bool:
     """Create a topic; return False where it exists already."""
-    request = CreateTopicsRequest(
-        topics=[
-            CreatableTopic(
-                name=topic,
-                num_partitions=partitions,
-                replication_factor=replication_factor,
-                configs=[CreatableTopicConfig(name=name, value=value) for name, value in (configs or {}).items()],
-            )
-        ]
-    )
+    request = CreateTopicsRequest(topics=[new_topic(topic, partitions, replication_factor, configs or {})])
     response = client.call(
         Controller(),
         request,

@@ -127,3 +127,23 @@ class Listener:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+
+
+class ListenerPair:
+    """The listeners of one front, plain and by TLS, as far as an operator has asked for them; the others are None."""
+
+    def __init__(self, front: str, plain: Listener | None, tls: Listener | None) -> None:
+        """`front` is how the fields of `Doors` begin that say where it listens."""
+        self.plain, self.tls = plain, tls
+        self._front = front
+
+    @property
+    def all(self) -> list[Listener]:
+        """All listeners there are."""
+        return [each for each in (self.plain, self.tls) if each is not None]
+
+    @property
+    def listening(self) -> dict[str, Endpoint]:
+        """The endpoints where clients find it, once it is open, by their names in `Doors`."""
+        found = {f"{self._front}_listen": self.plain, f"{self._front}_tls_listen": self.tls}
+        return {name: listener.listening for name, listener in found.items() if listener is not None}

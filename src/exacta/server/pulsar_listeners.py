@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from exacta.kafka.broker import BrokerContext
-from exacta.server.listeners import Doors, Endpoint, Listener
+from exacta.server.listeners import Doors, Listener, ListenerPair
 from exacta.server.requirement import require
 from exacta.server.tls import Certificate, TlsListener
 from exacta.server.web_listeners import WebListeners
@@ -17,27 +17,18 @@ if TYPE_CHECKING:
     from exacta.web.application import Routes
 
 
-class PulsarListeners:
-    """The listeners that an operator has asked for; the others are None."""
+class PulsarListeners(ListenerPair):
+    """The listeners of Pulsar's front, which needs to know those of the web front."""
 
     def __init__(self, doors: Doors, certificate: Certificate, web: WebListeners) -> None:
         listen, listen_tls = doors.pulsar_listen, doors.pulsar_tls_listen
-        self.plain = None if listen is None else Listener(listen, doors.pulsar_advertise)
-        self.tls: Listener | None = None
-        if listen_tls is not None:
-            self.tls = TlsListener(listen_tls, doors.pulsar_tls_advertise, certificate=certificate)
+        advertise, advertise_tls = doors.pulsar_advertise, doors.pulsar_tls_advertise
+        super().__init__(
+            "pulsar",
+            None if listen is None else Listener(listen, advertise),
+            None if listen_tls is None else TlsListener(listen_tls, advertise_tls, certificate=certificate),
+        )
         self._web = web
-
-    @property
-    def all(self) -> list[Listener]:
-        """All listeners there are."""
-        return [each for each in (self.plain, self.tls) if each is not None]
-
-    @property
-    def listening(self) -> dict[str, Endpoint]:
-        """The endpoints where clients find it, once it is open, by their names in `Doors`."""
-        found = {"pulsar_listen": self.plain, "pulsar_tls_listen": self.tls}
-        return {name: listener.listening for name, listener in found.items() if listener is not None}
 
     def check(self) -> None:
         """Raise ServerError where something is missing, before a port is bound."""

@@ -5,33 +5,24 @@ It loads no web server before one is asked for (`web_front.py` does).
 
 from exacta.config.configuration import Configuration
 from exacta.server.errors import ServerError
-from exacta.server.listeners import Doors, Endpoint, Listener
+from exacta.server.listeners import Doors, Listener, ListenerPair
 from exacta.server.requirement import require
 from exacta.server.tls import Certificate, TlsListener
 
 _ADVICE = "the web front needs {}: install it by pip install 'exacta-log[web]'"
 
 
-class WebListeners:
-    """The listeners that an operator has asked for; the others are None."""
+class WebListeners(ListenerPair):
+    """The listeners of the web front."""
 
     def __init__(self, doors: Doors, configuration: Configuration, certificate: Certificate) -> None:
+        listen, listen_tls = doors.web_listen, doors.web_tls_listen
+        super().__init__(
+            "web",
+            None if listen is None else Listener(listen),
+            None if listen_tls is None else TlsListener(listen_tls, certificate=certificate),
+        )
         self._allows_anonymous = configuration.web_allow_anonymous
-        self.plain = None if doors.web_listen is None else Listener(doors.web_listen)
-        self.tls: Listener | None = None
-        if doors.web_tls_listen is not None:
-            self.tls = TlsListener(doors.web_tls_listen, certificate=certificate)
-
-    @property
-    def all(self) -> list[Listener]:
-        """All listeners there are."""
-        return [each for each in (self.plain, self.tls) if each is not None]
-
-    @property
-    def listening(self) -> dict[str, Endpoint]:
-        """The endpoints where clients find it, once it is open, by their names in `Doors`."""
-        found = {"web_listen": self.plain, "web_tls_listen": self.tls}
-        return {name: listener.listening for name, listener in found.items() if listener is not None}
 
     def check(self) -> None:
         """Raise ServerError where something is missing, before a port is bound."""
