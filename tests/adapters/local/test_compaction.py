@@ -171,6 +171,18 @@ def test_a_full_disk_keeps_what_there_is(filled: tuple[SimulatedDisk, Turns, Loc
     journal.close()
 
 
+def alter(disk: SimulatedDisk, name: str, at: int) -> None:
+    """Let one byte of a file be another one."""
+    whole = disk.content(name)
+    disk.put(name, whole[:at] + b"\0" + whole[at + 1 :])
+
+
+def tells_of(offset: int, result: Failed | None) -> None:
+    """Check that a compaction has failed over a batch of stream 1."""
+    assert isinstance(result, Failed)
+    assert f"offset {offset} of partition id 1" in result.reason
+
+
 @pytest.mark.parametrize("streams", [(1,), (2,)])
 def test_a_damaged_batch_gets_no_new_checksum(
     filled: tuple[SimulatedDisk, Turns, LocalJournal], streams: tuple[int, ...]
@@ -181,12 +193,8 @@ def test_a_damaged_batch_gets_no_new_checksum(
     append(turns, journal, *(keyed(stream, 20, "a") for stream in FLOORS))
     sealed(turns, journal)
     name = next(name for name in disk.names() if name.startswith("compacted-") and name.endswith(".log"))
-    whole = disk.content(name)
-    at = whole.index(b"16:a=") + 10  # of stream 1, which is first
-    disk.put(name, whole[:at] + b"\0" + whole[at + 1 :])
-    result = compact(turns, journal, *streams)
-    assert isinstance(result, Failed)
-    assert "offset 16 of partition id 1" in result.reason
+    alter(disk, name, disk.content(name).index(b"16:a=") + 10)  # of stream 1, which is first
+    tells_of(16, compact(turns, journal, *streams))
     journal.close()
 
 
@@ -211,10 +219,8 @@ def join(turns: Turns, journal: LocalJournal) -> Failed | None:
 def test_a_damaged_batch_whose_keys_cannot_be_noted_is_told(filled: tuple[SimulatedDisk, Turns, LocalJournal]) -> None:
     disk, turns, journal = filled
     name = next(name for name in disk.names() if b"13:b=vvv" in disk.content(name))
-    disk.put(name, disk.content(name).replace(b"13:b=", b"\x003:b=", 1))
-    result = compact(turns, journal, 1)
-    assert isinstance(result, Failed)
-    assert "offset 13 of partition id 1" in result.reason
+    alter(disk, name, disk.content(name).index(b"13:b="))
+    tells_of(13, compact(turns, journal, 1))
     journal.close()
 
 
@@ -223,19 +229,15 @@ def test_a_damaged_batch_of_a_stream_that_is_joining_gets_no_new_checksum(
 ) -> None:
     disk, turns, journal = filled
     name = next(name for name in disk.names() if b"13:b=vvv" in disk.content(name))
-    whole = disk.content(name)
-    at = whole.rindex(b"13:b=") + 10  # of stream 3, which is last
-    disk.put(name, whole[:at] + b"\0" + whole[at + 1 :])
-    result = join(turns, journal)
-    assert isinstance(result, Failed)
-    assert "offset 33 of partition id 1" in result.reason
+    alter(disk, name, disk.content(name).rindex(b"13:b=") + 10)  # of stream 3, which is last
+    tells_of(33, join(turns, journal))
     journal.close()
 
 
 def test_streams_join_in_turns_as_well(
     filled: tuple[SimulatedDisk, Turns, LocalJournal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where there are too many keys for memory, what has joined is moved once."""
+    """Where there are too many keys for memory, a batch that has joined is moved once."""
     _, turns, journal = filled
     whole = found(turns, journal)
     monkeypatch.setattr(compaction_writer, "BYTES_PER_KEY", compaction_writer.KEY_BYTES // 8)
