@@ -6,15 +6,14 @@ again like one that was killed.
 """
 
 import os
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 
 from tests.conformance.brokers import BrokerProcess, broker_name, broker_process
+from tests.copying import KeptProcess, NumberedSource
 from tests.spark.clusters import held_back, new_topic, read_committed
 from tests.waiting import wait_until
 
@@ -22,56 +21,10 @@ KILLS = int(os.environ.get("EXACTA_TEST_KILLS", "12"))
 PARTITIONS = 2
 LOOKS = 8
 TIMEOUT_S = 120.0
-_SILENT = 0
+SETTINGS = {"log_level": 0, "reconnect.backoff.max.ms": 200}
+"""A producer says nothing where its broker is killed, and soon comes again."""
 
 pytestmark = pytest.mark.timeout(900 + 60 * KILLS)
-
-
-class Loop:
-    """The loop's process, started again whenever it has ended."""
-
-    def __init__(self, command: list[str], log: Path) -> None:
-        """Remember how to start it."""
-        self.failures = 0
-        self._command, self._log = command, log
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def keep(self) -> None:
-        """Start it if it does not run."""
-        if self._process is not None and self._process.poll() is None:
-            return
-        self.failures += self._process is not None
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    def kill(self) -> None:
-        """End it by SIGKILL; harmless where it does not run."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-
-class Source:
-    """A topic with numbered records: partition and number are the value."""
-
-    def __init__(self, bootstrap: str) -> None:
-        """Create it."""
-        self.topic, self.count = new_topic(bootstrap, PARTITIONS, "source"), 0
-        settings = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": _SILENT}
-        self._producer = Producer(settings | {"reconnect.backoff.max.ms": 200})
-
-    def fill(self, count: int) -> None:
-        """Append so many records to each partition."""
-        for number in range(self.count, self.count + count):
-            for partition in range(PARTITIONS):
-                self._producer.produce(self.topic, f"{partition} {number}", partition=partition)
-        self.count += count
-        self._producer.poll(0)
-
-    def settle(self) -> None:
-        """Wait until all is in the log."""
-        assert self._producer.flush(TIMEOUT_S) == 0
 
 
 @pytest.fixture
@@ -84,9 +37,12 @@ def test_every_record_is_copied_once_whoever_is_killed(
     program: Path, broker: BrokerProcess, name: str, tmp_path: Path, reports: list[str]
 ) -> None:
     began = time.monotonic()
-    source, target = Source(broker.bootstrap), new_topic(broker.bootstrap, PARTITIONS, "target")
+    source, target = (
+        NumberedSource(broker.bootstrap, PARTITIONS, SETTINGS),
+        new_topic(broker.bootstrap, PARTITIONS, "target"),
+    )
     log = tmp_path / "loop"
-    loop = Loop([str(program), "copy", broker.bootstrap, source.topic, target, name, name], log)
+    loop = KeptProcess([str(program), "copy", broker.bootstrap, source.topic, target, name, name], log)
     try:
         for index in range(KILLS):
             told = log.stat().st_size if log.exists() else 0
@@ -102,7 +58,7 @@ def test_every_record_is_copied_once_whoever_is_killed(
                 broker.restart_killed()
             else:
                 loop.kill()
-        source.settle()
+        source.settle(TIMEOUT_S)
 
         def all_copied() -> bool:
             loop.keep()

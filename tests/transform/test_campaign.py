@@ -10,7 +10,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -18,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 
 from tests.conformance.brokers import GIVEN_BOOTSTRAP, ON_KAFKA, BrokerProcess, broker_name, broker_process
+from tests.copying import KeptProcess, NumberedSource
 from tests.spark.clusters import new_topic, read_committed
 from tests.transform.conftest import servers
 from tests.waiting import wait_until
@@ -49,28 +48,11 @@ pytestmark = [
 ]
 
 
-class Instance:
-    """A process of the program, which is started again whenever it has ended."""
+class Instance(KeptProcess):
+    """A process of the program, which may be frozen, and tells of each transaction that it has committed."""
 
     def __init__(self, program: str, given: dict[str, object], log: Path) -> None:
-        self.failures = 0
-        self._command = [sys.executable, "-m", program, json.dumps(given)]
-        self._log = log
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def keep(self) -> None:
-        if self._process is not None:
-            if self._process.poll() is None:
-                return
-            self.failures += 1
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log, cwd=ROOT)
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        super().__init__([sys.executable, "-m", program, json.dumps(given)], log, ROOT)
 
     def send(self, number: signal.Signals) -> None:
         if self._process is not None:
@@ -78,24 +60,6 @@ class Instance:
 
     def committed(self) -> int:
         return self._log.read_text().count("COMMITTED") if self._log.exists() else 0
-
-
-class Source:
-    """A topic that is topped up for as long as there is something to kill: the value is partition and number."""
-
-    def __init__(self, address: str) -> None:
-        self.topic, self.count = new_topic(address, PARTITIONS, "source"), 0
-        self._producer = Producer(servers(address) | {"enable.idempotence": True})
-
-    def fill(self, count: int) -> None:
-        for number in range(self.count, self.count + count):
-            for partition in range(PARTITIONS):
-                self._producer.produce(self.topic, f"{partition} {number}", partition=partition)
-        self.count += count
-        self._producer.poll(0)
-
-    def settle(self) -> None:
-        assert self._producer.flush(PROGRESS_TIMEOUT_S) == 0
 
 
 @contextlib.contextmanager
@@ -128,7 +92,7 @@ def test_each_message_is_copied_once(member: str, tmp_path: Path, reports: list[
     chosen, began, struck = random.Random(SEED), time.monotonic(), Counter[str]()
     with broker_process(tmp_path, settings=SETTINGS) as broker:
         address = broker.bootstrap
-        source, target = Source(address), new_topic(address, PARTITIONS, "target")
+        source, target = NumberedSource(address, PARTITIONS, servers(address)), new_topic(address, PARTITIONS, "target")
         given = {"address": address, "source": source.topic, "target": target, "consumer": settings}
         with running(program, given, tmp_path) as instances:
 
@@ -149,7 +113,7 @@ def test_each_message_is_copied_once(member: str, tmp_path: Path, reports: list[
                 strike(what, chosen.choice(instances), broker, chosen.uniform(0, 2 * SESSION_TIMEOUT_MS / 1_000))
                 struck[what] += 1
             wait_for_blocks(3)
-            source.settle()
+            source.settle(PROGRESS_TIMEOUT_S)
 
             def all_copied() -> bool:
                 for each in instances:
