@@ -133,7 +133,7 @@ class Tail:
         aborted = [(each.producer_id, each.first_offset) for each in data.aborted_transactions or ()]
         committed_only = self._isolation_level == READ_COMMITTED
         for header, batch in visible_batches(fetched, aborted, committed_only=committed_only):
-            for record in _records_of(partition, header, batch):
+            for record in received_records(partition, header, batch):
                 if record.offset >= position:
                     yield record
         if partition in self.positions:  # the reader may have enough of it
@@ -155,7 +155,8 @@ class Tail:
         self._backoff.wait(self._deadline, error)
 
 
-def _records_of(partition: TopicPartition, header: BatchHeader, batch: memoryview) -> Iterator[ReceivedRecord]:
+def received_records(partition: TopicPartition, header: BatchHeader, batch: memoryview) -> Iterator[ReceivedRecord]:
+    """Yield the records of a batch. Raises `UnreadableBatch`."""
     try:
         plain = opened(batch, header, _MOST_BATCH_BYTES)
         records = read_records(plain, header.record_count, header.last_offset_delta, _MOST_HEADERS)

@@ -23,18 +23,15 @@ from exacta.client.handles import handle_named
 from exacta.client.lag import Lag, describe_lag
 from exacta.client.routing import Client
 from exacta.client.security import Cluster
+from exacta.client.tail import received_records
 from exacta.client.topics import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.kafka.committed import is_abort_marker
 from exacta.protocol.kafka.errors import ErrorCode
-from exacta.protocol.kafka.record_reading import read_records
-from exacta.protocol.kafka.records import BatchHeader, iter_batches, opened
+from exacta.protocol.kafka.records import BatchHeader, iter_batches
 
 CLIENT_ID = "exacta-testing"
 """The client id of the kit's own requests, which meet no fault."""
-
-MOST_OPENED_BYTES = 1 << 30
-"""A batch may be so large, decompressed: a broker takes none that is larger."""
 
 _ISOLATIONS = ("committed", "uncommitted")
 _BROKERS_DEFAULT = -1
@@ -205,13 +202,9 @@ def _fate(header: BatchHeader, markers: list[tuple[int, Fate]], stable: int) -> 
 
 
 def _records_of(at: TopicPartition, header: BatchHeader, batch: memoryview) -> Iterator[Record]:
-    plain = opened(batch, header, MOST_OPENED_BYTES)
-    for offset_delta, timestamp_delta, key, value, headers in read_records(
-        plain, header.record_count, header.last_offset_delta, len(plain)
-    ):
-        time_ms = header.max_timestamp if header.log_append_time else header.base_timestamp + timestamp_delta
-        names = tuple((name.decode(errors="surrogateescape"), content) for name, content in headers)
-        yield Record(at.topic, at.partition, header.base_offset + offset_delta, time_ms, key, value, names, Fate.OPEN)
+    for each in received_records(at, header, batch):
+        headers = tuple((name.decode(errors="surrogateescape"), content) for name, content in each.headers)
+        yield Record(*at, each.offset, each.timestamp_ms, each.key, each.value, headers, Fate.OPEN)
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------
