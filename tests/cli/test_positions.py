@@ -1,4 +1,4 @@
-"""What `-o` means, and which offsets that is on a topic."""
+"""The positions that `-o` takes, and the offsets that they are on a topic."""
 
 import pytest
 from confluent_kafka import Producer

@@ -29,7 +29,7 @@ TRANSACTION_APIS = (
 
 
 class Loses(Enum):
-    """What is lost: the request, before the broker sees it, or the answer, before the client does."""
+    """The message that is lost: the request, before the broker sees it, or the answer, before the client does."""
 
     REQUEST = "request"
     ANSWER = "answer"

@@ -69,7 +69,7 @@ def test_what_has_entered_in_place_is_compacted_with_its_partition(sidecar: Rig,
 
 
 def test_what_is_not_sealed_of_a_stream_that_has_entered_waits(sidecar: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies behind it waits as well."""
+    """The batches behind such a stream wait as well."""
     topic(sidecar, ratio="0")
     enter(sidecar, b"a=1;", b"a=2;")
     put(sidecar, b"a=3;")

@@ -38,12 +38,12 @@ _FILE = re.compile(r"# (\w+\.py)\n")
 
 
 class Addresses(NamedTuple):
-    """Where the brokers of a run are."""
+    """The addresses of the brokers of a run."""
 
     servers: str
     pulsar: str
     old: str = ""
-    """Of the broker that a page moves away from."""
+    """The address of the broker that a page moves away from."""
 
 
 class Reader:

@@ -1,4 +1,4 @@
-"""What looks at sidecar topics may show: each transaction whole, in the order of the commits, and nothing else.
+"""A judge of looks at sidecar topics: they show each transaction whole, in the order of the commits, and nothing else.
 
 `looks.py` says what a look is, and judges marker topics. Here no look may show a part of a transaction, whatever else
 is open, and the log has neither markers nor gaps nor records of aborted transactions.

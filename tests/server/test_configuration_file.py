@@ -20,7 +20,7 @@ def mistakes(folder: Path, text: str, name: str = "server.properties") -> list[s
 
 
 KAFKAS_OWN = """\
-# What Apache Kafka 4 ships as config/server.properties, without its comments.
+# Apache Kafka 4 ships this as config/server.properties, with comments.
 process.roles=broker,controller
 node.id=1
 controller.quorum.bootstrap.servers=localhost:9093

@@ -1,4 +1,4 @@
-"""What the tests of the kit give their clients."""
+"""The settings that the tests of the kit give their clients."""
 
 import exacta
 

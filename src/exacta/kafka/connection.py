@@ -93,7 +93,7 @@ class Connection(FramedConnection):
         self.client_software = ""
         """The client's software by its own name (KIP-511); empty: it has not said it."""
         self._broker = broker
-        self._meter = None if broker.meter is None else broker.meter.front("kafka", _api_name)
+        self._meter = None if broker.meter is None else broker.meter.front(self.front, _api_name)
         self._most_elements = most_elements(configuration.limits())
         self._unanswered: deque[RequestContext] = deque()
         """The requests whose answers have not left, in their order."""

@@ -113,7 +113,7 @@ class Positions:
             self.seek(firsts(messages))
         if not member_id:
             self._taken_back_without_member += 1
-            # What lies in the consumer's queue before a rebalance is at most a seek away from it, by partition.
+            # A seek in each partition takes away all that the consumer's queue has from before a rebalance.
             if self._taken_back_without_member > len(self.consumer.assignment()) + 2:
                 raise RuntimeError("the consumer is no member of a group: exactly_once needs one that has subscribed")
         return None
@@ -256,7 +256,7 @@ class ExactlyOnce:
             if error is None:
                 self._is_undecided = False  # if it is fatal, the client says so itself from now on
                 raise
-            # What the block has raised tells more, and has often the same reason.
+            # The block's error tells more than this one, and often has the same reason.
             error.add_note(f"the transaction could not be aborted: {failure}")
         self._is_undecided = False
 

@@ -55,5 +55,5 @@ def test_the_listener_keeps_and_logs_the_last_values(caplog):
     "base", [DataSource, DataSourceStreamReader, DataSourceStreamWriter, DataSourceReader, DataSourceWriter]
 )
 def test_no_part_of_a_source_or_sink_in_python_is_asked_for_metrics(base):
-    """Where this fails, PySpark has learned it: source and sink should report how far behind they are that way."""
+    """If this fails, PySpark asks for metrics: source and sink should then report how far they are behind."""
     assert [name for name in dir(base) if "metric" in name.lower() or "progress" in name.lower()] == []
