@@ -76,7 +76,7 @@ class Connection(FramedConnection):
         self.producers: dict[int, Producer] = {}
         self.closed_producers: set[int] = set()
         self._broker = broker
-        self._meter = None if broker.meter is None else broker.meter.front("pulsar", _command_name)
+        self._meter = None if broker.meter is None else broker.meter.front(self.front, _command_name)
         self.consumers = Consumers(broker, self)
         self._sends = Sends(broker, self)
         self._acknowledgements = Acknowledgements(broker, self)
