@@ -9,11 +9,12 @@ import sys
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from exacta.client.group_description import describe_group
 from exacta.client.group_offsets import fetch_offsets
 from exacta.client.partitioner import partition_of_key
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, list_transactions
-from tests.spark.clusters import read_committed
+from tests.spark.clusters import ON_KAFKA, read_committed
 
 
 @pytest.fixture
@@ -138,10 +139,39 @@ def test_a_group_goes_on_where_it_stands(run, topic):
     member.subscribe([topic])
     while not member.assignment():
         member.poll(0.05)
+    if not ON_KAFKA:  # which turns such a group into one of KIP-848's protocol
+        assert run.refused("consume", topic, "--group", topic, "-e") == (
+            f"group {topic} has members of the classic protocol, and this command speaks KIP-848's"
+        )
     run("produce", topic, "-p", "0", typed="4\n")
-    out, err = run.both("consume", topic, "--group", topic, "-e", code=1)
-    assert (out, err) == ("4\n", f"exacta: group {topic} has members: only they commit for it\n")
+    out, err = run.both("consume", topic, "-p", "0", "--group", topic, "-e", code=1)
+    assert out == "4\n"
+    assert err == f"exacta: group {topic} has members: only they commit for it; without -p this command is one\n"
     member.close()
+    assert run("consume", topic, "-p", "0", "--group", topic, "-e") == "4\n"
+    assert run("consume", topic, "--group", topic, "-e") == ""
+
+
+def test_two_readers_of_a_group_share_the_partitions(start, run, topic):
+    first = start("consume", topic, "--group", topic, "-f", r"%p %s\n")
+    run("produce", topic, "-p", "0", typed="a\n")
+    assert first.stdout.readline() == b"0 a\n"
+    second = start("consume", topic, "--group", topic, "-f", r"%p %s\n")
+    with Client(run.bootstrap) as client:
+        while [len(each.partitions) for each in describe_group(client, topic).members] != [1, 1]:
+            pass  # it is asked again
+    for partition in ("0", "1"):
+        run("produce", topic, "-p", partition, typed="b\n")
+    assert sorted(each.stdout.readline() for each in (first, second)) == [b"0 b\n", b"1 b\n"]
+    with Client(run.bootstrap) as client:
+        while sorted(each.offset for each in fetch_offsets(client, topic).values()) != [1, 2]:
+            pass  # each commits from time to time
+        second.send_signal(signal.SIGINT)
+        assert second.wait(30) == 0
+        assert len(describe_group(client, topic).members) == 1
+    first.send_signal(signal.SIGINT)
+    assert first.wait(30) == 0
+    assert run("consume", topic, "--group", topic, "-e") == ""
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """`exacta consume`: records of topics, on stdout, with the habits of kcat. On any Kafka cluster.
 
 Theory of operation. Each partition is read from its start to its end, or on and on. Records are written as their bytes
-are; on a terminal, what a terminal would obey is escaped. With --group the group's offsets are committed after what
-they stand for was written, so that a record may come again and none is lost.
+are; on a terminal, what a terminal would obey is escaped. With --group the command is a member of the group, and reads
+what is assigned to it. The group's offsets are committed after what they stand for was written, so that a record may
+come again and none is lost.
 """
 
 import os
@@ -23,12 +24,15 @@ from exacta.cli.record_formats import WrongFormat, as_json, format_of, unescaped
 from exacta.cli.topics import no_topic
 
 if TYPE_CHECKING:
+    from exacta.cli.assignments import Assignment
     from exacta.cli.record_formats import Part
     from exacta.client.routing import Client
     from exacta.client.tail import ReceivedRecord
     from exacta.client.transactions import TopicPartition
 
 _COMMIT_EVERY_S = 5.0
+_NO_END = 1 << 63
+"""Offsets are less than this."""
 
 
 class Isolation(StrEnum):
@@ -82,8 +86,9 @@ _Group = Annotated[
     str | None,
     typer.Option(
         metavar="GROUP",
-        help="Begin where this group stands (-o: where it does not), and commit for it what was written. The group may "
-        "have no members, and gets none: two such readers read the same.",
+        help="Be a member of this group: read the partitions that are assigned, begin where the group stands (-o: "
+        "where it does not), and commit what was written. With -p it reads these partitions and is no member; the "
+        "group may have none then.",
         show_default=False,
     ),
 ]
@@ -125,7 +130,7 @@ def consume(
             fail("give one of --exit and -o e@TIME", EXIT_USAGE)
         wanted = wanted._replace(end=END)
     with client_of(bootstrap_servers, command_config, "exacta-consume") as client:
-        reader = _Reader(client, _chosen(client, topics, partitions or []), wanted, isolation, group)
+        reader = _Reader(client, _assignment(client, topics, partitions or [], group), wanted, isolation)
         with _until_nobody_reads() as out, closing(reader):
             with suppress(KeyboardInterrupt):
                 for record in islice(reader.records(out), count):
@@ -154,6 +159,16 @@ def _form(format_text: str | None, json: bool, key_delimiter: str | None, delimi
         fail(str(error), EXIT_USAGE)
 
 
+def _assignment(client: "Client", topics: list[str], wanted: list[int], group: str | None) -> "Assignment":
+    """Return the partitions to read: of a group's member unless partitions are named."""
+    from exacta.cli.assignments import Named, OfMember
+
+    partitions = _chosen(client, topics, wanted)
+    if group is None or wanted:
+        return Named(client, frozenset(partitions), group)
+    return OfMember(client, list(dict.fromkeys(topics)), group)
+
+
 def _chosen(client: "Client", topics: list[str], wanted: list[int]) -> "list[TopicPartition]":
     """Return the partitions to read; end the command where a topic or a partition is not there."""
     from exacta.client.routing import UnknownTopic
@@ -171,34 +186,25 @@ def _chosen(client: "Client", topics: list[str], wanted: list[int]) -> "list[Top
 
 
 class _Reader:
-    """Reads the partitions up to their ends, and keeps how far what was written goes."""
+    """Reads the partitions that are assigned up to their ends, and keeps how far what was written goes."""
 
-    def __init__(
-        self,
-        client: "Client",
-        partitions: "list[TopicPartition]",
-        wanted: Range,
-        isolation: Isolation,
-        group: str | None,
-    ) -> None:
-        from exacta.client.group_offsets import fetch_offsets
+    def __init__(self, client: "Client", assignment: "Assignment", wanted: Range, isolation: Isolation) -> None:
         from exacta.client.tail import Tail
         from exacta.client.topics import READ_COMMITTED, READ_UNCOMMITTED
 
-        level = READ_COMMITTED if isolation is Isolation.COMMITTED else READ_UNCOMMITTED
+        self._level = READ_COMMITTED if isolation is Isolation.COMMITTED else READ_UNCOMMITTED
         self._client = client
-        self._group = group
-        starts = dict(offsets_at(client, partitions, wanted.start, level))
-        if group is not None:
-            committed = fetch_offsets(client, group)
-            starts |= {each: committed[each].offset for each in partitions if each in committed}
-        self._ends = None if wanted.end is None else offsets_at(client, partitions, wanted.end, level)
-        self._tail: Tail = Tail(client, starts, isolation_level=level)
-        self._positions: dict[TopicPartition, int] = {}
+        self._assignment = assignment
+        self._wanted = wanted
+        self._partitions: frozenset[TopicPartition] = frozenset()
+        self._ends: dict[TopicPartition, int] = {}
+        self._tail: Tail = Tail(client, {}, isolation_level=self._level)
+        self._written: dict[TopicPartition, int] = {}
         self._committed_at_s = time.monotonic()
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Give the partitions and the connections back."""
+        self._assignment.close()
         self._tail.close()
 
     def records(self, out: "IO[bytes] | OnATerminal") -> "Iterator[ReceivedRecord]":
@@ -208,15 +214,12 @@ class _Reader:
         """
         from exacta.client.fetcher import OffsetOutOfRange
 
-        positions, ends = self._tail.positions, self._ends
         try:
-            while True:
-                for partition in [each for each in positions if ends is not None and positions[each] >= ends[each]]:
-                    del positions[partition]
-                if not positions:
-                    return
+            while self._is_to_go_on():
+                if not self._tail.positions:
+                    time.sleep(self._assignment.pause_s)
                 for record in self._tail.turn():
-                    if ends is None or record.offset < ends[record.partition]:
+                    if record.offset < self._ends.get(record.partition, _NO_END):
                         yield record
                 out.flush()
                 if time.monotonic() - self._committed_at_s > _COMMIT_EVERY_S:
@@ -228,23 +231,38 @@ class _Reader:
 
     def written(self, record: "ReceivedRecord") -> None:
         """Take note that a record was written."""
-        self._positions[record.partition] = record.offset + 1
+        self._written[record.partition] = record.offset + 1
 
     def commit(self) -> None:
-        """Commit what was written, for the group if there is one."""
-        from exacta.client.errors import KafkaError
-        from exacta.client.group_offsets import commit_offsets
-        from exacta.protocol.kafka.errors import ErrorCode
-
+        """Commit what was written since the last commit."""
         self._committed_at_s = time.monotonic()
-        if self._group is None or not self._positions:
-            return
-        try:
-            commit_offsets(self._client, self._group, self._positions)
-        except KafkaError as error:
-            if error.code != ErrorCode.UNKNOWN_MEMBER_ID:
-                raise
-            fail(f"group {self._group} has members: only they commit for it", EXIT_NO)
+        if self._written:
+            self._assignment.commit(self._written)
+            self._written.clear()
+
+    def _is_to_go_on(self) -> bool:
+        """Take over what is assigned now, and leave what is at its end; return whether there is more to come."""
+        assigned = self._assignment.partitions()
+        if assigned != self._partitions:
+            self._take_over(assigned)
+        positions = self._tail.positions
+        for partition in [each for each in positions if positions[each] >= self._ends.get(each, _NO_END)]:
+            del positions[partition]
+        return bool(positions) or self._wanted.end is None or not (assigned or self._assignment.is_settled)
+
+    def _take_over(self, assigned: "frozenset[TopicPartition]") -> None:
+        if self._partitions - assigned:
+            self.commit()
+            for partition in self._partitions - assigned:
+                self._tail.positions.pop(partition, None)
+        if added := assigned - self._partitions:
+            starts = offsets_at(self._client, added, self._wanted.start, self._level)
+            committed = self._assignment.committed()
+            self._tail.positions |= {each: committed.get(each, start) for each, start in starts.items()}
+            if self._wanted.end is not None:
+                self._ends |= offsets_at(self._client, added, self._wanted.end, self._level)
+        self._partitions = assigned
+        self._assignment.read_by_now(assigned)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 The codec may know more versions. The upper bounds are a decision, not an omission: Produce 11, EndTxn 4,
 TxnOffsetCommit 4, AddPartitionsToTxn 3 and InitProducerId 4 are the last versions whose use means version 1 of the
-transaction protocol (KIP-890), Metadata 12 and OffsetCommit 8 are all that is needed of them, Fetch 13 is the first
+transaction protocol (KIP-890), Metadata 12 and OffsetCommit 9 are all that is needed of them, Fetch 13 is the first
 that names topics by their ids (12, by name, serves where an id is unknown: `fetcher.py`), OffsetFetch 7 and
 FindCoordinator 3 are the last with one key each (their successors bundle keys, which serves nobody here).
 """
@@ -93,7 +93,7 @@ _CALLS: dict[type[Any], Call] = {
     FetchRequest: Call(1, FetchResponse, 4, 13),
     ListOffsetsRequest: Call(2, ListOffsetsResponse, 2, 7),
     MetadataRequest: Call(3, MetadataResponse, 4, 12),
-    OffsetCommitRequest: Call(8, OffsetCommitResponse, 2, 8),
+    OffsetCommitRequest: Call(8, OffsetCommitResponse, 2, 9),
     OffsetFetchRequest: Call(9, OffsetFetchResponse, 7, 7),
     FindCoordinatorRequest: Call(10, FindCoordinatorResponse, 1, 3),
     # Since version 4 a member gets its id before it takes part in a rebalance.
@@ -122,7 +122,8 @@ _CALLS: dict[type[Any], Call] = {
     DescribeProducersRequest: Call(61, DescribeProducersResponse, 0, 0),
     DescribeTransactionsRequest: Call(65, DescribeTransactionsResponse, 0, 0),
     ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),
-    ConsumerGroupHeartbeatRequest: Call(68, ConsumerGroupHeartbeatResponse, 0, 1),
+    # Since version 1 a member chooses its own id (KIP-1082).
+    ConsumerGroupHeartbeatRequest: Call(68, ConsumerGroupHeartbeatResponse, 1, 1),
     ConsumerGroupDescribeRequest: Call(69, ConsumerGroupDescribeResponse, 0, 1),
     EndTransactionsRequest: Call(17784, EndTransactionsResponse, 0, 0),
     ExplainTransactionsRequest: Call(17786, ExplainTransactionsResponse, 0, 0),

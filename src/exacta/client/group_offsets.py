@@ -1,11 +1,11 @@
-"""Read the offsets of a consumer group, and commit them from outside of it, as a client that is no member.
+"""Read the offsets of a consumer group, and commit them as one of its members, or from outside of it.
 
-The module owns the shapes of OffsetFetch and OffsetCommit. A group takes such a commit while it has no members, as it
-does from the tools that reset offsets.
+The module owns the shapes of OffsetFetch and OffsetCommit. A group takes a commit from outside while it has no members,
+as it does from the tools that reset offsets.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from exacta.client.bulk import ask_all
 from exacta.client.deadline import Deadline
@@ -20,6 +20,13 @@ from exacta.protocol.kafka.messages.k08_offset_commit import (
 )
 from exacta.protocol.kafka.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from exacta.protocol.kafka.schema import Message
+
+
+class MemberEpoch(NamedTuple):
+    """A member of a group of the consumer protocol, and the epoch that the coordinator gave it last (KIP-848)."""
+
+    member_id: str
+    epoch: int
 
 
 def fetch_offset(
@@ -82,11 +89,17 @@ def fetch_stable_offsets(
 
 
 def commit_offsets(
-    client: Client, group: str, offsets: Mapping[TopicPartition, int], *, deadline: Deadline | None = None
+    client: Client,
+    group: str,
+    offsets: Mapping[TopicPartition, int],
+    *,
+    member: MemberEpoch | None = None,
+    deadline: Deadline | None = None,
 ) -> None:
     """Store where a group reads on: the next offset of each partition; partitions that are gone are passed over.
 
-    Raises `KafkaError`: UNKNOWN_MEMBER_ID where the group has members, GROUP_AUTHORIZATION_FAILED.
+    Without `member` the commit comes from outside. Raises `KafkaError`: UNKNOWN_MEMBER_ID where the group has members
+    and this is none of them, STALE_MEMBER_EPOCH, GROUP_AUTHORIZATION_FAILED.
     """
     topics: dict[str, list[OffsetCommitRequestPartition]] = {}
     for (topic, partition), offset in offsets.items():
@@ -96,6 +109,8 @@ def commit_offsets(
         group_id=group,
         topics=[OffsetCommitRequestTopic(name=topic, partitions=entries) for topic, entries in topics.items()],
     )
+    if member is not None:
+        request.member_id, request.generation_id_or_member_epoch = member
     client.call(
         Coordinator(GROUP, group),
         request,
