@@ -14,11 +14,12 @@ import typer
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, fail
 from exacta.cli.data_directory import DEFAULT_DATA
 from exacta.cli.lines import say
+from exacta.cli.progress import measuring, working
 
 if TYPE_CHECKING:
     from exacta.adapters.local.damage.inspection import Finding, Place
     from exacta.adapters.local.files import Files
-    from exacta.repair import Examination
+    from exacta.repair import Examination, Way
 
 log = typer.Typer(help="Look at the files of a server that does not run, and repair them.", no_args_is_help=True)
 
@@ -39,11 +40,13 @@ def verify(data: DataDirectory = DEFAULT_DATA) -> None:
     Exit code 0 if nothing that was durable is damaged, 1 if something is, or if it cannot be read, 2 if called wrongly.
     """
     from exacta.adapters.local.damage.inspection import Place, Verdict
+    from exacta.server.identity import JOURNAL_DIRECTORY
 
     groups = entries = 0
     end, damaged = 0, False
-    with _inspected(data) as found:
+    with _inspected(data) as found, measuring("reading", (read := _BytesRead(data / JOURNAL_DIRECTORY)).total) as tell:
         for each in found:
+            tell(read.by(each))
             if isinstance(each, Place):
                 groups += 1
                 entries += sum(1 for entry in each.group.entries if entry.event)
@@ -106,7 +109,7 @@ def repair(
 
     Exit code 0 if the journal is sound, or is now; 1 if it is not; 2 if called wrongly.
     """
-    from exacta.repair import Way, apply_remedy, examine, finish, is_interrupted
+    from exacta.repair import Way, examine, finish, is_interrupted
 
     way = {
         (False, False): Way.MEND if mend else None,
@@ -120,7 +123,8 @@ def repair(
         if way is not None and (kept := finish(files)) is not None:
             say(f"finished the repair that was interrupted; the old files are in {kept}")
             return
-        examined = examine(files)
+        with working("reading the journal, and weighing the remedies"):
+            examined = examine(files)
         if examined.is_sound:
             say("nothing is damaged")
             return
@@ -129,14 +133,22 @@ def repair(
         if way is None:
             _offer(examined)
             raise typer.Exit(EXIT_NO)
-        remedy = next(each for each in examined.remedies if each.way is way)
-        if remedy.plan is None:
-            fail(f"{way.value} is no remedy here: {remedy.why_not}; nothing was changed", EXIT_NO)
-        keep = _kept_in(files.directory, keep_in)
-        with _keeping(keep) as kept_files:
-            for line in apply_remedy(examined, remedy, files, kept_files):
-                say(line)
-        say(f"the journal is repaired; the old files, and this report, are in {keep}")
+        _apply(examined, way, files, keep_in)
+
+
+def _apply(examined: "Examination", way: "Way", files: "Files", keep_in: Path | None) -> None:
+    from exacta.repair import apply_remedy
+
+    remedy = next(each for each in examined.remedies if each.way is way)
+    if remedy.plan is None:
+        fail(f"{way.value} is no remedy here: {remedy.why_not}; nothing was changed", EXIT_NO)
+    keep = _kept_in(files.directory, keep_in)
+    with _keeping(keep) as kept_files:
+        with working("writing the journal anew"):
+            report = apply_remedy(examined, remedy, files, kept_files)
+        for line in report:
+            say(line)
+    say(f"the journal is repaired; the old files, and this report, are in {keep}")
 
 
 def _offer(examined: "Examination") -> None:
@@ -175,6 +187,23 @@ def _keeping(directory: Path) -> "Iterator[Files]":
         yield files
     finally:
         files.unlock()
+
+
+class _BytesRead:
+    """How far the files of a journal have been read."""
+
+    def __init__(self, directory: Path) -> None:
+        self._sizes = {each.name: each.stat().st_size for each in directory.iterdir()}
+        self.total = sum(self._sizes.values())
+        self._name = ""
+        self._of_whole_files = 0
+
+    def by(self, each: "Place | Finding") -> int:
+        """Return how many bytes were read when this was found; files come one after the other."""
+        if each.name != self._name:
+            self._of_whole_files += self._sizes.get(self._name, 0)
+            self._name = each.name
+        return self._of_whole_files + each.offset
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import queue
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from enum import StrEnum
 from io import UnsupportedOperation
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, note
+from exacta.cli.progress import counting
 from exacta.cli.record_formats import WrongFormat, unescaped
 from exacta.cli.record_lines import Line, NoRecord, Reading
 
@@ -200,16 +202,22 @@ def _check_partition(client: "Client", topic: str, partition: int | None) -> Non
 def _write(writer: "TopicWriter", reading: Reading, commit_every: int | None) -> None:
     """Write what stdin holds, until it ends."""
     since_commit = 0
-    for line in _lines(reading.delimiter):
-        if line is None:
-            writer.flush()
-            continue
-        writer.add(reading.record(line))
-        since_commit += 1
-        if since_commit == commit_every:
-            writer.commit()
-            since_commit = 0
-    writer.commit()
+    with nullcontext(_nobody_asks) if sys.stdin.isatty() else counting("records") as tell:
+        for line in _lines(reading.delimiter):
+            if line is None:
+                writer.flush()
+                continue
+            writer.add(reading.record(line))
+            tell(writer.written)
+            since_commit += 1
+            if since_commit == commit_every:
+                writer.commit()
+                since_commit = 0
+        writer.commit()
+
+
+def _nobody_asks(written: int) -> None:
+    """Show nothing to a person who types the records."""
 
 
 def _lines(delimiter: bytes) -> Iterator[Line | None]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, by_file, cluster_of, fail, notes_of_client
+from exacta.cli.progress import working
 
 if TYPE_CHECKING:
     from exacta.client.security import Cluster
@@ -260,7 +261,8 @@ def _analyse(history: Path, strict: list[str]) -> "Verdict":
     from exacta.verify.analysis.verdict import analyse
     from exacta.verify.history_file import read_history
 
-    return analyse(read_history(history), strict=[kind for kind in Kind if kind.title in strict])
+    with working("analysing the history"):
+        return analyse(read_history(history), strict=[kind for kind in Kind if kind.title in strict])
 
 
 def _show(verdict: "Verdict", history: Path, page: Path) -> NoReturn:
