@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.conformance.brokers import ON_KAFKA
 from tests.conformance.topics import Topics
 from tests.one_log.keys import KAFKA, KEYS, PULSAR, create, placed, printed, wanted
-from tests.spark.clusters import held_back, new_topic, read_committed
+from tests.spark.clusters import held_back, new_topic, on_marker_topics, read_committed
 
 TIMEOUT_S = 120
 COUNT = 5_000
@@ -48,6 +48,7 @@ def test_idempotent_producing(run: Run, bootstrap: str) -> None:
     assert run("read", topic, COUNT, "read_committed") == [str(value) for value in written]
 
 
+@on_marker_topics
 def test_transactions_and_what_is_asked_of_them(run: Run, bootstrap: str, name: str) -> None:
     topic = new_topic(bootstrap, 2)
     run("transactions", topic, name)
@@ -67,6 +68,27 @@ def test_transactions_and_what_is_asked_of_them(run: Run, bootstrap: str, name: 
         "stable": [6, 6],
         "group": "Empty",
         "lag": 5,
+    }
+
+
+@pytest.mark.skipif(ON_KAFKA, reason="sidecar topics are Exacta's")
+def test_an_open_transaction_of_a_sidecar_topic_is_shown_and_holds_no_reader_back(
+    run: Run, bootstrap: str, name: str
+) -> None:
+    topic = Topics(bootstrap).create(name, 2, {"transaction.buffer": "sidecar"})
+    run("transactions", topic, name)
+    for isolation in ("read_committed", "read_uncommitted"):
+        assert sorted(run("read", topic, 4, isolation)) == ["c0", "c1", "c2", "c3"]
+    assert held_back(bootstrap, topic) == {}
+    assert run("admin", topic, name, name) == {
+        "listed": "Ongoing",
+        "described": "Ongoing",
+        "partitions": {"0": {}},
+        "open from": [],
+        "ends": [2, 2],
+        "stable": [2, 2],
+        "group": "Dead",
+        "lag": 0,
     }
 
 

@@ -190,7 +190,7 @@ def _keeping(directory: Path) -> "Iterator[Files]":
 
 
 class _BytesRead:
-    """How far the files of a journal have been read."""
+    """Tells how far the files of a journal have been read."""
 
     def __init__(self, directory: Path) -> None:
         self._sizes = {each.name: each.stat().st_size for each in directory.iterdir()}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 _STEPS_OF_A_BAR = 500
 _COUNTED_AT_ONCE = 100
-"""What is shown is changed in steps: each change takes a lock."""
+"""A bar moves, and a number grows, in steps: each change takes a lock."""
 
 
 @contextmanager
