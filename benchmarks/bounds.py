@@ -56,9 +56,10 @@ class Bound:
 
 BROKER_BOUNDS: dict[FigureKey, Bound] = (
     {
-        ("start", "first ack s"): Bound(measure=Measure.VALUE_AT_MOST, value=0.4),
-        ("embedded-start", "first ack s"): Bound(measure=Measure.VALUE_AT_MOST, value=0.05),
+        ("start", "first ack s"): Bound(measure=Measure.VALUE_AT_MOST, value=0.3),
+        ("embedded-start", "first ack s"): Bound(measure=Measure.VALUE_AT_MOST, value=0.01),
         ("idle-memory", "RSS MB"): Bound(measure=Measure.VALUE_AT_MOST, value=70, required=True),
+        ("idle-memory-metrics", "RSS MB"): Bound(measure=Measure.VALUE_AT_MOST, value=60, required=True),
         ("txn-1", "txn/s"): Bound(measure=Measure.RATIO_AT_LEAST, value=2.2, further=2.8),
         ("txn-1", "p99 ms"): Bound(measure=Measure.RATIO_AT_MOST, value=0.25),
         ("txn-50", "txn/s"): Bound(measure=Measure.RATIO_AT_LEAST, value=3),

@@ -78,12 +78,16 @@ def first_acknowledgement_s(broker: Broker) -> float:
 
 
 @contextlib.contextmanager
-def served(data: Path, log: Path, options: Mapping[str, object] | None = None) -> Iterator[Broker]:
-    """Run `exacta serve`, from this environment, with these options; it may not listen yet."""
+def served(
+    data: Path, log: Path, options: Mapping[str, object] | None = None, *, web: str | None = None
+) -> Iterator[Broker]:
+    """Run `exacta serve`, from this environment, with these options; it may not listen yet. `web`: HOST:PORT."""
     bootstrap = f"{HOST}:{free_ports(1)[0]}"
     program = str(Path(sys.executable).with_name("exacta"))
     settings = [argument for name, value in (options or {}).items() for argument in ("--set", f"{name}={value}")]
     command = [program, "serve", "--data", str(data), "--listen", bootstrap, *settings]
+    if web is not None:
+        command += ["--web-listen", web]
     with serving(command, log) as server:
         yield Broker(bootstrap=bootstrap, process=server.process, server=server)
 

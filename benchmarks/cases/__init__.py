@@ -41,6 +41,11 @@ _ALL: tuple[Case, ...] = (
         run=starting.embedded_start,
     ),
     LaunchCase(name="idle-memory", title="resident memory after a start", run=starting.idle_memory),
+    LaunchCase(
+        name="idle-memory-metrics",
+        title="resident memory after a start, with metrics on and scraped",
+        run=starting.idle_memory_with_metrics,
+    ),
     BrokerCase(name="produce-1", title="one synchronous producer, one 100 B message at a time", run=produce.run),
     BrokerCase(
         name="txn-1",

@@ -4,13 +4,18 @@ import itertools
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
-from benchmarks.brokers import Broker, ExactaLauncher, Launcher, first_acknowledgement_s
+from benchmarks.brokers import HOST, Broker, ExactaLauncher, Launcher, first_acknowledgement_s, served
 from benchmarks.figures import Figure
+from benchmarks.processes import free_ports
 
 STARTS = 3
+SCRAPES = 3
 SETTLED_CHANGE = 0.01
 SETTLE_STEP_S = 1.0
 SETTLE_STEPS = 10
@@ -38,6 +43,21 @@ def idle_memory(launcher: Launcher, case: str) -> Iterator[Figure]:
     with launcher.launch() as broker:
         broker.wait_until_ready()
         yield Figure(case=case, name="RSS MB", value=settled_bytes(broker) / 1e6)
+
+
+def idle_memory_with_metrics(launcher: Launcher, case: str) -> Iterator[Figure]:
+    """Resident memory of an idle broker whose metrics have been scraped."""
+    if isinstance(launcher, ExactaLauncher):
+        web = f"{HOST}:{free_ports(1)[0]}"
+        with (
+            tempfile.TemporaryDirectory(prefix="exacta-") as folder,
+            served(Path(folder) / "data", Path(folder) / "log", web=web) as broker,
+        ):
+            broker.wait_until_ready()
+            for _ in range(SCRAPES):
+                with urllib.request.urlopen(f"http://{web}/metrics", timeout=30) as answer:
+                    answer.read()
+            yield Figure(case=case, name="RSS MB", value=settled_bytes(broker) / 1e6)
 
 
 def settled_bytes(broker: Broker) -> int:
