@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct, field
 
-from exacta.core.ids import Cause, PartitionId, TransactionId
+from exacta.core.ids import PartitionId, TransactionId
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Transaction
 from exacta.engine.engine import Engine
+from exacta.engine.observer import FENCING
 from exacta.metrics import families
 from exacta.metrics.measured import Labels, Measured, labelled, largest, single
 
@@ -74,11 +75,8 @@ async def measure(engine: Engine, most_timeout_ms: int, most: int) -> list[Measu
         largest(families.TOPIC_TRANSACTIONS_OLDEST, found.oldest, most, max),
         largest(families.TOPIC_HELD_BACK, held_back, most),
         single(families.LATE, len(found.late)),
-        labelled(families.FENCED, ((cause.name.lower(), counts.fenced.get(cause, 0)) for cause in sorted(FENCED))),
+        labelled(families.FENCED, ((cause.name.lower(), counts.fenced.get(cause, 0)) for cause in sorted(FENCING))),
     ]
-
-
-FENCED = (Cause.NEW_INSTANCE, Cause.TIME_OUT, Cause.MARKER, Cause.IDLE, Cause.LOSS)
 
 
 def _add(state: State, ids: Iterable[TransactionId], found: _Open) -> None:
