@@ -161,7 +161,7 @@ class EventLines:
 
     def _transactional_ids_expired(self, event: TransactionalIdsExpired) -> None:
         text = "nothing was heard for too long of transactional ids, which are forgotten: %(transactional_ids)s"
-        self._later(transactions, logging.INFO, text, transactional_ids=_some(event.transactional_ids))
+        self._later(transactions, logging.INFO, text, transactional_ids=some_of(event.transactional_ids))
 
     # --- groups and subscriptions -------------------------------------------------------------------------------------
 
@@ -228,10 +228,11 @@ def _why(cause: Cause) -> str:
 def _places(state: State, partition_ids: Iterable[PartitionId]) -> str:
     """Return the names of partitions, or of the first of them and the number of the others."""
     found = (state.partitions[each] for each in partition_ids)
-    return _some([f"{each.topic}-{each.index}" for each in sorted(found, key=lambda each: (each.topic, each.index))])
+    return some_of(f"{each.topic}-{each.index}" for each in sorted(found, key=lambda each: (each.topic, each.index)))
 
 
-def _some(names: Iterable[str]) -> str:
+def some_of(names: Iterable[str]) -> str:
+    """Return the first names in words, and the number of the others."""
     all_names = list(names)
     more = f" and {len(all_names) - SHOWN} more" if len(all_names) > SHOWN else ""
     return ", ".join(all_names[:SHOWN]) + more
