@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from msgspec import Struct, field
 
@@ -57,7 +58,7 @@ async def measure(engine: Engine, most_timeout_ms: int, most: int) -> list[Measu
     ids: Sequence[TransactionId] = look(lambda state: list(state.transactions))
     found = _Open(engine.now_ms(), most_timeout_ms + LATE_BUFFER_MS)
     for begin in range(0, len(ids), AT_ONCE):
-        look(lambda state, some=ids[begin : begin + AT_ONCE]: _add(state, some, found))  # type: ignore[misc]
+        look(partial(_add, found, ids[begin : begin + AT_ONCE]))
         await asyncio.sleep(0)
     held_back: defaultdict[Labels, float] = defaultdict(float)
     for topic, behind in found.partitions.values():
@@ -79,7 +80,7 @@ async def measure(engine: Engine, most_timeout_ms: int, most: int) -> list[Measu
     ]
 
 
-def _add(state: State, ids: Iterable[TransactionId], found: _Open) -> None:
+def _add(found: _Open, ids: Iterable[TransactionId], state: State) -> None:
     for each in ids:
         transaction = state.transactions.get(each)
         if transaction is not None:
