@@ -45,7 +45,7 @@ class Lags:
         return [*found, single(families.LAG_UNCOUNTED, self._uncounted)]
 
     async def _of_groups(self) -> list[Measured]:
-        look = self._engine.lookups.look
+        look = self._engine.present.look
         members = look(_members)
         known = look(lambda state: list(state.groups))
         unread: defaultdict[Labels, float] = defaultdict(float)
@@ -97,7 +97,7 @@ class Lags:
         return counted
 
     async def _of_subscriptions(self) -> list[Measured]:
-        look = self._engine.lookups.look
+        look = self._engine.present.look
         number = look(lambda state: state.volatile.subscriptions)
         backlog: defaultdict[Labels, float] = defaultdict(float)
         after, is_last = FIRST, not number

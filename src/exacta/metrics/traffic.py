@@ -30,14 +30,14 @@ def requests(meter: Meter) -> list[Measured]:
 
 def topics(engine: Engine, busiest: Busiest) -> list[Measured]:
     """Return the metrics of topics: the busiest have series of their own."""
-    own, others = busiest.divide(engine.lookups.look(lambda state: _amounts(state, engine)))
+    own, others = busiest.divide(engine.present.look(lambda state: _amounts(state, engine)))
     metrics = (
         families.TOPIC_BYTES_IN,
         families.TOPIC_RECORDS_IN,
         families.TOPIC_BATCHES_IN,
         families.TOPIC_BYTES_OUT,
     )
-    counts = engine.lookups.look(lambda state: (len(state.topics), len(state.partitions)))
+    counts = engine.present.look(lambda state: (len(state.topics), len(state.partitions)))
     return [
         single(families.TOPICS, counts[0]),
         single(families.PARTITIONS, counts[1]),

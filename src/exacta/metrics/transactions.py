@@ -54,7 +54,7 @@ class _Open(Struct):
 
 async def measure(engine: Engine, most_timeout_ms: int, most: int) -> list[Measured]:
     """Return the metrics; `most` is the bound on series."""
-    look = engine.lookups.look
+    look = engine.present.look
     ids: Sequence[TransactionId] = look(lambda state: list(state.transactions))
     found = _Open(engine.now_ms(), most_timeout_ms + LATE_BUFFER_MS)
     for begin in range(0, len(ids), AT_ONCE):

@@ -256,7 +256,7 @@ class Server:
         logger.info(
             "recovered in %(seconds).2f s, with events=%(events)d after the last snapshot: topics=%(topics)d, "
             "partitions=%(partitions)d, groups=%(groups)d, open transactions=%(transactions)d",
-            values | engine.lookups.look(_contents),
+            values | engine.present.look(_contents),
         )
         for broker_id, configs in recovered.state.broker_configs.items():
             tell_of_broker_configs(broker_id, configs)
