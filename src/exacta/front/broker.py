@@ -118,7 +118,7 @@ class Broker:
         self.engine.when_shown(partitions, lambda: guarded(None), request.connection.rests_on)
 
     def topic_configs(self, topic: str) -> Mapping[str, str] | None:
-        """See `Engine.topic_configs`."""
+        """See `PresentState.topic_configs`."""
         return self.engine.present.topic_configs(topic)
 
     def batch_rules(self, topic: str) -> BatchRules | None:
