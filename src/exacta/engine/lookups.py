@@ -14,7 +14,7 @@ from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
-from exacta.ports.journal import Failed, JournalReader, TimeEntry
+from exacta.ports.journal import Extent, Failed, JournalReader, TimeEntry
 from exacta.ports.record_format import Buffer, RecordFormat
 
 T = TypeVar("T")
@@ -117,28 +117,21 @@ class Lookups:
 
     def batch_at(self, partition_id: PartitionId, offset: int) -> tuple[Offset, Offset] | None:
         """Return the first and the last offset of the batch that has this offset; None: it is not there (any more)."""
-        partition = self._state.partitions.get(partition_id)
-        if partition is None:
-            return None
-        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
-        if not extents or not extents[0].first_offsets[0] <= offset <= extents[0].last_offset:
-            return None
-        return Offset(extents[0].first_offsets[0]), Offset(extents[0].last_offset)
+        extent = self._extent_at(partition_id, offset)
+        return None if extent is None else (Offset(extent.first_offsets[0]), Offset(extent.last_offset))
 
     def body_at(self, partition_id: PartitionId, offset: int) -> Body | None:
         """Return the encoding of the batch that has this offset; None: it is not there, or not at hand.
 
         It is read only where a partition has batches of several encodings.
         """
-        partition = self._state.partitions.get(partition_id)
-        if partition is None:
+        extent = self._extent_at(partition_id, offset)
+        if extent is None:
             return None
-        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
-        if not extents or not extents[0].first_offsets[0] <= offset <= extents[0].last_offset:
-            return None
-        if len(partition.bodies) == 1:
-            return next(iter(partition.bodies))
-        buffers = self._journal.read_cached(extents)
+        bodies = self._state.partitions[partition_id].bodies
+        if len(bodies) == 1:
+            return next(iter(bodies))
+        buffers = self._journal.read_cached([extent])
         if not buffers or isinstance(buffers[0], Failed) or not len(buffers[0]):
             return None
         return Body(self._records.magic(buffers[0]))
@@ -148,13 +141,23 @@ class Lookups:
 
         Compaction has removed what was there, or it was deleted, so that nobody will ever get it.
         """
-        partition = self._state.partitions.get(partition_id)
-        extents = []
-        if partition is not None:
-            extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
-        if not extents or extents[0].first_offsets[0] <= offset:
+        extent = self._extent_from(partition_id, offset)
+        if extent is None or extent.first_offsets[0] <= offset:
             return None
-        return Offset(offset), Offset(extents[0].first_offsets[0] - 1)
+        return Offset(offset), Offset(extent.first_offsets[0] - 1)
+
+    def _extent_at(self, partition_id: PartitionId, offset: int) -> Extent | None:
+        """Return the batch that has this offset; None: it is not there (any more)."""
+        extent = self._extent_from(partition_id, offset)
+        return None if extent is None or extent.first_offsets[0] > offset else extent
+
+    def _extent_from(self, partition_id: PartitionId, offset: int) -> Extent | None:
+        """Return the first batch that ends at this offset or later; None: there is none."""
+        partition = self._state.partitions.get(partition_id)
+        if partition is None:
+            return None
+        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
+        return extents[0] if extents else None
 
     def read_batch(self, topic: str, partition: int, batch: TimeEntry, done: Callable[[Buffer | None], None]) -> None:
         """Read a batch that was looked up; `done` gets None where it cannot be read, or is gone."""
