@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 Replacements = list[tuple[object, Any, object]]
-"""What a canary replaces: the owner, the name of its attribute or the key in it, and the replacement."""
+"""A canary replaces these: the owner, the name of its attribute or the key in it, and the replacement."""
 
 
 class Canary(NamedTuple):
