@@ -96,7 +96,7 @@ def test_the_page_on_monitoring_names_every_area_of_the_log() -> None:
     asked = f"{fronts}, exacta.kafka.loggers; print(*exacta.kafka.loggers.names())"
     names = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout.split()
     areas = {name.split(".")[1] for name in names if name != "root"}
-    page = (Path(__file__).parents[2] / "docs" / "how-to" / "monitoring.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/how-to/monitoring.md").read_text()
     _, _, table = page.partition("| area | what it tells |")
     rows = re.findall(r"^\| (`.*?) \|", table.partition("\n\n")[0], re.MULTILINE)
     assert areas == {area for row in rows for area in re.findall(r"`(\w+)`", row)}
