@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-Patch = Callable[[], "Iterator[None]"]
+Replacements = list[tuple[object, Any, object]]
+"""A canary replaces these: the owner, the name of its attribute or the key in it, and the replacement."""
 
 
 class Canary(NamedTuple):
@@ -31,13 +32,13 @@ class Canary(NamedTuple):
 _CANARIES: dict[str, Canary] = {}
 
 
-def canary(stands_for: str, *, shows: str) -> Callable[[Callable[[], list[tuple[object, str, object]]]], Canary]:
-    """Register a function that returns what is to be replaced: owner, name of the attribute, replacement."""
+def canary(stands_for: str, *, shows: str) -> Callable[[Callable[[], Replacements]], Canary]:
+    """Register a function that returns what is to be replaced."""
 
-    def register(replacements: Callable[[], list[tuple[object, str, object]]]) -> Canary:
+    def register(replacements: Callable[[], Replacements]) -> Canary:
         @contextmanager
         def plant() -> Iterator[None]:
-            undo: list[tuple[object, str, object]] = []
+            undo: Replacements = []
             try:
                 for owner, name, replacement in replacements():
                     undo.append((owner, name, _own(owner, name)))

@@ -1,7 +1,6 @@
 """Planted bugs of the engine: who is answered when."""
 
 from collections.abc import Callable
-from typing import Any
 
 from exacta.core import snapshot
 from exacta.core.commands import AbortAfterLoss, FenceAfterLoss
@@ -13,9 +12,7 @@ from exacta.engine.answers_ahead import AnswersAhead, Foundation
 from exacta.engine.commit_group import Wait
 from exacta.engine.journal_writer import JournalWriter
 from exacta.engine.visible import visible_changes
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary(

@@ -1,14 +1,10 @@
 """Planted bugs of what is let into the log."""
 
-from typing import Any
-
 from exacta.protocol.kafka.records import LOG_MAGICS, BatchHeader, parse_batch_header, validate_batch
 from exacta.protocol.kafka.schema import Buffer
 from exacta.records import admission
-from simulation.canaries import canary
+from simulation.canaries import Replacements, canary
 from simulation.clients.forging import FORGED_BODY
-
-Replacements = list[tuple[object, Any, object]]
 
 
 @canary("a body forged by a client: its batch is stored, as if the broker had written it", shows=r"^bodies: ")

@@ -1,13 +1,9 @@
 """Planted bugs of partitions that one writer has for itself."""
 
-from typing import Any
-
 from exacta.core.apply import _APPLY
 from exacta.core.events import TopicEpochMoved
 from exacta.core.log import exclusive
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary("a writer that was replaced comes back and goes on", shows=r"epochs: .* goes on|writers: TopicEpochMoved")

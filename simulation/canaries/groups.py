@@ -1,7 +1,5 @@
 """Planted bugs of group membership over restarts."""
 
-from typing import Any
-
 from msgspec.structs import replace
 
 from exacta.core import snapshot
@@ -12,9 +10,7 @@ from exacta.core.groups.classic import step
 from exacta.core.promises import Promise
 from exacta.core.state.state import State
 from exacta.engine import recovery
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary(

@@ -7,9 +7,7 @@ from msgspec.structs import replace
 from exacta.core.events import TransactionEnded
 from exacta.core.transactions import binding, fold, handle, transaction, transaction_set
 from exacta.core.transactions import ending as ending_room
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary(

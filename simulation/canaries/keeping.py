@@ -1,14 +1,10 @@
 """Planted bugs of what is kept for subscriptions: retention, expiry, and the quota of a backlog."""
 
-from typing import Any
-
 from exacta.core.apply import _APPLY
 from exacta.core.events import AppendsRefused
 from exacta.core.log import keeping
 from exacta.engine import backlog
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary(

@@ -8,9 +8,7 @@ from exacta.protocol.kafka.record_reading import read_records
 from exacta.protocol.pulsar.entries import walked
 from exacta.records import keyed_records
 from exacta.records.conversion import into_kafka, into_pulsar
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary(

@@ -6,9 +6,7 @@ from exacta.core.ids import NO_PRODUCER_ID
 from exacta.pulsar import acknowledging, sending
 from exacta.pulsar.consumers import Consumers
 from exacta.pulsar.handlers import p10_ack
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary("an acknowledgement of one message of a batch takes the whole batch", shows=r"liveness: .*pulsar")

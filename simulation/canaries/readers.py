@@ -11,9 +11,7 @@ from exacta.core.state.state import State
 from exacta.engine import fetch, journal_writer
 from exacta.engine.visible import Changes, visible_changes
 from exacta.kafka.handlers import k09_offset_fetch
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary(

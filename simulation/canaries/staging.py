@@ -19,9 +19,7 @@ from exacta.engine.visible import Changes, Visible
 from exacta.ports.compaction import Buffer
 from exacta.ports.journal import IndexEntry
 from exacta.records.compaction import RecordCompaction
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 READ_WRONG = r"sidecar: |lost write: |inconsistent: |aborted read: |refused: .* (ends at|reading)|torn transaction: "
 """The violations of readers who get something else than what was staged and committed."""

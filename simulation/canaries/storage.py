@@ -10,9 +10,7 @@ from exacta.adapters.local.format import MARK_BYTES, TEMPORARY_SUFFIX, SegmentHe
 from exacta.adapters.local.opening import recovery, segment_scan, unsynced_end
 from exacta.adapters.local.space import cleaning
 from exacta.ports.journal import Buffer
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary(

@@ -20,9 +20,7 @@ from exacta.engine import dispatch
 from exacta.engine.dispatch import Dispatcher
 from exacta.ports.record_format import LogEntry
 from exacta.records.record_format import KafkaRecordFormat
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary(

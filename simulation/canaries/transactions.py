@@ -17,9 +17,7 @@ from exacta.core.subscriptions import acknowledging, progress
 from exacta.core.transactions import binding, handle, transaction
 from exacta.core.transactions import ending as ending_room
 from exacta.core.writers import IdempotentWriter
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary("a batch that is sent again is stored again (Redpanda 3039)", shows=r"duplicate: |1: BatchAppended")

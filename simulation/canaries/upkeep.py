@@ -25,10 +25,8 @@ from exacta.protocol.kafka.committed import AbortedTransactions
 from exacta.protocol.kafka.records import BatchHeader, parse_batch_header
 from exacta.records.compaction import RecordCompaction
 from exacta.records.keyed_records import keyed_records
-from simulation.canaries import canary
+from simulation.canaries import Replacements, canary
 from simulation.canaries.storage import Unsynced
-
-Replacements = list[tuple[object, Any, object]]
 
 
 @canary("a tombstone goes before the older values of its key are gone", shows=r"tombstone gone: .* are there")

@@ -28,8 +28,8 @@ class Client(HandTransport):
         self.connection: Connection = Connection(
             broker.context,
             broker.loop,
-            broker.connections.append,
-            broker.connections.remove,  # type: ignore[arg-type]
+            broker.let_in,
+            broker.connections.remove,
         )
         self.connection.connection_made(self)
 
@@ -85,6 +85,10 @@ class Broker:
     def connect(self, *, reads: bool = True) -> Client:
         self.clients.append(Client(self, reads))
         return self.clients[-1]
+
+    def let_in(self, connection: Connection) -> bool:
+        self.connections.append(connection)
+        return True
 
     def _synced(self, callback: Callable[..., Any], *args: Any) -> None:
         if self.held_syncs is None:

@@ -157,7 +157,11 @@ class Front:
         return listener
 
     def _connection(self) -> Connection:
-        return Connection(self.context, self._loop, self.connections.add, self.connections.discard)
+        return Connection(self.context, self._loop, self._let_in, self.connections.discard)
+
+    def _let_in(self, connection: Connection) -> bool:
+        self.connections.add(connection)
+        return True
 
 
 @contextmanager

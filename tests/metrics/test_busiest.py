@@ -9,7 +9,9 @@ growths = st.dictionaries(st.sampled_from("abcde"), st.tuples(st.integers(0, 9),
 
 
 @given(st.lists(growths, max_size=12), st.integers(1, 3))
-def test_series_only_grow_and_their_growth_is_that_of_the_topics(rounds: list, most: int) -> None:
+def test_series_only_grow_and_their_growth_is_that_of_the_topics(
+    rounds: list[dict[str, tuple[int, int]]], most: int
+) -> None:
     busiest = Busiest(2, most)
     totals: dict[str, tuple[int, int]] = {}
     latest: dict[str, list[int]] = {}

@@ -2,8 +2,11 @@
 
 import json
 import logging
+import re
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -85,3 +88,15 @@ def test_texts_that_are_never_the_same_do_not_fill_the_memory() -> None:
         assert log.passes(f"line {number}")
         log.wait(WINDOW_SECONDS / 100)
     assert len(log.flood._kinds) < 2_000
+
+
+def test_the_page_on_monitoring_names_every_area_of_the_log() -> None:
+    """A process of its own has no loggers but those of a server with all of its fronts."""
+    fronts = "import exacta.server.process, exacta.server.web_front, exacta.server.pulsar_front"
+    asked = f"{fronts}, exacta.kafka.loggers; print(*exacta.kafka.loggers.names())"
+    names = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout.split()
+    areas = {name.split(".")[1] for name in names if name != "root"}
+    page = (Path(__file__).parents[2] / "docs/how-to/monitoring.md").read_text()
+    _, _, table = page.partition("| area | what it tells |")
+    rows = re.findall(r"^\| (`.*?) \|", table.partition("\n\n")[0], re.MULTILINE)
+    assert areas == {area for row in rows for area in re.findall(r"`(\w+)`", row)}

@@ -40,10 +40,14 @@ class Web:
         self.served: set[WebConnection] = set()
         self.ended = asyncio.Event()
         self.before: Callable[[], Awaitable[None]] | None = None
-        self.front = WebServer(configure({}), loop, self.served.add, self._forget)
+        self.front = WebServer(configure({}), loop, self._let_in, self._forget)
         self.front.serve(self._answer)
         self.port = 0
         self.writers: list[asyncio.StreamWriter] = []
+
+    def _let_in(self, connection: WebConnection) -> bool:
+        self.served.add(connection)
+        return True
 
     def _forget(self, connection: WebConnection) -> None:
         self.served.remove(connection)

@@ -18,7 +18,7 @@ from exacta.config.log import LogOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.options import Option, options
 from exacta.config.pulsar import PulsarOptions
-from exacta.config.ranges import INT_MAX, LONG_MAX
+from exacta.config.ranges import INT_MAX, LONG_MAX, LONG_MIN
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType, TopicConfig
 from exacta.config.topic_values import OF_THE_BROKER
 from exacta.config.transactions import TransactionOptions
@@ -185,7 +185,7 @@ _TOPIC_TYPES = {
     ConfigType.DOUBLE: "number",
     ConfigType.LIST: "list",
 }
-_NAMED = {INT_MAX: "2³¹ − 1", LONG_MAX: "2⁶³ − 1", float(LONG_MAX): "2⁶³ − 1", -LONG_MAX - 1: "−2⁶³"}
+_NAMED = {INT_MAX: "2³¹ − 1", LONG_MAX: "2⁶³ − 1", float(LONG_MAX): "2⁶³ − 1", LONG_MIN: "−2⁶³"}
 _LEAST_GROUPED = 10_000
 
 

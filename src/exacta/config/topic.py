@@ -14,12 +14,10 @@ from typing import Final
 
 from msgspec import Struct
 
+from exacta.config.ranges import INT_MAX, LONG_MAX, LONG_MIN
 from exacta.core.state.topic import MARKER, SIDECAR, TRANSACTION_BUFFER
 from exacta.protocol.kafka.compression import CODECS, GZIP, LZ4, ZSTD
 
-_LONG_MAX: Final = 2**63 - 1
-_LONG_MIN: Final = -(2**63)
-_INT_MAX: Final = 2**31 - 1
 CLEANUP_POLICY: Final = "cleanup.policy"
 COMPRESSION_TYPE: Final = "compression.type"
 COMPRESSION_LEVELS: Final = {
@@ -70,7 +68,7 @@ class TopicConfig(Struct, frozen=True, kw_only=True):
     type: ConfigType
     default: str
     lowest: float = 0
-    highest: float = _LONG_MAX
+    highest: float = LONG_MAX
     also: int | None = None
     choices: tuple[str, ...] = ()
     description: str
@@ -81,7 +79,7 @@ def _long(default: int, description: str, lowest: int = 0) -> TopicConfig:
 
 
 def _int(
-    default: int, description: str, lowest: int = 0, highest: int = _INT_MAX, also: int | None = None
+    default: int, description: str, lowest: int = 0, highest: int = INT_MAX, also: int | None = None
 ) -> TopicConfig:
     return TopicConfig(
         type=ConfigType.INT, default=str(default), lowest=lowest, highest=highest, also=also, description=description
@@ -120,7 +118,7 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
     "leader.replication.throttled.replicas": _choice("", _NO_REPLICATION, type=ConfigType.LIST),
     "local.retention.bytes": _long(-2, _ONE_STORAGE, lowest=-2),
     "local.retention.ms": _long(-2, _ONE_STORAGE, lowest=-2),
-    MAX_COMPACTION_LAG_MS: _long(_LONG_MAX, "How long a record may wait for compaction.", lowest=1),
+    MAX_COMPACTION_LAG_MS: _long(LONG_MAX, "How long a record may wait for compaction.", lowest=1),
     "max.decompressed.message.bytes": _int(
         2_147_483_639,
         "Only compression.type decompresses batches, up to 64 MiB of one request, whatever is set here.",
@@ -132,7 +130,7 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
         3_600_000, "How far ahead of the broker's clock a batch's first and its highest timestamp may be."
     ),
     TIMESTAMP_BEFORE_MAX_MS: _long(
-        _LONG_MAX, "How far behind the broker's clock a batch's first and its highest timestamp may be."
+        LONG_MAX, "How far behind the broker's clock a batch's first and its highest timestamp may be."
     ),
     TIMESTAMP_TYPE: _choice("CreateTime", "Whether timestamps are the producers' or the broker's.", LOG_APPEND_TIME),
     MIN_CLEANABLE_DIRTY_RATIO: TopicConfig(
@@ -162,7 +160,7 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
     RETENTION_BYTES: _long(
         -1,
         "Bytes of a partition that are kept at least; what is more goes, oldest first. Below 0: all.",
-        lowest=_LONG_MIN,
+        lowest=LONG_MIN,
     ),
     RETENTION_MS: _long(604_800_000, "How long records are kept; -1: for ever.", lowest=-1),
     SEGMENT_BYTES: _int(

@@ -15,7 +15,7 @@ A failed or conflicting append, or a defect of ours, makes the state in memory w
 more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -23,7 +23,6 @@ from exacta.core.apply import apply
 from exacta.core.commands import Command, Parked
 from exacta.core.decide import decide
 from exacta.core.events import ConsumerConnected, Event, TopicDeleted
-from exacta.core.groups.consumer.subscriptions import topics_to_match
 from exacta.core.ids import PartitionId, Ticket
 from exacta.core.outcome import Notice
 from exacta.core.rejections import Rejection
@@ -40,6 +39,7 @@ from exacta.engine.log_reader import LogReader
 from exacta.engine.lookups import Lookups
 from exacta.engine.notices import Sink, Sinks
 from exacta.engine.observer import Observer
+from exacta.engine.present_state import PresentState
 from exacta.engine.reading import BatchReader
 from exacta.engine.recovery import Recovered, recover
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, SnapshotSchedule
@@ -110,6 +110,7 @@ class Engine:
         self._waits = Deadlines(scheduler, wait_clock or self._clock)
         self._fetcher = Fetcher(self._state, log, reader, self._visible, self._waits, counts)
         self.dispatcher = Dispatcher(self._state, log, reader, records, self._visible, scheduler, self.submit, counts)
+        self.present = PresentState(self._state)
         self.lookups = Lookups(self._state, log, reader, records, self.visible)
         self._writer = self._make_writer(records, clock)
         self._folding = SnapshotSchedule(
@@ -274,30 +275,9 @@ class Engine:
         else:
             done()
 
-    def topic_name(self, topic_id: bytes) -> str | None:
-        """Return the name of the topic that has this id now; None if there is none."""
-        return self._state.volatile.topic_names.get(topic_id)
-
-    def topics_to_match(self, group_id: str, *, subscribes: bool) -> Collection[str]:
-        """Return the topics that the next heartbeat of a group may match with patterns, as they are in this step."""
-        return topics_to_match(self._state, group_id, subscribes=subscribes)
-
     def now_ms(self) -> int:
         """Return the time by which commands are decided."""
         return self._clock()
-
-    def topic_configs(self, topic: str) -> Mapping[str, str] | None:
-        """Return the topic's own configurations as they are in this step, durable or not; None: there is no topic.
-
-        A command that rests on them must be submitted before the loop's next turn.
-        """
-        entry = self._state.topics.get(topic)
-        return None if entry is None else entry.configs
-
-    def partition_count(self, topic: str) -> int:
-        """Return how many partitions a topic has in this step, durable or not; 0 if there is no topic."""
-        entry = self._state.topics.get(topic)
-        return 0 if entry is None else entry.partition_count
 
     def visible(self, topic: str, partition: int) -> Visible | None:
         """Return the offsets that readers may see of a partition now; None if there is none, or not durably yet."""

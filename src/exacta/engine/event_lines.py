@@ -33,6 +33,7 @@ from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
 
 logger = logging.getLogger("exacta")
+server = logger.getChild("server")
 topics = logger.getChild("topics")
 transactions = logger.getChild("transactions")
 groups = logger.getChild("groups")
@@ -102,7 +103,7 @@ class EventLines:
         self._later(topics, logging.INFO, text, topic=event.topic, configs=configs)
 
     def _broker_configs_set(self, event: BrokerConfigsSet) -> None:
-        self._later(logger, logging.INFO, _SET_AT_RUN_TIME, **_set_at_run_time(event.broker_id, event.configs))
+        self._later(server, logging.INFO, _SET_AT_RUN_TIME, **_set_at_run_time(event.broker_id, event.configs))
 
     def _partitions_added(self, event: PartitionsAdded) -> None:
         before = len(self._state.topics[event.topic].partition_ids)
@@ -161,7 +162,7 @@ class EventLines:
 
     def _transactional_ids_expired(self, event: TransactionalIdsExpired) -> None:
         text = "nothing was heard for too long of transactional ids, which are forgotten: %(transactional_ids)s"
-        self._later(transactions, logging.INFO, text, transactional_ids=_some(event.transactional_ids))
+        self._later(transactions, logging.INFO, text, transactional_ids=some_of(event.transactional_ids))
 
     # --- groups and subscriptions -------------------------------------------------------------------------------------
 
@@ -208,7 +209,7 @@ _SET_AT_RUN_TIME = "the options that are set at run time for %(brokers)s: %(conf
 
 def tell_of_broker_configs(broker_id: str, configs: dict[str, str]) -> None:
     """Tell what is set at run time for a broker, or for all, where no event tells it: at a start."""
-    logger.info(_SET_AT_RUN_TIME, _set_at_run_time(broker_id, configs))
+    server.info(_SET_AT_RUN_TIME, _set_at_run_time(broker_id, configs))
 
 
 def _set_at_run_time(broker_id: str, configs: dict[str, str]) -> dict[str, str]:
@@ -228,10 +229,11 @@ def _why(cause: Cause) -> str:
 def _places(state: State, partition_ids: Iterable[PartitionId]) -> str:
     """Return the names of partitions, or of the first of them and the number of the others."""
     found = (state.partitions[each] for each in partition_ids)
-    return _some([f"{each.topic}-{each.index}" for each in sorted(found, key=lambda each: (each.topic, each.index))])
+    return some_of(f"{each.topic}-{each.index}" for each in sorted(found, key=lambda each: (each.topic, each.index)))
 
 
-def _some(names: Iterable[str]) -> str:
+def some_of(names: Iterable[str]) -> str:
+    """Return the first names in words, and the number of the others."""
     all_names = list(names)
     more = f" and {len(all_names) - SHOWN} more" if len(all_names) > SHOWN else ""
     return ", ".join(all_names[:SHOWN]) + more

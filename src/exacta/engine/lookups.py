@@ -4,20 +4,17 @@ Owns no state: looks into the engine's state, and into the journal's index.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from exacta.core.groups.lag import aborted_records, visible_end
-from exacta.core.ids import Body, Offset, PartitionId, ProducerId, SubscriptionKey, TransactionId, WriterId
-from exacta.core.log import staging
-from exacta.core.log.staging import NotEntered
-from exacta.core.rejections import Rejection
+from exacta.core.ids import Body, Offset, PartitionId, SubscriptionKey
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
-from exacta.ports.journal import Failed, JournalReader, TimeEntry
+from exacta.ports.journal import Extent, Failed, JournalReader, TimeEntry
 from exacta.ports.record_format import Buffer, RecordFormat
 
 T = TypeVar("T")
@@ -120,28 +117,21 @@ class Lookups:
 
     def batch_at(self, partition_id: PartitionId, offset: int) -> tuple[Offset, Offset] | None:
         """Return the first and the last offset of the batch that has this offset; None: it is not there (any more)."""
-        partition = self._state.partitions.get(partition_id)
-        if partition is None:
-            return None
-        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
-        if not extents or not extents[0].first_offsets[0] <= offset <= extents[0].last_offset:
-            return None
-        return Offset(extents[0].first_offsets[0]), Offset(extents[0].last_offset)
+        extent = self._extent_at(partition_id, offset)
+        return None if extent is None else (Offset(extent.first_offsets[0]), Offset(extent.last_offset))
 
     def body_at(self, partition_id: PartitionId, offset: int) -> Body | None:
         """Return the encoding of the batch that has this offset; None: it is not there, or not at hand.
 
         It is read only where a partition has batches of several encodings.
         """
-        partition = self._state.partitions.get(partition_id)
-        if partition is None:
+        extent = self._extent_at(partition_id, offset)
+        if extent is None:
             return None
-        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
-        if not extents or not extents[0].first_offsets[0] <= offset <= extents[0].last_offset:
-            return None
-        if len(partition.bodies) == 1:
-            return next(iter(partition.bodies))
-        buffers = self._journal.read_cached(extents)
+        bodies = self._state.partitions[partition_id].bodies
+        if len(bodies) == 1:
+            return next(iter(bodies))
+        buffers = self._journal.read_cached([extent])
         if not buffers or isinstance(buffers[0], Failed) or not len(buffers[0]):
             return None
         return Body(self._records.magic(buffers[0]))
@@ -151,13 +141,23 @@ class Lookups:
 
         Compaction has removed what was there, or it was deleted, so that nobody will ever get it.
         """
-        partition = self._state.partitions.get(partition_id)
-        extents = []
-        if partition is not None:
-            extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
-        if not extents or extents[0].first_offsets[0] <= offset:
+        extent = self._extent_from(partition_id, offset)
+        if extent is None or extent.first_offsets[0] <= offset:
             return None
-        return Offset(offset), Offset(extents[0].first_offsets[0] - 1)
+        return Offset(offset), Offset(extent.first_offsets[0] - 1)
+
+    def _extent_at(self, partition_id: PartitionId, offset: int) -> Extent | None:
+        """Return the batch that has this offset; None: it is not there (any more)."""
+        extent = self._extent_from(partition_id, offset)
+        return None if extent is None or extent.first_offsets[0] > offset else extent
+
+    def _extent_from(self, partition_id: PartitionId, offset: int) -> Extent | None:
+        """Return the first batch that ends at this offset or later; None: there is none."""
+        partition = self._state.partitions.get(partition_id)
+        if partition is None:
+            return None
+        extents = self._journal.find(partition_id, Offset(offset), partition.next_offset, 1)
+        return extents[0] if extents else None
 
     def read_batch(self, topic: str, partition: int, batch: TimeEntry, done: Callable[[Buffer | None], None]) -> None:
         """Read a batch that was looked up; `done` gets None where it cannot be read, or is gone."""
@@ -239,67 +239,3 @@ class Lookups:
         if entry is None or seen is None:
             return 0
         return self._journal.size_bytes(entry.partition_id, *seen.offsets(read_committed=False))
-
-    # --- the state as it is in this step, durable or not --------------------------------------------------------------
-
-    def look(self, view: Callable[[State], T]) -> T:
-        """Return a view of the state, which must copy what it returns. It is for numbers: no answer may rest on it."""
-        return view(self._state)
-
-    def broker_configs(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the options that were set while brokers ran, as they are in this step, durable or not.
-
-        See `State.broker_configs`; a command that rests on them must be submitted before the loop's next turn.
-        """
-        return self._state.broker_configs
-
-    def partition_id(self, topic: str, partition: int) -> PartitionId | None:
-        """Return the id of a partition; None if there is none. A topic that is created again has others."""
-        entry = self._state.partition(topic, partition)
-        return None if entry is None else entry.partition_id
-
-    def place(self, partition_id: PartitionId) -> tuple[str, int] | None:
-        """Return the topic and the index of a partition; None if there is none."""
-        entry = self._state.partitions.get(partition_id)
-        return None if entry is None else (entry.topic, entry.index)
-
-    def has_subscription(self, topic: str, partition: int, name: str) -> bool:
-        """Return whether a partition has a subscription of this name in this step."""
-        entry = self._state.partition(topic, partition)
-        return entry is not None and self._state.subscription((entry.partition_id, name)) is not None
-
-    def find_staged(self, partition_id: PartitionId, provisional_offset: int) -> Offset | NotEntered:
-        """Return the offset at which a staged message of Pulsar's has entered a partition, or why there is none."""
-        partition = self._state.partitions.get(partition_id)
-        return NotEntered.GONE if partition is None else staging.find_staged(partition, provisional_offset)
-
-    def refusal(self, partition_id: PartitionId) -> Rejection | None:
-        """Return why a partition takes no batches now; None: it takes them."""
-        return self._state.volatile.refusing.get(partition_id)
-
-    def has_consumers(self, topic: str) -> bool:
-        """Return whether a consumer of a subscription is connected to a topic."""
-        entry = self._state.topics.get(topic)
-        ids = frozenset(() if entry is None else entry.partition_ids)
-        deliveries = self._state.volatile.deliveries.items()
-        return any(delivery.consumers for (partition_id, _), delivery in deliveries if partition_id in ids)
-
-    def topic_epoch(self, topic: str, partition: int) -> int:
-        """Return the epoch of the last writer that had a partition for itself, as it is in this step; -1: none."""
-        entry = self._state.partition(topic, partition)
-        return -1 if entry is None else entry.topic_epoch
-
-    def named_sequence(self, name: str, topic: str, partition: int) -> int:
-        """Return the highest sequence of a named writer in a partition; -1 if it has written nothing there."""
-        entry, writer_id = self._state.partition(topic, partition), self._state.volatile.writer_ids.get(name)
-        return -1 if entry is None or writer_id is None else entry.named_sequences.get(writer_id, -1)
-
-    def nameless_sequence(self, number: WriterId, producer_id: ProducerId, topic: str, partition: int) -> int:
-        """Return the highest sequence of a nameless writer in a transaction's part of a partition; -1: it has none."""
-        entry = self._state.partition(topic, partition)
-        return -1 if entry is None else entry.nameless_sequences.get(producer_id, {}).get(number, -1)
-
-    def handle_producer_id(self, transaction_id: TransactionId) -> ProducerId | None:
-        """Return the producer id of what is written by the id of an open transaction; None if none is known by it."""
-        transaction = self._state.transactions.get(transaction_id)
-        return None if transaction is None or not transaction.is_known_by_id else transaction.producer_ids[-1]

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 
 from exacta.core.state.partition import Partition
 from exacta.engine.counts import Counts
+from exacta.engine.event_lines import some_of
 
 logger = logging.getLogger("exacta")
 retention = logger.getChild("retention")
 compaction = logger.getChild("compaction")
-
-SHOWN = 5
 
 
 class RetentionRun:
@@ -48,9 +47,7 @@ class RetentionRun:
 
 def tell_of_compaction(partitions: Sequence[Partition], seconds: float) -> None:
     """Tell that partitions were compacted."""
-    names = [f"{each.topic}-{each.index}" for each in partitions]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    values = {"partitions": ", ".join(names[:SHOWN]) + more, "seconds": seconds}
+    values = {"partitions": some_of(f"{each.topic}-{each.index}" for each in partitions), "seconds": seconds}
     compaction.info("compaction of %(partitions)s took %(seconds).1f s", values)
 
 

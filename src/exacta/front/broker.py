@@ -57,7 +57,7 @@ class Broker:
         wall_clock: Callable[[], int] | None = None,
     ) -> None:
         self.engine = engine
-        self.options = DynamicConfiguration(configuration, engine.lookups.broker_configs)
+        self.options = DynamicConfiguration(configuration, engine.present.broker_configs)
         self.entropy = entropy
         self.memory = memory
         self.meter: Meter | None = None
@@ -118,12 +118,12 @@ class Broker:
         self.engine.when_shown(partitions, lambda: guarded(None), request.connection.rests_on)
 
     def topic_configs(self, topic: str) -> Mapping[str, str] | None:
-        """See `Engine.topic_configs`."""
-        return self.engine.topic_configs(topic)
+        """See `PresentState.topic_configs`."""
+        return self.engine.present.topic_configs(topic)
 
     def batch_rules(self, topic: str) -> BatchRules | None:
         """Return the topic's rules for batches as they are in this step; None: there is no topic."""
-        return self._rules.of(topic, self.engine.topic_configs(topic))
+        return self._rules.of(topic, self.engine.present.topic_configs(topic))
 
     def offset_of_time(self, place: tuple[str, int], time_ms: int) -> Offset:
         """Return the first offset of a time or later in a partition; `LATEST` where there is none.

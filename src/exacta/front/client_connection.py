@@ -36,7 +36,7 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         configuration: Configuration,
         memory: Memory,
         loop: asyncio.AbstractEventLoop,
-        register: Callable[[Any], bool | None],
+        register: Callable[[Any], bool],
         forget: Callable[[Any], None],
     ) -> None:
         self.configuration = configuration
@@ -83,7 +83,7 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         if sock is not None:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self._admitted = self._register(self) is not False
+        self._admitted = self._register(self)
         if not self._admitted:
             self.abort()
         elif self._max_idle_seconds >= 0:

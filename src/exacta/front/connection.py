@@ -72,7 +72,7 @@ class FramedConnection(ClientConnection):
         configuration: Configuration,
         memory: Memory,
         loop: asyncio.AbstractEventLoop,
-        register: Callable[[Any], bool | None],
+        register: Callable[[Any], bool],
         forget: Callable[[Any], None],
         *,
         largest_frame: int,

@@ -78,7 +78,7 @@ class Connection(FramedConnection):
         self,
         broker: BrokerContext,
         loop: asyncio.AbstractEventLoop,
-        register: Callable[["Connection"], bool | None],
+        register: Callable[["Connection"], bool],
         forget: Callable[["Connection"], None],
     ) -> None:
         configuration = broker.configuration

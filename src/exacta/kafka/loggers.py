@@ -24,7 +24,7 @@ LEVELS = {
     "ERROR": logging.ERROR,
     "FATAL": logging.CRITICAL,
 }
-"""Kafka's names of levels; no line of ours has the first or the last one."""
+"""Kafka's names of levels; no line of ours has the first one."""
 
 logger = logging.getLogger("exacta.kafka")
 

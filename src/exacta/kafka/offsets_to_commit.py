@@ -57,7 +57,7 @@ def commit(
 ) -> None:
     """Submit the offsets of a request and answer it; `make_command` adds who commits them."""
     by_id = context.version >= api.topic_ids_since
-    names = [broker.engine.topic_name(topic.topic_id) if by_id else topic.name for topic in request.topics]
+    names = [broker.engine.present.topic_name(topic.topic_id) if by_id else topic.name for topic in request.topics]
     offsets = tuple(
         OffsetToCommit(
             topic=name,

@@ -124,7 +124,8 @@ TOPIC_TRANSACTIONS_OPEN = _gauge(
 )
 TOPIC_TRANSACTIONS_OLDEST = _gauge(
     "exacta_topic_transactions_oldest_seconds",
-    "The age of the oldest of these. Readers of committed records wait behind its first record.",
+    "The age of the oldest of these. Readers of committed records wait behind its first record, except on a sidecar "
+    "topic.",
     "topic",
 )
 TOPIC_HELD_BACK = _gauge(

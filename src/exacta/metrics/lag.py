@@ -6,13 +6,13 @@ offset has moved. One scrape counts at most `MOST_COUNTED` partitions anew, in t
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from functools import partial
 
 from exacta.core.groups.lag import positions_of_group
 from exacta.core.ids import PartitionId
 from exacta.core.state.state import State
 from exacta.core.subscriptions.backlog import Counted, ranges_to_count
-from exacta.core.subscriptions.description import FIRST, DescribedSubscription, Page, Wanted, page_of
+from exacta.core.subscriptions.description import FIRST, DescribedSubscription, Wanted, page_of
 from exacta.engine.engine import Engine
 from exacta.metrics import families
 from exacta.metrics.measured import Labels, Measured, largest, single
@@ -25,6 +25,7 @@ _PAGE = 200
 _PAGE_SIZE = 2_000
 
 _Key = tuple[PartitionId, int, int, int]
+"""A partition, and the offsets from which, to which, and behind which to which records are counted (`_count`)."""
 
 
 class Lags:
@@ -44,7 +45,7 @@ class Lags:
         return [*found, single(families.LAG_UNCOUNTED, self._uncounted)]
 
     async def _of_groups(self) -> list[Measured]:
-        look = self._engine.lookups.look
+        look = self._engine.present.look
         members = look(_members)
         known = look(lambda state: list(state.groups))
         unread: defaultdict[Labels, float] = defaultdict(float)
@@ -52,7 +53,7 @@ class Lags:
         seen: dict[_Key, tuple[int, int]] = {}
         looked = 0
         for group in known:
-            for topic, key in look(lambda state, group=group: list(self._positions(state, group))):  # type: ignore[misc]
+            for topic, key in look(partial(self._positions, group)):
                 looked += 1
                 if looked % AT_ONCE == 0:
                     await asyncio.sleep(0)
@@ -69,12 +70,16 @@ class Lags:
             largest(families.GROUP_HELD_BACK, held_back, self._most),
         ]
 
-    def _positions(self, state: State, group: str) -> Iterator[tuple[str, _Key]]:
+    def _positions(self, group: str, state: State) -> list[tuple[str, _Key]]:
+        """Return the topics that a group reads, each with what is to be counted of one partition."""
+        found: list[tuple[str, _Key]] = []
         for partition, committed, _ in positions_of_group(state, group):
             seen = self._engine.visible(partition.topic, partition.index)
             if seen is not None:
                 begin = max(committed, seen.log_start_offset)
-                yield partition.topic, (partition.partition_id, begin, seen.last_stable_offset, seen.high_watermark)
+                key = partition.partition_id, begin, seen.last_stable_offset, seen.high_watermark
+                found.append((partition.topic, key))
+        return found
 
     def _count(self, key: _Key) -> tuple[int, int] | None:
         """Return the records to be read, and those that are held back; None: that is too much for this scrape."""
@@ -92,14 +97,14 @@ class Lags:
         return counted
 
     async def _of_subscriptions(self) -> list[Measured]:
-        look = self._engine.lookups.look
+        look = self._engine.present.look
         number = look(lambda state: state.volatile.subscriptions)
         backlog: defaultdict[Labels, float] = defaultdict(float)
         after, is_last = FIRST, not number
         topics = {} if is_last else dict.fromkeys(look(lambda state: list(state.topics)))
         while not is_last:
             wanted = Wanted(topics=topics, after=after, most=_PAGE, most_size=_PAGE_SIZE)
-            page: Page = look(lambda state, wanted=wanted: page_of(state, wanted))  # type: ignore[misc]
+            page = look(partial(page_of, wanted=wanted))
             for each in page.subscriptions:
                 if each.is_durable:
                     await self._add_backlog(each, backlog)

@@ -11,6 +11,7 @@ from exacta.front.meter import Meter
 from exacta.histogram import Histogram
 from exacta.metrics.busiest import Busiest
 from exacta.metrics.loop_lag import LoopLag
+from exacta.metrics.traffic import OF_TOPICS
 from exacta.release import release
 
 MOST_COUNTED = 10_000
@@ -73,4 +74,4 @@ class Sources:
         self.meter = Meter()
         self.loop_lag = LoopLag()
         self.broker: Broker | None = None
-        self.topics = Busiest(4, configuration.web_metrics_max_series)
+        self.topics = Busiest(len(OF_TOPICS), configuration.web_metrics_max_series)

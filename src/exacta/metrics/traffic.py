@@ -10,6 +10,14 @@ from exacta.metrics.busiest import Amounts, Busiest
 from exacta.metrics.families import OTHERS
 from exacta.metrics.measured import Distribution, Labels, Measured, distribution, single
 
+OF_TOPICS = (
+    families.TOPIC_BYTES_IN,
+    families.TOPIC_RECORDS_IN,
+    families.TOPIC_BATCHES_IN,
+    families.TOPIC_BYTES_OUT,
+)
+"""The metrics whose amounts are divided among topics, in the order of the amounts."""
+
 
 def requests(meter: Meter) -> list[Measured]:
     """Return the metrics of all APIs that were asked."""
@@ -30,27 +38,21 @@ def requests(meter: Meter) -> list[Measured]:
 
 def topics(engine: Engine, busiest: Busiest) -> list[Measured]:
     """Return the metrics of topics: the busiest have series of their own."""
-    own, others = busiest.divide(engine.lookups.look(lambda state: _amounts(state, engine)))
-    metrics = (
-        families.TOPIC_BYTES_IN,
-        families.TOPIC_RECORDS_IN,
-        families.TOPIC_BATCHES_IN,
-        families.TOPIC_BYTES_OUT,
-    )
-    counts = engine.lookups.look(lambda state: (len(state.topics), len(state.partitions)))
+    own, others = busiest.divide(engine.present.look(lambda state: _amounts(state, engine)))
+    counts = engine.present.look(lambda state: (len(state.topics), len(state.partitions)))
     return [
         single(families.TOPICS, counts[0]),
         single(families.PARTITIONS, counts[1]),
         *(
             Measured(family, {(topic,): amounts[number] for topic, amounts in {**own, OTHERS: others}.items()})
-            for number, family in enumerate(metrics)
+            for number, family in enumerate(OF_TOPICS)
         ),
     ]
 
 
 def _amounts(state: State, engine: Engine) -> dict[str, Amounts]:
     """Return the amounts of each topic that was written to, or read, since the start."""
-    totals: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    totals: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(OF_TOPICS))
     for partition_id, appended in engine.counts.appended.items():
         amounts = totals[state.partitions[partition_id].topic]
         amounts[0] += appended.bytes
@@ -59,4 +61,4 @@ def _amounts(state: State, engine: Engine) -> dict[str, Amounts]:
     for topic, read_bytes in engine.counts.read_bytes.items():
         if topic in state.topics:  # one that was deleted while it was read is no more
             totals[topic][3] += read_bytes
-    return {topic: (amounts[0], amounts[1], amounts[2], amounts[3]) for topic, amounts in totals.items()}
+    return {topic: tuple(amounts) for topic, amounts in totals.items()}

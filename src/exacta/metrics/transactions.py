@@ -3,13 +3,15 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from msgspec import Struct, field
 
-from exacta.core.ids import Cause, PartitionId, TransactionId
+from exacta.core.ids import PartitionId, TransactionId
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Transaction
 from exacta.engine.engine import Engine
+from exacta.engine.observer import FENCING
 from exacta.metrics import families
 from exacta.metrics.measured import Labels, Measured, labelled, largest, single
 
@@ -52,11 +54,11 @@ class _Open(Struct):
 
 async def measure(engine: Engine, most_timeout_ms: int, most: int) -> list[Measured]:
     """Return the metrics; `most` is the bound on series."""
-    look = engine.lookups.look
+    look = engine.present.look
     ids: Sequence[TransactionId] = look(lambda state: list(state.transactions))
     found = _Open(engine.now_ms(), most_timeout_ms + LATE_BUFFER_MS)
     for begin in range(0, len(ids), AT_ONCE):
-        look(lambda state, some=ids[begin : begin + AT_ONCE]: _add(state, some, found))  # type: ignore[misc]
+        look(partial(_add, found, ids[begin : begin + AT_ONCE]))
         await asyncio.sleep(0)
     held_back: defaultdict[Labels, float] = defaultdict(float)
     for topic, behind in found.partitions.values():
@@ -74,14 +76,11 @@ async def measure(engine: Engine, most_timeout_ms: int, most: int) -> list[Measu
         largest(families.TOPIC_TRANSACTIONS_OLDEST, found.oldest, most, max),
         largest(families.TOPIC_HELD_BACK, held_back, most),
         single(families.LATE, len(found.late)),
-        labelled(families.FENCED, ((cause.name.lower(), counts.fenced.get(cause, 0)) for cause in sorted(FENCED))),
+        labelled(families.FENCED, ((cause.name.lower(), counts.fenced.get(cause, 0)) for cause in sorted(FENCING))),
     ]
 
 
-FENCED = (Cause.NEW_INSTANCE, Cause.TIME_OUT, Cause.MARKER, Cause.IDLE, Cause.LOSS)
-
-
-def _add(state: State, ids: Iterable[TransactionId], found: _Open) -> None:
+def _add(found: _Open, ids: Iterable[TransactionId], state: State) -> None:
     for each in ids:
         transaction = state.transactions.get(each)
         if transaction is not None:

@@ -74,20 +74,20 @@ class PulsarBroker(Broker):
 
     def partition_id(self, place: Place) -> PartitionId | None:
         """Return the id of a partition as it is in this step; None: it is not there."""
-        return self.engine.lookups.partition_id(*place)
+        return self.engine.present.partition_id(*place)
 
     def refusal(self, partition_id: PartitionId) -> Rejection | None:
         """Return why a partition takes no entries in this step; None: it takes them."""
-        return self.engine.lookups.refusal(partition_id)
+        return self.engine.present.refusal(partition_id)
 
     def open_handle(self, transaction_id: TransactionId | None) -> ProducerId | None:
         """Return the producer id of a transaction as it is in this step; None: no such transaction is open."""
-        return None if transaction_id is None else self.engine.lookups.handle_producer_id(transaction_id)
+        return None if transaction_id is None else self.engine.present.handle_producer_id(transaction_id)
 
     def is_in_use(self, topic: str) -> bool:
         """Return whether a producer or a consumer of Pulsar's is connected to a topic, given by its name in the log."""
-        indexes = range(self.engine.partition_count(topic))
-        return any(self.producers.has((topic, index)) for index in indexes) or self.engine.lookups.has_consumers(topic)
+        indexes = range(self.engine.present.partition_count(topic))
+        return any(self.producers.has((topic, index)) for index in indexes) or self.engine.present.has_consumers(topic)
 
     def largest_payload(self, topic: str) -> int:
         """Return how many bytes the payload of an entry may have; it says so itself, or the broker's option does."""

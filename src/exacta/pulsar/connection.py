@@ -60,7 +60,7 @@ class Connection(FramedConnection):
         self,
         broker: PulsarBroker,
         loop: asyncio.AbstractEventLoop,
-        register: Callable[["Connection"], bool | None],
+        register: Callable[["Connection"], bool],
         forget: Callable[["Connection"], None],
     ) -> None:
         configuration = broker.configuration

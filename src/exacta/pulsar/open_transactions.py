@@ -30,7 +30,7 @@ def when_open(broker: PulsarBroker, request: PulsarRequest, topics: Sequence[str
         name = parsed_name(request, topic)
         if name is None:
             return
-        count = broker.engine.partition_count(kafka_name(name))
+        count = broker.engine.present.partition_count(kafka_name(name))
         if (name.partition or 0) >= count:
             text = f"{name} is not there"
             broker.when_durable(request, lambda: request.refuse(ServerError.TopicNotFound, text))  # noqa: B023

@@ -237,7 +237,7 @@ class Sends:
         key = (producer.name, producer.place)
         known = highest.get(key)
         if known is None:
-            known = self._broker.engine.lookups.named_sequence(producer.name, *producer.place)
+            known = self._broker.engine.present.named_sequence(producer.name, *producer.place)
         sequence = _sequence(command)
         writer = NamedWriter(name=producer.name, sequence=sequence)
         if sequence <= known:
@@ -258,9 +258,9 @@ class Sends:
         entries again, and then new ones.
         """
         sequence = max(command.sequence_id, command.highest_sequence_id)
-        lookups, known = self._broker.engine.lookups, -1
+        known = -1
         if producer.is_back:
-            known = lookups.nameless_sequence(producer.writer_id, producer_id, *producer.place)
+            known = self._broker.engine.present.nameless_sequence(producer.writer_id, producer_id, *producer.place)
         is_incomplete = sequence > known and entry.is_chunk and not _is_last_chunk(entry)
         if is_incomplete or sequence > MOST_SEQUENCE:
             return None

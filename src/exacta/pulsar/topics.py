@@ -60,7 +60,7 @@ def find_topic(
         return
     log_name = kafka_name(name)
     place = (log_name, name.partition or 0)
-    count = broker.engine.partition_count(log_name)
+    count = broker.engine.present.partition_count(log_name)
     if place[1] < count:
         broker.when_durable(request, lambda: found(name, place))
         return

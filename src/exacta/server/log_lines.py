@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
@@ -49,7 +48,7 @@ class JsonLine(logging.Formatter):
     converter = staticmethod(time.gmtime)
 
     def format(self, record: logging.LogRecord) -> str:
-        found: dict[str, Any] = {
+        found: dict[str, object] = {
             "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
             "level": record.levelname,
             "logger": record.name,
@@ -132,8 +131,11 @@ class Flood(logging.Filter):
             }
 
 
-def configure_logging(level: str = "info", form: str = "text") -> Flood:
-    """Log to stderr, one line for each record; return the filter, whose owner may let it tell in time."""
+def configure_logging(level: str, form: str) -> Flood:
+    """Log to stderr, one line for each record, in one of `FORMATS` and from one of `LEVELS` on.
+
+    Returns the filter, whose owner may let it tell in time.
+    """
     handler, flood = logging.StreamHandler(sys.stderr), Flood()
     handler.setFormatter(OneLine() if form == "text" else JsonLine())
     handler.addFilter(flood)

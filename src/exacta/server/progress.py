@@ -1,7 +1,6 @@
 """The start of a server, as far as it has come. The web front shows it while the journal is being read on a thread."""
 
 import time
-from typing import Any
 
 from exacta.adapters.local import LocalJournal
 from exacta.engine.engine import Engine
@@ -33,9 +32,9 @@ class Progress:
         """The time that recovery takes so far, or took."""
         return time.monotonic() - self._began if self.engine is None else self.recovery_seconds
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> dict[str, str | float]:
         """Return how far recovery is."""
-        found: dict[str, Any] = {"recovery_seconds": round(self.seconds, 3)}
+        found: dict[str, str | float] = {"recovery_seconds": round(self.seconds, 3)}
         if self.journal is None:
             return found | {"doing": "opening the journal"}
         if self.engine is None:

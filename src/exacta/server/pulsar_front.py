@@ -34,7 +34,7 @@ class PulsarFront:
         listeners: Listeners,
         web: Listeners,
         loop: asyncio.AbstractEventLoop,
-        register: Callable[[Any], bool | None],
+        register: Callable[[Any], bool],
         forget: Callable[[Any], None],
     ) -> None:
         self._loop = loop

@@ -42,7 +42,7 @@ class PulsarListeners(ListenerPair):
         self,
         loop: asyncio.AbstractEventLoop,
         kafka: BrokerContext,
-        register: Callable[[Any], bool | None],
+        register: Callable[[Any], bool],
         forget: Callable[[Any], None],
     ) -> "Routes":
         """Accept clients; return the routes of what they ask by HTTP. Raises ServerError."""

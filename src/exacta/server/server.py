@@ -243,6 +243,10 @@ class Server:
         )
         self._progress.has_recovered(engine)
         self._tell_of_recovery(engine, read.recovered)
+        if conflict := in_force.conflict():
+            logger.warning(
+                "what is set at run time does not go with the other options: %(conflict)s", {"conflict": conflict}
+            )
 
     def _cannot_use(self, error: JournalError | OSError, *, was_there: bool) -> str:
         if not was_there and not os.path.exists(self._data):
@@ -256,7 +260,7 @@ class Server:
         logger.info(
             "recovered in %(seconds).2f s, with events=%(events)d after the last snapshot: topics=%(topics)d, "
             "partitions=%(partitions)d, groups=%(groups)d, open transactions=%(transactions)d",
-            values | engine.lookups.look(_contents),
+            values | engine.present.look(_contents),
         )
         for broker_id, configs in recovered.state.broker_configs.items():
             tell_of_broker_configs(broker_id, configs)

@@ -5,7 +5,6 @@ Imported only where an operator has asked for it: it loads a web server and prom
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from exacta.config.configuration import Configuration
 from exacta.metrics import exposition
@@ -13,6 +12,7 @@ from exacta.metrics.sources import Sources
 from exacta.server.progress import Progress
 from exacta.web import health
 from exacta.web.application import Application
+from exacta.web.connection import WebConnection
 from exacta.web.server import WebServer
 
 
@@ -23,8 +23,8 @@ class WebFront:
         self,
         configuration: Configuration,
         loop: asyncio.AbstractEventLoop,
-        register: Callable[[Any], bool | None],
-        forget: Callable[[Any], None],
+        register: Callable[[WebConnection], bool],
+        forget: Callable[[WebConnection], None],
         *,
         sources: Sources,
         progress: Progress,

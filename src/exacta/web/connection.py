@@ -16,7 +16,7 @@ while the application has not taken 64 KiB of a body, and while a request waits 
 import asyncio
 import contextlib
 import logging
-from typing import Protocol, cast
+from typing import ClassVar, Protocol, cast
 
 import h11
 from uvicorn.config import Config
@@ -54,7 +54,7 @@ class WebFront(Protocol):
 class WebConnection(H11Protocol):
     """Created by the listener for each client."""
 
-    front = "web"
+    front: ClassVar[str] = "web"
 
     def __init__(self, server: WebFront) -> None:
         super().__init__(server.config, server.state, {}, server.loop)

@@ -9,7 +9,7 @@ While it recovers, the answer says how far that is. While the server stops, the 
 """
 
 import asyncio
-from typing import Any, Protocol
+from typing import Protocol
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
@@ -28,7 +28,7 @@ class Starting(Protocol):
     engine: Engine | None
     """None: it recovers."""
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> dict[str, str | float]:
         """Return how far recovery is."""
 
 
@@ -41,9 +41,9 @@ def routes(starting: Starting) -> list[Route]:
     async def ready(http: HttpRequest) -> Response:
         engine = starting.engine
         if engine is None:
-            return json_answer(503, {"status": "recovering"} | starting.report())
+            return json_answer(503, {"status": "recovering", **starting.report()})
         if await _syncs(engine):
-            return json_answer(200, {"status": "ready"} | starting.report())
+            return json_answer(200, {"status": "ready", **starting.report()})
         reason = f"the journal has not synced for {SYNC_SECONDS:g} seconds"
         return json_answer(503, {"status": "failed", "reason": str(engine.failed or reason)})
 

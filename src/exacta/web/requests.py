@@ -6,7 +6,6 @@ answers when the broker calls it back, so that an answer rests on durable state.
 
 import asyncio
 import logging
-from typing import Any
 
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
@@ -69,7 +68,7 @@ class WebRequest(Request):
         if not self._answer.done():
             self._answer.set_result(response)
 
-    def reply_json(self, body: Any, status: int = 200) -> None:
+    def reply_json(self, body: object, status: int = 200) -> None:
         """Answer with a value in JSON."""
         self.reply(json_answer(status, body))
 

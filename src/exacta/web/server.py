@@ -8,7 +8,6 @@ ten times a second and accept connections without counting them. What is used is
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from starlette.types import ASGIApp
 from uvicorn.config import Config
@@ -32,8 +31,8 @@ class WebServer:
         self,
         configuration: Configuration,
         loop: asyncio.AbstractEventLoop,
-        register: Callable[[Any], bool | None],
-        forget: Callable[[Any], None],
+        register: Callable[[WebConnection], bool],
+        forget: Callable[[WebConnection], None],
         *,
         names: Iterable[str] = (),
     ) -> None:
@@ -70,7 +69,7 @@ class WebServer:
         """Let a connection in; False: there are too many."""
         if self.is_stopping or len(self.state.connections) > MOST_CONNECTIONS:
             return False
-        return self._register(connection) is not False
+        return self._register(connection)
 
     def forget(self, connection: WebConnection) -> None:
         """Count one connection less: it was let in, and has ended."""

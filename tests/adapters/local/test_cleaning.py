@@ -216,7 +216,7 @@ def test_closing_does_not_wait_for_a_long_cleaning(
     choose = cleaning.choose
 
     def close_meanwhile(*arguments: object) -> object:
-        journal._cleaner.stop()
+        journal._rewrites.stop()
         return choose(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(cleaning, "choose", close_meanwhile)

@@ -5,7 +5,9 @@ from msgspec.structs import replace
 
 from exacta.core.commands import CommitOffsets, DeleteOffsets, OffsetToCommit
 from exacta.core.events import GroupDeleted
+from exacta.core.groups.deletion import has_members
 from exacta.core.groups.expiry import KEPT_METADATA
+from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from tests.core.groups.classic.members import SESSION_MS, Group
 from tests.core.groups.consumer.members import Consumer, settle
@@ -161,6 +163,44 @@ def test_many_groups_are_looked_at_in_steps_and_none_is_left_out(most: int) -> N
         commit(world, f"old-{number}", partition=1)
     for number in range(20):
         commit(world, f"kept-{number}", metadata=KEPT_METADATA[0])
+    for number in range(20):
+        consumer = Consumer(world, "a", "t", group_id=f"only-read-{number}")
+        consumer.join()
+        consumer.leave()
     world.pass_time(RETENTION_MS)  # one look finds all of them
     assert groups(world) == {f"kept-{number}" for number in range(20)}
-    assert len(expired(world)) == 20
+    assert world.state.volatile.consumer_groups == {}
+    assert len(expired(world)) == 40
+
+
+def test_a_group_that_has_never_committed_is_forgotten_as_well() -> None:
+    """Else each would count towards the most groups that there may be, until a restart."""
+    group = Group()
+    world = group.world = World(replace(LIMITS, max_groups=1))
+    world.topic()
+    group.stable("a")
+    world.pass_time(RETENTION_MS)
+    assert not has_members(world.state, "g"), "its session has ended"
+    assert world.state.has_group("g")
+    consumer = Consumer(world, "b", "t", group_id="h")
+    assert consumer.join() is Rejection.LIMIT_REACHED
+    world.pass_time(RETENTION_MS)
+    world.check()
+    assert not world.state.has_group("g")
+    assert world.state.volatile.emptied_ms == {}
+    consumer.join()
+    consumer.leave()
+    world.pass_time(RETENTION_MS + INTERVAL_MS)
+    world.check()
+    assert world.state.volatile.consumer_groups == {}
+
+
+def test_a_member_that_is_about_to_join_keeps_its_group() -> None:
+    """It was given an id long after the start, and joins with that (KIP-394)."""
+    group = Group()
+    world = group.world = World(LIMITS)
+    world.topic()
+    world.pass_time(2 * RETENTION_MS)
+    group.join("a", known=False, session_ms=10 * INTERVAL_MS)
+    world.pass_time(2 * INTERVAL_MS)
+    assert world.state.volatile.memberships["g"].pending

@@ -12,11 +12,9 @@ from exacta.core.commands import CreateTopic, DeleteRecords, DeleteTopic, SetTop
 from exacta.core.ids import Body, PartitionId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
-from tests.core.log.staging_world import append_as
+from tests.core.log.staging_world import MARKER, ONE, SIDECAR, append_as
 from tests.core.world import SMALL, Handle, Producer, World
 
-ONE = 62
-"""The bytes of a batch of one record."""
 LIMITS = replace(
     SMALL,
     highest_epoch=32766,
@@ -26,7 +24,7 @@ LIMITS = replace(
     max_held_bytes=5 * ONE,
     max_staged_bytes=12 * ONE,
 )
-BUFFERS = ({}, {"transaction.buffer": "marker"}, {"transaction.buffer": "sidecar"})
+BUFFERS: tuple[dict[str, str], ...] = ({}, MARKER, SIDECAR)
 VERSIONS = (TransactionVersion.V1, TransactionVersion.V2)
 owners, handles, writers = st.integers(0, 1), st.integers(2, 3), st.integers(0, 3)
 partitions = st.integers(0, 1)

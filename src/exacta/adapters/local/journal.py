@@ -364,7 +364,7 @@ class LocalJournal(LocalJournalSpace):
 
     def close(self) -> None:
         """See `Journal.close`."""
-        self._cleaner.stop()
+        self._rewrites.stop()
         self._job_runner.stop()
         self._journal_thread.close()
         self._settle()

@@ -16,7 +16,7 @@ from exacta.adapters.local.opening.recovery import Recovered
 from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.snapshots.snapshot_schedule import Snapshotter
 from exacta.adapters.local.space.compaction_plan import Compactor
-from exacta.adapters.local.space.rewrite_queue import Cleaner
+from exacta.adapters.local.space.rewrite_queue import RewriteQueue
 from exacta.adapters.local.worker import NewWorker
 from exacta.ports.compaction import Compact
 from exacta.ports.journal import Cleaned, CompactionOrder, Failed
@@ -45,7 +45,7 @@ class LocalJournalSpace(LocalJournalReader):
         self._snapshotter = Snapshotter(
             files, job_runner, self._keeping_thread, self._post, snapshot_events=snapshot_events
         )
-        self._cleaner = Cleaner(
+        self._rewrites = RewriteQueue(
             files,
             job_runner,
             self._keeping_thread,
@@ -60,7 +60,7 @@ class LocalJournalSpace(LocalJournalReader):
             recovered.next_compacted,
             self._index,
             self._reader,
-            self._cleaner,
+            self._rewrites,
             self._post,
             segment_bytes=segment_bytes,
         )
@@ -82,7 +82,7 @@ class LocalJournalSpace(LocalJournalReader):
         kept = {stream: max(floor, self._index.compacted_to(stream)) for stream, floor in floors.items()}
 
         def clean() -> None:
-            self._cleaner.clean(sealed, kept, waits_for_index, done)
+            self._rewrites.clean(sealed, kept, waits_for_index, done)
 
         self._compactor.drop_unneeded(floors, clean)
 

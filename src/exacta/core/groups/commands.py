@@ -137,7 +137,7 @@ class ExpireGroups(Command, frozen=True, kw_only=True):
     """Timer: forget groups that have had no members, and whose offsets have been idle, for too long.
 
     `begun_ms` is when the broker has started: what a group did before is not known. `next_group` is where the last look
-    has stopped, by the order in which groups have come to have offsets.
+    has stopped, in the order of the groups that have offsets, and then of the others.
     """
 
     begun_ms: int

@@ -29,7 +29,7 @@ from exacta.core.ids import Offset, ProducerId, TransactionId
 from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
 from exacta.core.rejections import Rejection
 from exacta.core.state.partition import Partition
-from exacta.core.state.staged import HELD, StagedStream
+from exacta.core.state.staged import FIRST_PLACE, HELD, StagedStream
 from exacta.core.state.state import State
 from exacta.core.state.topic import SIDECAR
 
@@ -130,16 +130,13 @@ def offset_of_receipt(partition: Partition, provisional_offset: int) -> Offset |
     Only the last receipts of a partition are known (`staging_fold.MOST_RECEIPTS`).
     """
     place, receipts = place_of(provisional_offset), partition.receipts
-    low, high = 0, len(receipts)
-    while low < high:  # they lie in the order of their places
-        middle = (low + high) // 2
-        if receipts[middle].first_place <= place:
-            low = middle + 1
-        else:
-            high = middle
-    if not low or place >= receipts[low - 1].first_place + receipts[low - 1].count:
+    before = bisect(receipts, place, key=FIRST_PLACE)
+    if not before:
         return None
-    found = Offset(receipts[low - 1].first_offset + place - receipts[low - 1].first_place)
+    receipt = receipts[before - 1]
+    if place >= receipt.first_place + receipt.count:
+        return None
+    found = Offset(receipt.first_offset + place - receipt.first_place)
     return found if found >= partition.log_start_offset else None
 
 

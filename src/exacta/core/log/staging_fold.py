@@ -10,7 +10,7 @@ from exacta.core.log.staging import place_of
 from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
 from exacta.core.log.written import remember_writer
 from exacta.core.state.partition import Partition
-from exacta.core.state.staged import HELD, EnteredStream, HeldBatch, Receipt, StagedStream
+from exacta.core.state.staged import ENDS, FIRST_PLACE, HELD, EnteredStream, HeldBatch, Receipt, StagedStream
 from exacta.core.state.state import State
 
 MOST_RECEIPTS = 100_000
@@ -99,8 +99,8 @@ def _remember_receipts(partition: Partition, stream: StagedStream, first_offset:
         offset += count
     receipts = partition.receipts
     if len(new) > FEW_RECEIPTS:
-        behind = bisect(receipts, new[0].first_place, key=_first_place)
-        new = sorted(receipts[behind:] + new, key=_first_place)
+        behind = bisect(receipts, new[0].first_place, key=FIRST_PLACE)
+        new = sorted(receipts[behind:] + new, key=FIRST_PLACE)
         del receipts[behind:]
     for receipt in new:
         _remember_receipt(receipts, receipt)
@@ -110,7 +110,7 @@ def _remember_receipts(partition: Partition, stream: StagedStream, first_offset:
 def _remember_receipt(receipts: list[Receipt], receipt: Receipt) -> None:
     index = len(receipts)
     if receipts and receipts[-1].first_place > receipt.first_place:
-        index = bisect(receipts, receipt.first_place, key=_first_place)
+        index = bisect(receipts, receipt.first_place, key=FIRST_PLACE)
     before = receipts[index - 1] if index else None
     if (
         before is not None
@@ -120,10 +120,6 @@ def _remember_receipt(receipts: list[Receipt], receipt: Receipt) -> None:
         receipts[index - 1] = Receipt(before.first_place, before.first_offset, before.count + receipt.count)
     else:
         receipts.insert(index, receipt)
-
-
-def _first_place(receipt: Receipt) -> int:
-    return receipt.first_place
 
 
 def drop(state: State, partition: Partition, producer_id: ProducerId) -> None:
@@ -152,9 +148,7 @@ def _taken(state: State, partition: Partition, producer_id: ProducerId) -> Stage
 
 def forget_entered(state: State, partition: Partition, before_offset: Offset) -> None:
     """Forget the streams that have entered the partition before an offset: nobody reads them there any more."""
-    gone = 0
-    while gone < len(partition.entered) and partition.entered[gone].end_offset <= before_offset:
-        gone += 1
+    gone = bisect(partition.entered, before_offset, key=ENDS)
     state.volatile.streams_let_go += [each.stream for each in partition.entered[:gone]]
     del partition.entered[:gone]
 

@@ -65,3 +65,7 @@ class Receipt(Struct, frozen=True, array_like=True):
     first_place: int
     first_offset: Offset
     count: int
+
+
+FIRST_PLACE = attrgetter("first_place")
+"""The key by which receipts are looked up."""

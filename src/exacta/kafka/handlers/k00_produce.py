@@ -60,7 +60,7 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
     response = ProduceResponse(responses=[])
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     for topic in request.topic_data:
-        name = broker.engine.topic_name(topic.topic_id) if by_topic_id else topic.name
+        name = broker.engine.present.topic_name(topic.topic_id) if by_topic_id else topic.name
         rules = None if name is None else broker.batch_rules(name)
         partitions: list[PartitionProduceResponse] = []
         for data in topic.partition_data:

@@ -127,7 +127,7 @@ def _asked(broker: BrokerContext, request: FetchRequest, context: RequestContext
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     for topic in request.topics:
         topic_id = topic.topic_id if by_topic_id else b""
-        name = broker.engine.topic_name(topic_id) if by_topic_id else topic.topic
+        name = broker.engine.present.topic_name(topic_id) if by_topic_id else topic.topic
         for partition in topic.partitions:
             index, offset = partition.partition, partition.fetch_offset
             max_bytes = max(partition.partition_max_bytes, 0)
@@ -148,7 +148,7 @@ def _is_replica(request: FetchRequest) -> bool:
 
 def _name(broker: BrokerContext, asked: Asked) -> None:
     """Look again for the topic of an id that nobody had."""
-    topic = broker.engine.topic_name(asked.topic_id)
+    topic = broker.engine.present.topic_name(asked.topic_id)
     if topic is not None:
         asked.named(topic)
 

@@ -71,7 +71,7 @@ def handle(broker: BrokerContext, request: AcknowledgeMessagesRequest, context: 
 def _command(
     broker: BrokerContext, context: RequestContext, transaction_id: int, name: str, wanted: PartitionToAcknowledge
 ) -> Acknowledge | ErrorCode:
-    place = broker.engine.lookups.place(PartitionId(wanted.partition_id))
+    place = broker.engine.present.place(PartitionId(wanted.partition_id))
     if place is None:
         return error_code(Rejection.SUBSCRIPTION_NOT_FOUND, KEY, context.version)
     topic, partition = place

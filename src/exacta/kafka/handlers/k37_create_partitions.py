@@ -42,7 +42,7 @@ def handle(broker: BrokerContext, request: CreatePartitionsRequest, context: Req
             result.error_message = "the request names this topic more than once"
             continue
         wrong = _wrong_assignment(broker, topic)
-        asked.append((result, topic, broker.engine.partition_count(topic.name), wrong))
+        asked.append((result, topic, broker.engine.present.partition_count(topic.name), wrong))
         # Where it was refused anyway for its number, that is the answer.
         commands.append(_command(topic, validate_only=request.validate_only or wrong is not None))
 

@@ -110,13 +110,13 @@ def _hidden(broker: BrokerContext, request: ConsumerGroupHeartbeatRequest, conte
     if broker.authorizer.allows_all:
         return frozenset()
     subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-    topics = broker.engine.topics_to_match(request.group_id, subscribes=subscribes)
+    topics = broker.engine.present.topics_to_match(request.group_id, subscribes=subscribes)
     return frozenset(topics).difference(describable_topics(broker, context, topics))
 
 
 def _may_see(broker: BrokerContext, context: RequestContext, topic_id: bytes) -> bool:
     """Return whether the member may know of a topic that it has been given, maybe by its pattern."""
-    topic = broker.engine.topic_name(topic_id)
+    topic = broker.engine.present.topic_name(topic_id)
     return topic is None or allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, topic)
 
 

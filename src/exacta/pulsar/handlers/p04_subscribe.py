@@ -188,7 +188,7 @@ def _resolve_start(broker: PulsarBroker, command: CommandSubscribe, partition_id
     start = command.start_message_id
     if not is_provisional(start):
         return None
-    unclear = resolve(broker.engine.lookups, partition_id, [start])
+    unclear = resolve(broker.engine.present, partition_id, [start])
     if unclear is None:
         start.entry_id = offset_of(start)
     return unclear

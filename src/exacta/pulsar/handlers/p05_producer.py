@@ -72,7 +72,7 @@ def _subscribe(
 ) -> None:
     """Make the subscription first that is to get all messages, where the producer wants one that is not there."""
     name = command.initial_subscription_name
-    if not name or broker.engine.lookups.has_subscription(*place, name):
+    if not name or broker.engine.present.has_subscription(*place, name):
         _open(broker, command, request, topic, place)
         return
 
@@ -130,7 +130,7 @@ def _open(
             return
         if same.is_waiting:
             broker.producers.close(same)
-    found = broker.producers.open(producer, broker.engine.lookups.topic_epoch(*place))
+    found = broker.producers.open(producer, broker.engine.present.topic_epoch(*place))
     if isinstance(found, Busy):
         request.refuse(found.error, found.text)
         return
@@ -185,7 +185,7 @@ def _answer(broker: PulsarBroker, command: CommandProducer, request: PulsarReque
     is_ready = not producer.is_waiting
 
     def last_sequence(state: State, now_ms: int) -> int:
-        return broker.engine.lookups.named_sequence(producer.name, *producer.place) if producer.is_named else -1
+        return broker.engine.present.named_sequence(producer.name, *producer.place) if producer.is_named else -1
 
     def done(sequence: int) -> None:
         if not _is_open(producer):

@@ -32,7 +32,7 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
     if wrong is not None:
         request.refuse(ServerError.NotAllowedError, wrong)
         return
-    unclear = resolve(broker.engine.lookups, consumer.partition_id, command.message_id)
+    unclear = resolve(broker.engine.present, consumer.partition_id, command.message_id)
     if unclear is not None and command.HasField("request_id"):
         request.refuse(ServerError.NotAllowedError, unclear)
         return

@@ -18,7 +18,7 @@ def handle(broker: PulsarBroker, command: CommandRedeliverUnacknowledgedMessages
     if consumer is not None:
         if command.HasField("consumer_epoch"):
             consumer.epoch = max(consumer.epoch or 0, command.consumer_epoch)
-        resolve(broker.engine.lookups, consumer.partition_id, command.message_ids)
+        resolve(broker.engine.present, consumer.partition_id, command.message_ids)
         entries = tuple(
             Offset(each.entry_id) for each in command.message_ids if each.ledger_id == consumer.partition_id
         )

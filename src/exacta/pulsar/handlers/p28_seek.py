@@ -35,7 +35,7 @@ def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -
             request.reply(CommandSuccess(request_id=command.request_id))
 
     is_staged = is_provisional(command.message_id)
-    unclear = resolve(broker.engine.lookups, consumer.partition_id, [command.message_id])
+    unclear = resolve(broker.engine.present, consumer.partition_id, [command.message_id])
     if unclear is not None:
         request.refuse(ServerError.NotAllowedError, unclear)
         return

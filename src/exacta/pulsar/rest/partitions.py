@@ -64,7 +64,7 @@ def extend(broker: PulsarBroker, request: RestRequest) -> None:
         return
     name, count, _ = asked
     topic = kafka_name(name)
-    present = broker.engine.partition_count(topic)
+    present = broker.engine.present.partition_count(topic)
 
     def done(answer: Answer) -> None:
         if answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION:

@@ -61,7 +61,7 @@ def delete_one(broker: PulsarBroker, request: RestRequest) -> None:
     name = ordinary_name(request, request.topic)
     if name is None:
         return
-    if name.partition is None and broker.engine.partition_count(kafka_name(name)) > 1:
+    if name.partition is None and broker.engine.present.partition_count(kafka_name(name)) > 1:
         reason = (
             f"{name} is a partitioned topic, instead of calling delete topic, please call delete-partitioned-topic."
         )

@@ -18,7 +18,7 @@ from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.space.compacted_segments import Named
 from exacta.adapters.local.space.compaction_writer import JoiningSource, Source
-from exacta.adapters.local.space.rewrite_queue import Cleaner
+from exacta.adapters.local.space.rewrite_queue import RewriteQueue
 from exacta.ports.compaction import MOST_STREAMS, Compact
 from exacta.ports.journal import CompactionOrder, Failed
 
@@ -32,7 +32,7 @@ class Compactor:
         next_number: int,
         index: Index,
         reader: Reader,
-        cleaner: Cleaner,
+        rewrites: RewriteQueue,
         post: Callable[..., None],
         *,
         segment_bytes: int,
@@ -42,7 +42,7 @@ class Compactor:
         self._next_number = next_number
         self._index = index
         self._reader = reader
-        self._cleaner = cleaner
+        self._rewrites = rewrites
         self._post = post
         self._segment_bytes = segment_bytes
 
@@ -64,7 +64,7 @@ class Compactor:
             self._segments.remove(segment)
             self._index.drop_compacted(segment)
         named = Named([each.base for each in self._segments], self._next_number)
-        self._reader.retire(dropped, lambda: self._cleaner.name_compacted(named, dropped, then))
+        self._reader.retire(dropped, lambda: self._rewrites.name_compacted(named, dropped, then))
 
     def compactable(self, stream: int, end_offset: int) -> tuple[int, int]:
         """See `JournalSpace.compactable`."""
@@ -116,7 +116,7 @@ class Compactor:
             unused = [each for each in self._segments if not self._index.streams_found_in(each)]
             self._name_and_drop(unused, lambda: done(None))
 
-        self._cleaner.compact([*sources, *self._carried(orders, floors)], rewriter, number, compacted)
+        self._rewrites.compact([*sources, *self._carried(orders, floors)], rewriter, number, compacted)
 
     def _carried(self, orders: Sequence[CompactionOrder], floors: Mapping[int, int]) -> list[Source]:
         """Return what else is found in compacted segments of which, without these streams, less than half is needed.

@@ -47,7 +47,7 @@ class _Outcome(NamedTuple):
     wants_snapshot: bool = False
 
 
-class Cleaner:
+class RewriteQueue:
     """Clean and compact one opened journal; every method is called on the event loop."""
 
     def __init__(
