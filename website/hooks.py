@@ -5,6 +5,7 @@
 - A list is one where CommonMark says so. MkDocs reads pages by Python-Markdown, which wants an empty line before a
   list, and four spaces before what belongs to an item. So both are put in, and a page fails the build if it has other
   lists, tables or blocks of code on the site than by CommonMark.
+- A `|` in code within a table, which a code host wants escaped, loses its backslash.
 - A page that would load a script, a style, a font or a picture from elsewhere fails the build.
 
 The functions know nothing of MkDocs: they take its objects as they come.
@@ -22,6 +23,7 @@ _INDENTS = {"bullet_list_open": 2, "ordered_list_open": 3}
 """How far the pages indent what belongs to an item."""
 _ELSEWHERE = r"[^>]*?\b{}=[\"']?((?:https?:)?//[^\"'\s>]+)"
 _LOADED = re.compile(f"<(?:script|img|iframe|source){_ELSEWHERE.format('src')}|<link{_ELSEWHERE.format('href')}")
+_CELL = re.compile(r"<td.*?</td>", re.DOTALL)
 _LINK = re.compile(r"(\]\()((?:\.\./)+[^)\s]*)(\))")
 
 
@@ -70,6 +72,11 @@ def differences(markdown: str, html: str) -> dict[str, tuple[int, int]]:
     return {tag: both for tag, both in counts.items() if both[0] != both[1]}
 
 
+def with_bare_pipes(html: str) -> str:
+    """Return the page with `|` for each `\\|` in a table, which Python-Markdown leaves as it is in code."""
+    return _CELL.sub(lambda cell: cell[0].replace("\\|", "|"), html)
+
+
 def loaded_from_elsewhere(html: str) -> list[str]:
     """Return the addresses on other machines from which a browser would load parts of a page."""
     return [address for pair in _LOADED.findall(html) for address in pair if address]
@@ -93,10 +100,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """Refuse a page that is another one here than on the code host. Raises ValueError."""
+    """Mend the tables of a page; refuse one that is another one here than on the code host. Raises ValueError."""
     if found := differences(page.markdown, html):
         raise ValueError(f"{page.file.src_uri} is another page by CommonMark: {found}")
-    return html
+    return with_bare_pipes(html)
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 import yaml
 from website import python_api
-from website.hooks import anchor, differences, loaded_from_elsewhere, to_the_code_host, with_plain_lists
+from website.hooks import (
+    anchor,
+    differences,
+    loaded_from_elsewhere,
+    to_the_code_host,
+    with_bare_pipes,
+    with_plain_lists,
+)
 
 from tests.pages.blocks import ROOT
 from tests.pages.test_references import anchors
@@ -113,3 +120,9 @@ def test_a_page_that_is_not_whole_by_itself_is_found(html: str) -> None:
 
 def test_a_link_that_a_reader_follows_loads_nothing() -> None:
     assert loaded_from_elsewhere('<a href="https://example.org/">x</a><script src="../assets/a.js">') == []
+
+
+def test_a_pipe_in_code_within_a_table_has_no_backslash():
+    assert (
+        with_bare_pipes(r"<td><code>a\|b</code></td><code>c\|d</code>") == r"<td><code>a|b</code></td><code>c\|d</code>"
+    )
