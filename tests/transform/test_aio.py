@@ -260,6 +260,27 @@ def test_a_producer_that_finds_no_broker_is_started_again(broker: exacta.Broker)
     assert copied(broker) == numbers()
 
 
+def test_a_partition_for_which_no_producer_was_made_comes_again(broker: exacta.Broker) -> None:
+    """The group has committed nothing yet, so only the consumer's position tells where the partition begins."""
+    tried: list[Any] = []
+
+    def producer_for(partition: Any) -> aiokafka.AIOKafkaProducer:
+        tried.append(partition)
+        if len(tried) == 1:
+            raise ZeroDivisionError
+        return producer_of(broker, partition)
+
+    async def scenario() -> None:
+        async with copying(broker, producer_for=producer_for) as once:
+            with pytest.raises(ZeroDivisionError):
+                async with once as transaction:
+                    await copy(transaction)
+            await copy_the_rest(broker, MESSAGES, once)
+
+    run(scenario())
+    assert copied(broker) == numbers()
+
+
 def test_two_partitions_with_one_transactional_id_are_refused(broker: exacta.Broker, partitions: str) -> None:
     def producer_for(partition: Any) -> aiokafka.AIOKafkaProducer:
         return aiokafka.AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="copy")

@@ -81,7 +81,7 @@ class AsyncTransaction:
                     try:
                         await claim.producer.begin_transaction()
                     except BaseException:
-                        self._once._seek(claim, messages[0].offset)
+                        self._once._seek(claim.partition, messages[0].offset)
                         await self._once._give_up(claim)
                         raise
                     self._claim, self._first = claim, messages[0].offset
@@ -147,7 +147,9 @@ class AsyncExactlyOnce:
                 await self._commit(transaction, claim)
                 transaction.committed = True
         except ProducerFenced as fenced:
-            self._seek(claim, transaction._first)  # a message must come for a new claim, which knows where to begin
+            self._seek(
+                claim.partition, transaction._first
+            )  # a message must come for a new claim, which knows where to begin
             await self._give_up(claim)
             logger.info("%s has another owner, or took too long; its messages come again: %r", claim.partition, fenced)
         except KafkaError:
@@ -183,7 +185,7 @@ class AsyncExactlyOnce:
                     logger.warning("%s waits for a broker: %s", partition, away)
                     await asyncio.sleep(PAUSE_S)
             elif owned.next_offset is not None and messages[0].offset < owned.next_offset:
-                self._seek(owned, owned.next_offset)  # a rebalance has set the position
+                self._seek(owned.partition, owned.next_offset)  # a rebalance has set the position
             else:
                 return owned, messages + await self._more(owned, messages[0].offset, count - 1)
         return None, []
@@ -195,36 +197,42 @@ class AsyncExactlyOnce:
         try:
             found = await self._consumer.getmany(claim.partition, timeout_ms=0, max_records=count)
         except BaseException:
-            self._seek(claim, after)
+            self._seek(claim.partition, after)
             raise
         messages: list[Any] = found.get(claim.partition, [])
         if messages and messages[0].offset <= after:  # a rebalance has set the position
-            self._seek(claim, after + 1)
+            self._seek(claim.partition, after + 1)
             return []
         return messages
 
     async def _claim(self, partition: Any, offset: int) -> None:
         """Fence the owner before, and go to where it was; to `offset` if nothing is committed."""
+        try:
+            claim = self._claims[partition] = self._new_claim(partition)
+            try:
+                await claim.producer.start()
+                claim.next_offset = await self._consumer.committed(partition)
+            except BaseException:
+                await self._give_up(claim)
+                raise
+        except BaseException:
+            self._seek(partition, offset)  # the message there is handed out to nobody
+            raise
+        self._seek(partition, offset if claim.next_offset is None else claim.next_offset)
+
+    def _new_claim(self, partition: Any) -> Claim:
         claim = Claim(partition, self._producer_for(partition))
         if claim.transactional_id in (None, *(each.transactional_id for each in self._claims.values())):
             raise ValueError(
                 f"{partition} needs a producer with a transactional_id of its own, not {claim.transactional_id!r}"
             )
-        self._claims[partition] = claim
-        try:
-            await claim.producer.start()
-            claim.next_offset = await self._consumer.committed(partition)
-        except BaseException:
-            self._seek(claim, offset)
-            await self._give_up(claim)
-            raise
-        self._seek(claim, offset if claim.next_offset is None else claim.next_offset)
+        return claim
 
-    def _seek(self, claim: Claim, offset: int) -> None:
+    def _seek(self, partition: Any, offset: int) -> None:
         try:
-            self._consumer.seek(TopicPartition(*claim.partition), offset)
+            self._consumer.seek(TopicPartition(*partition), offset)
         except IllegalStateError:
-            logger.debug("%s is not assigned any more", claim.partition)
+            logger.debug("%s is not assigned any more", partition)
 
     # --- ending -------------------------------------------------------------------------------------------------------
 
@@ -249,13 +257,13 @@ class AsyncExactlyOnce:
             self._leave(transaction, claim)
             raise
         claim.next_offset = transaction._first
-        self._seek(claim, transaction._first)
+        self._seek(claim.partition, transaction._first)
 
     def _leave(self, transaction: AsyncTransaction, claim: Claim) -> None:
         """End a claim whose program does not wait for the end of its transaction: a new one can tell how it went."""
         if self._claims.pop(claim.partition, None) is not None:
             self._left.append(claim)
-        self._seek(claim, transaction._first)
+        self._seek(claim.partition, transaction._first)
 
     async def _give_up(self, claim: Claim) -> None:
         """End a claim, and its producer."""
