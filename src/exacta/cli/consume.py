@@ -16,11 +16,10 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic
 from exacta.cli.lines import OnATerminal
 from exacta.cli.positions import BEGINNING, END, NoPlace, Range, offsets_at, range_of
 from exacta.cli.record_formats import WrongFormat, as_json, format_of, unescaped
-from exacta.cli.topics import no_topic
 
 if TYPE_CHECKING:
     from exacta.cli.record_formats import Part

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, not_found, note
 from exacta.cli.lines import say
 from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
 from exacta.cli.positions import NoPlace, Place, destination_of, destinations
@@ -252,7 +252,6 @@ def _to_move(
     client: "Client", committed: "Iterable[TopicPartition]", topics: list[str], partitions: list[int]
 ) -> "list[TopicPartition]":
     """Return the partitions that are meant: of the topics, or else those in which the group has a position."""
-    from exacta.cli.topics import no_topic
     from exacta.client.routing import UnknownTopic
     from exacta.client.transactions import TopicPartition
 

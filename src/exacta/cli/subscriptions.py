@@ -1,16 +1,16 @@
 """`exacta subscriptions …`: the subscriptions of Apache Pulsar's clients, seen and moved from outside, on an Exacta."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, not_found, note
 from exacta.cli.lines import acknowledged_in_words, runs_in_words, say
 from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
 from exacta.cli.tables import held_by, print_table
+from exacta.cli.times import time_in_words, time_ms
 
 if TYPE_CHECKING:
     from exacta.client.routing import Client
@@ -46,7 +46,7 @@ def list_all(
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
     topic: Annotated[
-        list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only of this topic; may be given repeatedly.")
+        list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only of this topic; may be repeated.")
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most so many.")] = 1000,
     output: Output = OutputFormat.TABLE,
@@ -187,10 +187,10 @@ def _target(to: str) -> "Target":
         return Target(words[to])
     if to.isascii() and to.isdigit() and len(to) < 19:
         return Target(int(to))
-    try:
-        return Target(timestamp_ms=max(0, int(datetime.fromisoformat(to).timestamp() * 1000)))
-    except ValueError:
+    at_ms = time_ms(to)
+    if at_ms is None:
         fail(f"--to: '{to}' is neither earliest, latest, an offset nor a time like 2026-01-31T12:00:00Z", EXIT_USAGE)
+    return Target(timestamp_ms=at_ms)
 
 
 def _show(topic: str, plan: "Sequence[Reset]", found: "Sequence[Subscription]") -> None:
@@ -241,7 +241,7 @@ def _check_topics(client: "Client", topics: "Iterable[str]") -> None:
     known = client.topic_names()
     for topic in topics:
         if topic not in known:
-            not_found("there is no topic", topic, known)
+            no_topic(client, topic)
 
 
 def _in_the_log(topic: str) -> tuple[str, int | None]:
@@ -275,8 +275,7 @@ def _bounds(client: "Client", topic: str) -> str:
 
 def _describe(found: "Subscription", bounds: str) -> None:
     details = _details(found)
-    created = datetime.fromtimestamp(details.created_ms / 1000, UTC).astimezone().isoformat(" ", "seconds")
-    say(f"{_place(found)}, subscription {found.name}: {_type(found)}, created {created}")
+    say(f"{_place(found)}, subscription {found.name}: {_type(found)}, created {time_in_words(details.created_ms)}")
     say(
         f"  position {found.position}; the partition is stable up to {details.last_stable_offset} and ends at "
         f"{details.high_watermark}"

@@ -1,14 +1,14 @@
 """`exacta topics …`: topics, created, looked at, changed and deleted, on any Kafka cluster."""
 
 from base64 import urlsafe_b64encode
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, note
 from exacta.cli.lines import say
 from exacta.cli.output import Output, OutputFormat, print_json, print_records
-from exacta.cli.settings import Setting, settings_in
+from exacta.cli.settings import DryRun, Setting, settings_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,6 @@ _CLIENT_ID = "exacta-topics"
 topics = typer.Typer(help="Create, look at, change and delete topics.", no_args_is_help=True)
 
 Names = Annotated[list[str], typer.Argument(metavar="TOPIC", help="The topics' names.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Let the cluster check it, and change nothing.")]
 
 
 @topics.callback()
@@ -197,11 +196,6 @@ def _found(client: "Client", names: "Iterable[str]") -> "list[TopicDescription]"
         if name not in found:
             no_topic(client, name)
     return [found[name] for name in wanted]
-
-
-def no_topic(client: "Client", name: str) -> NoReturn:
-    """End the command because there is no such topic."""
-    not_found("there is no topic", name, client.topic_names())
 
 
 def _described(client: "Client", topic: "TopicDescription") -> dict[str, Any]:
