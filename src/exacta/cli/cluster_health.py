@@ -128,7 +128,7 @@ def wait(
     brokers: Annotated[int, typer.Option(min=1, metavar="N", help="Wait for so many brokers.")] = 1,
     topics: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="TOPIC", help="Wait until this topic has a leader everywhere, too."),
+        typer.Option("--topic", metavar="TOPIC", help="Wait for the leaders of this topic, too; may be repeated."),
     ] = None,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,

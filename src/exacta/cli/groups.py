@@ -32,12 +32,12 @@ def root() -> None:
 
 @groups.command("list")
 def list_all(
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Show the groups that Spark queries keep their replay markers in, too.")
     ] = False,
     output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Show the groups, with their state and the type of their members' protocol.
 
@@ -103,9 +103,9 @@ def describe(
 @groups.command()
 def lag(
     group: Name,
+    output: Output = OutputFormat.TABLE,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
-    output: Output = OutputFormat.TABLE,
 ) -> None:
     """Show how far a group is behind, in records that its readers of committed records would get.
 
@@ -156,10 +156,15 @@ def reset(
     ] = None,
     topics: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="TOPIC", help="Only this topic, also where the group has no position yet."),
+        typer.Option(
+            "--topic",
+            metavar="TOPIC",
+            help="Only this topic, also where the group has no position yet; may be repeated.",
+        ),
     ] = None,
     partitions: Annotated[
-        list[int] | None, typer.Option("--partition", "-p", min=0, metavar="N", help="Only this partition.")
+        list[int] | None,
+        typer.Option("--partition", "-p", min=0, metavar="N", help="Only this partition; may be repeated."),
     ] = None,
     execute: Annotated[bool, typer.Option("--execute", help="Do it. Without this it is only shown.")] = False,
     output: Output = OutputFormat.TABLE,

@@ -43,13 +43,13 @@ def root() -> None:
 
 @subscriptions.command("list")
 def list_all(
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     topic: Annotated[
         list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only of this topic; may be repeated.")
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most so many.")] = 1000,
     output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Show subscriptions: their types, how many consumers are connected, their positions and their backlogs.
 
@@ -83,10 +83,10 @@ def list_all(
 def describe(
     topic: Topic,
     subscription: Name,
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     partition: Partition = None,
     output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Show all about a subscription: what is acknowledged and pending, its consumers, and why messages wait.
 
@@ -108,10 +108,10 @@ def describe(
 def lag(
     topic: Topic,
     subscription: Name,
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     partition: Partition = None,
     output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Show how far a subscription is behind, in messages.
 
@@ -145,11 +145,11 @@ def reset(
         str,
         typer.Option("--to", metavar="WHERE", help="earliest, latest, an offset, or a time (2026-01-31T12:00:00Z)."),
     ],
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     partition: Partition = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Let a subscription go on elsewhere: what lies before is acknowledged, what lies behind comes again.
 

@@ -40,7 +40,9 @@ def root() -> None:
 
 @transactions.command("list")
 def list_open(
-    bootstrap_servers: Servers = None, command_config: CommandConfig = None, output: Output = OutputFormat.TABLE
+    output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Show every transaction that is open: whose, since when, until when, and where it holds readers back.
 
@@ -71,10 +73,10 @@ def list_open(
 @transactions.command("explain")
 def explain_one(
     name: Name,
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     is_transactional_id: IsTransactionalId = False,
     output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Show what a transaction is doing, and why its producers were fenced and its transactions aborted.
 
@@ -101,10 +103,10 @@ def explain_one(
 @transactions.command("abort")
 def abort(
     name: Name,
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     is_transactional_id: IsTransactionalId = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Abort the open transaction of a transactional id, and fence its producer; or one that has no transactional id.
 
