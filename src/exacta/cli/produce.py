@@ -165,9 +165,7 @@ def _reading(
     key: str | None, key_delimiter: str | None, delimiter: str, headers: list[str], json: bool, null: bool
 ) -> Reading:
     """Return how lines become records; end the command where the options contradict each other."""
-    if json and (key_delimiter is not None or key is not None):
-        fail("give one of --json, --key-delimiter and --key", EXIT_USAGE)
-    if key is not None and key_delimiter is not None:
+    if sum((json, key_delimiter is not None, key is not None)) > 1:
         fail("give one of --json, --key-delimiter and --key", EXIT_USAGE)
     try:
         reading = Reading(
@@ -213,7 +211,7 @@ def _write(writer: "TopicWriter", reading: Reading, commit_every: int | None) ->
 
 
 def _lines(delimiter: bytes) -> Iterator[Line | None]:
-    """Yield the lines of stdin without their delimiters; None when nothing has come for a moment, or at a pause."""
+    """Yield the lines of stdin without their delimiters; None when nothing has come for a moment."""
     chunks: queue.Queue[bytes] = queue.Queue(_MOST_CHUNKS)
     threading.Thread(target=_read, args=(chunks,), daemon=True).start()
     left, number, idle = b"", 0, True
