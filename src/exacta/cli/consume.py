@@ -223,7 +223,7 @@ class _Reader:
         except OffsetOutOfRange as error:
             at = error.partition
             first, last = (offsets_at(self._client, [at], place, 0)[at] for place in (BEGINNING, END))
-            fail(f"{at.topic}-{at.partition} has no offset {error.offset}: it has {first} up to {last}", EXIT_NO)
+            fail(f"{at} has no offset {error.offset}: it has {first} up to {last}", EXIT_NO)
 
     def written(self, record: "ReceivedRecord") -> None:
         """Take note that a record was written."""

@@ -83,7 +83,7 @@ def describe(
             "instance": each.instance_id,
             "client": each.client_id,
             "host": each.host,
-            "partitions": [f"{at.topic}-{at.partition}" for at in each.partitions],
+            "partitions": [str(at) for at in each.partitions],
         }
         for each in found.members
     ]
@@ -302,7 +302,7 @@ def _show(found: "GroupLag") -> None:
     rows = []
     for each in found.partitions:
         position = "–" if each.committed_offset < 0 else str(each.committed_offset)
-        name = f"{each.partition.topic}-{each.partition.partition}"
+        name = str(each.partition)
         numbers = (each.unread, each.held_back, each.last_stable_offset, each.high_watermark)
         rows.append((name, position, *(str(number) for number in numbers), held_by(each.held_by)))
     unread = sum(each.unread for each in found.partitions)

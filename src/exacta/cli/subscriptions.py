@@ -65,7 +65,7 @@ def list_all(
             _check_topics(client, topics)
     records = [
         {
-            "partition": _place(each),
+            "partition": str(each.partition),
             "subscription": each.name,
             "type": _type(each),
             "consumers": each.consumer_count,
@@ -130,7 +130,7 @@ def lag(
     for each in found:
         details = _details(each)
         numbers = (each.position, each.left, each.pending, each.held_back, details.uncommitted)
-        rows.append((_place(each), *map(str, numbers), held_by(details.held_by)))
+        rows.append((str(each.partition), *map(str, numbers), held_by(details.held_by)))
     sums = [sum(int(row[column]) for row in rows) for column in range(2, 6)]
     rows.append(("all", "", *map(str, sums), ""))
     columns = ("position", "backlog", "pending", "held back", "uncommitted")
@@ -275,7 +275,7 @@ def _bounds(client: "Client", topic: str) -> str:
 
 def _describe(found: "Subscription", bounds: str) -> None:
     details = _details(found)
-    say(f"{_place(found)}, subscription {found.name}: {_type(found)}, created {time_in_words(details.created_ms)}")
+    say(f"{found.partition}, subscription {found.name}: {_type(found)}, created {time_in_words(details.created_ms)}")
     say(
         f"  position {found.position}; the partition is stable up to {details.last_stable_offset} and ends at "
         f"{details.high_watermark}"
@@ -336,10 +336,6 @@ def _lag_in_json(found: "Subscription") -> dict[str, Any]:
         "uncommitted": details.uncommitted,
         "held_back_by": plain(details.held_by),
     }
-
-
-def _place(found: "Subscription") -> str:
-    return f"{found.partition.topic}-{found.partition.partition}"
 
 
 def _type(found: "Subscription") -> str:

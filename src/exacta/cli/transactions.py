@@ -180,15 +180,13 @@ def _show(found: "Explanation", at_ms: int, owners: "Mapping[str, Owner]") -> No
     if found.producer_id >= 0:
         whose = f", of {found.client}" if found.client else ""
         say(f"  producer {found.producer_id}, epoch {found.producer_epoch}{whose}")
-    held = [f"{at.topic}-{at.partition} at {offset}" for at, offset in found.partitions if offset is not None]
+    held = [f"{at} at {offset}" for at, offset in found.partitions if offset is not None]
     if held:
         say(f"  holds readers back: {', '.join(held)}")
     for at, records, size in found.staged:
-        say(f"  staged: {at.topic}-{at.partition}, {records} record{'s'[: records != 1]} of {size} bytes")
+        say(f"  staged: {at}, {records} record{'s'[: records != 1]} of {size} bytes")
     staged = {each.partition for each in found.staged}
-    registered = [
-        f"{at.topic}-{at.partition}" for at, offset in found.partitions if offset is None and at not in staged
-    ]
+    registered = [str(at) for at, offset in found.partitions if offset is None and at not in staged]
     if registered:
         say(f"  registered: {', '.join(registered)}")
     if found.groups:
@@ -211,9 +209,8 @@ def _named(found: "Explanation") -> str:
 
 
 def _acknowledged(found: "Acknowledged") -> str:
-    place = f"{found.partition.topic}-{found.partition.partition}"
     messages = acknowledged_in_words(found.before, found.runs, found.run_count)
-    return f"{place}, subscription {found.subscription}: {messages or 'nothing any more'}"
+    return f"{found.partition}, subscription {found.subscription}: {messages or 'nothing any more'}"
 
 
 def _in_words(found: "Explanation", at_ms: int) -> str:
