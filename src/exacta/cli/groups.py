@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, not_found, note
-from exacta.cli.lines import say
+from exacta.cli.lines import counted, say
 from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
 from exacta.cli.positions import NoPlace, Place, destination_of, destinations
 from exacta.cli.tables import held_by, print_table
@@ -248,7 +248,7 @@ def _check_free(client: "Client", groups: "Iterable[str]", *, may_be_new: bool =
     for group in groups:
         found = describe_group(client, group) if may_be_new else _described(client, group)
         if found is not None and found.members:
-            fail(f"group {group} has {len(found.members)} member(s): end them first", EXIT_NO)
+            fail(f"group {group} has {counted(len(found.members), 'member')}: end them first", EXIT_NO)
         if owner := owner_of_group(client, group):
             fail(f"group {group} holds replay markers of {owner}: exacta spark clean removes them", EXIT_NO)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, note
+from exacta.cli.lines import counted
 from exacta.cli.record_formats import WrongFormat, unescaped
 from exacta.cli.record_lines import Line, NoRecord, Reading
 
@@ -156,9 +157,8 @@ def produce(
             writer.give_up(send=False)
             raise
     if not quiet:
-        count = f"{writer.written} record{'s'[: writer.written != 1]}"
-        committed = f", committed in {writer.transactions} transaction{'s'[: writer.transactions != 1]}"
-        note(f"{count} written to {topic}{committed if transactional_id else ''}")
+        committed = f", committed in {counted(writer.transactions, 'transaction')}" if transactional_id else ""
+        note(f"{counted(writer.written, 'record')} written to {topic}{committed}")
 
 
 def _reading(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, note
-from exacta.cli.lines import say
+from exacta.cli.lines import counted, say
 
 if TYPE_CHECKING:
     from exacta.client.routing import Client
@@ -107,6 +107,6 @@ def _show(found: "Leftovers") -> None:
 
 def _tell(name: str, cleaned: "Cleaned") -> None:
     batches = "no batch was committed" if cleaned.last_batch is None else f"batch {cleaned.last_batch} was the last"
-    say(f"query {name} is removed: {batches}, nothing is open, {len(cleaned.groups)} groups deleted")
+    say(f"query {name} is removed: {batches}, nothing is open, {counted(len(cleaned.groups), 'group')} deleted")
     if cleaned.torn:
         note(f"of batch {cleaned.last_batch} only a part is there: the other transactions of it had timed out")

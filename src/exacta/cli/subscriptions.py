@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, not_found, note
-from exacta.cli.lines import acknowledged_in_words, runs_in_words, say
+from exacta.cli.lines import acknowledged_in_words, counted, runs_in_words, say
 from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
 from exacta.cli.tables import held_by, print_table
 from exacta.cli.times import time_in_words, time_ms
@@ -196,7 +196,7 @@ def _target(to: str) -> "Target":
 def _show(topic: str, plan: "Sequence[Reset]", found: "Sequence[Subscription]") -> None:
     _fail_where_refused(topic, plan, found)
     for each in plan:
-        closed = f", and disconnects {each.closed_consumers} consumer(s)" if each.closed_consumers else ""
+        closed = f", and disconnects {counted(each.closed_consumers, 'consumer')}" if each.closed_consumers else ""
         say(f"{topic}-{each.partition}: from {each.old_position} to {each.position}{closed}")
 
 
@@ -293,7 +293,7 @@ def _describe(found: "Subscription", bounds: str) -> None:
     for each in details.pending:
         say(f"  pending in {each.transaction}: {acknowledged_in_words(each.before, each.runs, each.run_count)}")
     if found.pending_count > len(details.pending):
-        say(f"  pending in {found.pending_count - len(details.pending)} transactions more")
+        say(f"  pending in {counted(found.pending_count - len(details.pending), 'transaction')} more")
     if details.noted_entries:
         say(
             f"  {details.noted_entries} entries are unacknowledged, {details.waiting_entries} of them wait; "

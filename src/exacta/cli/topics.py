@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, note
-from exacta.cli.lines import say
+from exacta.cli.lines import counted, say
 from exacta.cli.output import Output, OutputFormat, print_json, print_records
 from exacta.cli.settings import DryRun, Setting, settings_in
 
@@ -73,7 +73,7 @@ def create(
                     fail(f"topic {name} exists already", EXIT_NO)
                 say(f"topic {name} exists already")
                 continue
-            told = f": {_count(made, 'partition')}, replication factor {copies}" if made > 0 else ""
+            told = f": {counted(made, 'partition')}, replication factor {copies}" if made > 0 else ""
             say(f"topic {name} {'could be' if dry_run else 'is'} created{told}")
 
 
@@ -178,7 +178,7 @@ def delete(
         if not found:
             say("none of the topics is there")
             return
-        listed = ", ".join(f"{each.name} ({_count(len(each.partitions), 'partition')})" for each in found)
+        listed = ", ".join(f"{each.name} ({counted(len(each.partitions), 'partition')})" for each in found)
         if not yes and not typer.confirm(f"Delete {listed} with all records?"):
             raise typer.Exit(EXIT_NO)
         for each in found:
@@ -239,7 +239,3 @@ def _described(client: "Client", topic: "TopicDescription") -> dict[str, Any]:
 def _id_in_words(topic_id: bytes | None) -> str | None:
     """Return a topic's id as Kafka's tools write it."""
     return None if topic_id is None else urlsafe_b64encode(topic_id).decode().rstrip("=")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s'[: number != 1]}"

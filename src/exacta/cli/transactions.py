@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found
-from exacta.cli.lines import acknowledged_in_words, say
+from exacta.cli.lines import acknowledged_in_words, counted, say
 from exacta.cli.output import Output, OutputFormat, plain, print_json
 from exacta.cli.times import now_ms, time_in_words
 
@@ -184,7 +184,7 @@ def _show(found: "Explanation", at_ms: int, owners: "Mapping[str, Owner]") -> No
     if held:
         say(f"  holds readers back: {', '.join(held)}")
     for at, records, size in found.staged:
-        say(f"  staged: {at}, {records} record{'s'[: records != 1]} of {size} bytes")
+        say(f"  staged: {at}, {counted(records, 'record')} of {size} bytes")
     staged = {each.partition for each in found.staged}
     registered = [str(at) for at, offset in found.partitions if offset is None and at not in staged]
     if registered:
@@ -193,8 +193,8 @@ def _show(found: "Explanation", at_ms: int, owners: "Mapping[str, Owner]") -> No
         say(f"  offsets of: {', '.join(found.groups)}")
     for acknowledged in found.acknowledged:
         say(f"  acknowledged: {_acknowledged(acknowledged)}")
-    if found.subscription_count > len(found.acknowledged):
-        say(f"  acknowledged: messages of {found.subscription_count - len(found.acknowledged)} subscriptions more")
+    if (more := found.subscription_count - len(found.acknowledged)) > 0:
+        say(f"  acknowledged: messages of {counted(more, 'subscription')} more")
 
 
 def _named(found: "Explanation") -> str:
