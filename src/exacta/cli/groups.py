@@ -23,6 +23,18 @@ _CLIENT_ID = "exacta-groups"
 groups = typer.Typer(help="Look after consumer groups.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group's id.")]
+OnlyTopics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--topic",
+        metavar="TOPIC",
+        help="Only this topic, also where the group has no position yet; may be repeated.",
+    ),
+]
+OnlyPartitions = Annotated[
+    list[int] | None,
+    typer.Option("--partition", "-p", min=0, metavar="N", help="Only this partition; may be repeated."),
+]
 
 
 @groups.callback()
@@ -154,18 +166,8 @@ def reset(
         int | None,
         typer.Option("--by", metavar="N", help="Move each position by so many offsets.", show_default=False),
     ] = None,
-    topics: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--topic",
-            metavar="TOPIC",
-            help="Only this topic, also where the group has no position yet; may be repeated.",
-        ),
-    ] = None,
-    partitions: Annotated[
-        list[int] | None,
-        typer.Option("--partition", "-p", min=0, metavar="N", help="Only this partition; may be repeated."),
-    ] = None,
+    topics: OnlyTopics = None,
+    partitions: OnlyPartitions = None,
     execute: Annotated[bool, typer.Option("--execute", help="Do it. Without this it is only shown.")] = False,
     output: Output = OutputFormat.TABLE,
     bootstrap_servers: Servers = None,
