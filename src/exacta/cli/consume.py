@@ -248,9 +248,16 @@ class _Reader:
 
 @contextmanager
 def _until_nobody_reads() -> "Iterator[IO[bytes] | OnATerminal]":
-    """Yield stdout for bytes; that its reader has enough, as `head` has, is the end and no error."""
+    """Yield stdout for bytes; that its reader has enough, as `head` has, is the end and no error.
+
+    Ends the command where stdout cannot be written, as on a full disk.
+    """
+    if sys.stdout is None:
+        fail("the output cannot be written: stdout is closed", EXIT_NO)
     out = sys.stdout.buffer
     try:
         yield OnATerminal(out) if sys.stdout.isatty() else out
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is written there
+        if not isinstance(error, BrokenPipeError):
+            fail(f"the output cannot be written: {error.strerror or error}", EXIT_NO)

@@ -6,6 +6,7 @@ their order. With a transactional id they are one transaction, or one after ever
 interrupt aborts the open one.
 """
 
+import errno
 import os
 import queue
 import sys
@@ -103,6 +104,10 @@ _Timeout = Annotated[
 ]
 
 
+class UnreadableInput(Exception):
+    """Stdin cannot be read. The message is one sentence."""
+
+
 def produce(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to write into.")],
     key: _Key = None,
@@ -124,8 +129,8 @@ def produce(
 
     A topic that is not there is created, if the cluster creates topics on demand.
 
-    Exit code 1 if a line is no record or the cluster refuses; what was read before is then written, but for what a
-    transaction held, which is aborted.
+    Exit code 1 if a line is no record, stdin cannot be read or the cluster refuses; what was read before is then
+    written, but for what a transaction held, which is aborted.
     """
     from exacta.client.topic_writer import TopicWriter
 
@@ -150,7 +155,7 @@ def produce(
         except KeyboardInterrupt:
             writer.give_up(send=True)
             fail("interrupted" + (": the transaction is aborted" if transactional_id else ""), EXIT_NO)
-        except NoRecord as error:
+        except (NoRecord, UnreadableInput) as error:
             writer.give_up(send=True)
             fail(str(error), EXIT_NO)
         except BaseException:
@@ -211,8 +216,11 @@ def _write(writer: "TopicWriter", reading: Reading, commit_every: int | None) ->
 
 
 def _lines(delimiter: bytes) -> Iterator[Line | None]:
-    """Yield the lines of stdin without their delimiters; None when nothing has come for a moment."""
-    chunks: queue.Queue[bytes] = queue.Queue(_MOST_CHUNKS)
+    """Yield the lines of stdin without their delimiters; None when nothing has come for a moment.
+
+    Raises `UnreadableInput`.
+    """
+    chunks: queue.Queue[bytes | OSError] = queue.Queue(_MOST_CHUNKS)
     threading.Thread(target=_read, args=(chunks,), daemon=True).start()
     left, number, idle = b"", 0, True
     while True:
@@ -222,6 +230,8 @@ def _lines(delimiter: bytes) -> Iterator[Line | None]:
             idle = True
             yield None
             continue
+        if isinstance(chunk, OSError):
+            raise UnreadableInput(f"the input cannot be read: {chunk.strerror or chunk}")
         idle = False
         *whole, left = (left + chunk).split(delimiter) if chunk else (left, b"")
         for text in whole:
@@ -232,8 +242,11 @@ def _lines(delimiter: bytes) -> Iterator[Line | None]:
             return
 
 
-def _read(chunks: "queue.Queue[bytes]") -> None:
-    """Put stdin into the queue, and an empty chunk behind it."""
+def _read(chunks: "queue.Queue[bytes | OSError]") -> None:
+    """Put stdin into the queue, and behind it an empty chunk, or why there is no more."""
+    if sys.stdin is None:
+        chunks.put(OSError(errno.EBADF, "stdin is closed"))
+        return
     source = sys.stdin.buffer
     try:
         descriptor = source.fileno()
@@ -241,9 +254,10 @@ def _read(chunks: "queue.Queue[bytes]") -> None:
         chunks.put(source.read())
         chunks.put(b"")
         return
-    while True:
+    try:
         # Not by `source`: at the exit of the process this thread would still hold its lock.
-        chunk = os.read(descriptor, _CHUNK_BYTES)
-        chunks.put(chunk)
-        if not chunk:
-            return
+        while chunk := os.read(descriptor, _CHUNK_BYTES):
+            chunks.put(chunk)
+        chunks.put(b"")
+    except OSError as error:
+        chunks.put(error)
