@@ -1,4 +1,4 @@
-"""How commands name a cluster: by option, file of properties, environment, or the default address."""
+"""Commands name a cluster by option, file of properties, environment, or the default address."""
 
 import pytest
 import typer

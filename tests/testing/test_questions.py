@@ -1,4 +1,4 @@
-"""What a test may ask an embedded broker, asked about what librdkafka wrote."""
+"""The questions of a test to an embedded broker, asked about what librdkafka wrote."""
 
 import threading
 from collections.abc import Iterator
