@@ -110,13 +110,13 @@ test-verify: $(VENV)/.installed-test  ## `exacta verify`, VERIFY_SECONDS=300 on 
 test-franz-go: $(VENV)/.installed-test  ## franz-go, a client in Go, also under kill -9 (needs Go 1.26; two minutes)
 	EXACTA_TEST_FRANZ_GO=1 $(BIN)/python -m pytest tests/franz_go $(ARGS)
 
-# How many blows each of the two campaigns deals. Without a PostgreSQL on the machine Debian's packages are unpacked
-# into .cache, which takes no root.
-TWO_PHASE_KILLS ?= 100
-
 test-prometheus: $(VENV)/.installed-test  ## a real Prometheus scrapes the broker and takes the alert rules (Debian's apt-get; seconds)
 	$(BIN)/python -m tests.metrics.prometheus
 	$(BIN)/python -m pytest tests/metrics $(ARGS)
+
+# How many blows each of the two campaigns deals. Without a PostgreSQL on the machine Debian's packages are unpacked
+# into .cache, which takes no root.
+TWO_PHASE_KILLS ?= 100
 
 test-two-phase: $(VENV)/.installed-test  ## rows of SQLite and PostgreSQL with messages, killed at every step, then TWO_PHASE_KILLS=100 times each (twenty minutes)
 	$(BIN)/python -m tests.databases.postgresql

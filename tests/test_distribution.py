@@ -51,6 +51,19 @@ def test_no_link_of_the_description_is_relative(metadata: Message) -> None:
     assert shown == expected
 
 
+def test_nothing_installs_the_other_project_that_is_called_exacta() -> None:
+    """On the index `exacta` is somebody else's package (decision 0047)."""
+    installs = re.compile(r"""\bpip["',]* ["']?install\b[^\n`&|]*["' ]exacta(?![\w/.-])|(?<![\w/.-])exacta\[\w""")
+    assert installs.search('["pip", "install", "--quiet", "exacta"]')
+    assert installs.search("it needs the extra `exacta[spark]`")
+    found = set()
+    for folder in (".", "docs", "examples", "packaging", "src", "tests"):
+        for path in (ROOT / folder).glob("*" if folder == "." else "**/*"):
+            if path.suffix in (".md", ".py", ".sh") and path != Path(__file__) and installs.search(path.read_text()):
+                found.add(path.relative_to(ROOT).as_posix())
+    assert found == {"docs/decisions/0047-the-package-is-called-exacta-log.md"}
+
+
 def test_all_addresses_are_of_one_repository() -> None:
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
     to_report = re.findall(r"<(https?://[^>]+)>", (ROOT / "SECURITY.md").read_text())

@@ -70,7 +70,7 @@ def python_files(*folders: str) -> list[Path]:
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
 
 
-EVERYWHERE = python_files("src", "simulation", "benchmarks", "examples", "tests")
+EVERYWHERE = python_files("src", "simulation", "benchmarks", "examples", "tests", "website")
 OURS = python_files("src", "simulation", "benchmarks")
 
 
@@ -154,7 +154,7 @@ def test_attributes_are_documented_by_strings_and_rulers_are_alike() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("room", ["src", "simulation", "benchmarks", "examples"])
+@pytest.mark.parametrize("room", ["src", "simulation", "benchmarks", "examples", "website"])
 def test_docstrings_have_a_subject_or_a_verb(room: str) -> None:
     headless = [
         f"{name_of(path)}:{line}: {text.splitlines()[0]}"

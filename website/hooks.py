@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 
 _COMMON_MARK = MarkdownIt().enable("table")
 _INDENTS = {"bullet_list_open": 2, "ordered_list_open": 3}
-"""How far the pages indent what belongs to an item."""
+"""The blanks by which the pages indent what belongs to an item."""
 _ELSEWHERE = r"[^>]*?\b{}=[\"']?((?:https?:)?//[^\"'\s>]+)"
 _LOADED = re.compile(f"<(?:script|img|iframe|source){_ELSEWHERE.format('src')}|<link{_ELSEWHERE.format('href')}")
 _CELL = re.compile(r"<td.*?</td>", re.DOTALL)

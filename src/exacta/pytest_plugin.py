@@ -14,7 +14,7 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -91,10 +91,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def exacta_broker(request: pytest.FixtureRequest) -> "Iterator[Broker]":
     """A broker for all tests, with the options of the ini file and of the marker `exacta_broker`."""
-    broker = _made(request.config, (), getattr(request, "param", {}))
-    with broker:
+    with _running(request.config, (), getattr(request, "param", {})) as broker:
         yield broker
-    request.config.stash[_BROKERS].remove(broker)
 
 
 @pytest.fixture
@@ -110,27 +108,27 @@ def exacta_topic(request: pytest.FixtureRequest, exacta_broker: "Broker") -> str
 @pytest.fixture
 def exacta_brokers(request: pytest.FixtureRequest) -> "Iterator[Callable[..., Broker]]":
     """Make a broker with each call, of `exacta.Broker`'s arguments; all end with the test."""
-    made: list[Broker] = []
+    with ExitStack() as brokers:
 
-    def make(*arguments: Any, **options: Any) -> "Broker":
-        broker = _made(request.config, arguments, options)
-        made.append(broker)
-        return broker.start()
+        def make(*arguments: Any, **options: Any) -> "Broker":
+            return brokers.enter_context(_running(request.config, arguments, options))
 
-    yield make
-    for broker in reversed(made):
-        broker.close()
-        request.config.stash[_BROKERS].remove(broker)
+        yield make
 
 
-def _made(config: pytest.Config, arguments: Sequence[Any], options: dict[str, Any]) -> "Broker":
-    """Make a broker, with the ini file's options where these do not say otherwise; it is not started."""
+@contextmanager
+def _running(config: pytest.Config, arguments: Sequence[Any], options: dict[str, Any]) -> "Iterator[Broker]":
+    """Run a broker, with the ini file's options where these do not say otherwise; the hooks know of it meanwhile."""
     with _assertions_kept(config):
         from exacta.testing import Broker
 
-    broker = Broker(*arguments, **{**options, "config": {**_of_ini(config), **options.get("config", {})}})
-    config.stash[_BROKERS].append(broker)
-    return broker
+    with Broker(*arguments, **{**options, "config": {**_of_ini(config), **options.get("config", {})}}) as broker:
+        # A broker that does not start is none to be started again before each later test.
+        config.stash[_BROKERS].append(broker)
+        try:
+            yield broker
+        finally:
+            config.stash[_BROKERS].remove(broker)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""How commands name a cluster: by option, file of properties, environment, or the default address."""
+"""Commands name a cluster by option, file of properties, environment, or the default address."""
 
 import pytest
 import typer
@@ -138,10 +138,17 @@ def test_all_commands_have_one_style(path, command):
     options = {option for parameter in command.params for option in parameter.opts}
     if path not in WITHOUT_CLUSTER:
         assert {"--bootstrap-server", "-b", "--config", "--command-config", "-F"} <= options
+        if path != ("verify",):  # which must be told a cluster, since it writes into it
+            assert [parameter.opts[0] for parameter in command.params][-2:] == ["--bootstrap-server", "--config"]
     for parameter in command.params:
         if path != ("serve",):
             assert getattr(parameter, "help", None), parameter.name
             assert parameter.help.rstrip(")")[-1] in ".?", (parameter.name, parameter.help)
+            is_option = (
+                parameter.param_type_name == "option" and parameter.name != "offsets"
+            )  # which says what twice is
+            if is_option and parameter.multiple:
+                assert "may be repeated" in parameter.help.lower(), (parameter.name, parameter.help)
 
 
 SHOWING = {"list", "describe", "lag", "explain", "reset"}

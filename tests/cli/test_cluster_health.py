@@ -30,7 +30,7 @@ def test_brokers_and_what_they_speak_are_shown(run):
 
 
 def test_all_is_well(run, topic):
-    assert run("cluster", "health").startswith("all is well: 1 broker(s), ")
+    assert run("cluster", "health").startswith("all is well: 1 broker, ")
     told = run.found("cluster", "health")
     assert (told["healthy"], told["problems"]) == (True, [])
     assert told["partitions"] >= 2
@@ -51,7 +51,7 @@ def test_a_problem_is_exit_code_1(run, monkeypatch):
     problem = {"topic": "t", "partition": 3, "problem": "no leader", "replicas": [1], "in_sync": []}
     monkeypatch.setattr("exacta.cli.cluster_health._problems", lambda topics: [problem])
     shown = run("cluster", "health", code=1).splitlines()
-    assert shown[0].startswith("1 partition(s) are not well: ")
+    assert shown[0].startswith("1 partition not well: ")
     assert shown[2].split() == ["t", "3", "no", "leader", "1"]
 
 

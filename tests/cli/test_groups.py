@@ -50,7 +50,7 @@ def test_a_group_is_described_with_its_members(run, topic, stands, member):
 
 
 def test_a_group_with_members_stays_as_it_is(run, topic, stands, member):
-    refused = f"group {topic} has 1 member(s): end them first"
+    refused = f"group {topic} has 1 member: end them first"
     assert run.refused("groups", "reset", topic, "--to", "earliest", "--execute") == refused
     assert run.refused("groups", "delete", topic, "--yes") == refused
     assert stands() == [2, 2]

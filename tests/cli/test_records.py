@@ -1,14 +1,18 @@
 """`exacta produce` and `exacta consume`, on a broker, beside librdkafka."""
 
+import errno
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from exacta.cli.produce import _read
 from exacta.client.group_description import describe_group
 from exacta.client.group_offsets import fetch_offsets
 from exacta.client.partitioner import partition_of_key
@@ -225,6 +229,53 @@ def test_an_interrupt_aborts_the_transaction(start, run, topic):
         assert (writer.returncode, told) == (1, b"exacta: interrupted: the transaction is aborted\n")
         assert list_transactions(client, topic) == []
     assert run("consume", topic, "-e") == ""
+
+
+def redirected(bootstrap, *arguments, to):
+    """Call a command whose stdin or stdout a shell redirects."""
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" -m exacta.cli "$@" {to}', sys.executable, *arguments],
+        env=os.environ | {"EXACTA_BOOTSTRAP_SERVERS": bootstrap},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_closed_input_is_told(bootstrap, topic):
+    assert redirected(bootstrap, "produce", topic, to="<&-") == (
+        1,
+        "exacta: the input cannot be read: stdin is closed\n",
+    )
+
+
+def test_an_input_that_fails_is_told_after_what_it_has_held(monkeypatch):
+    def read(descriptor, size):
+        if held:
+            return held.pop()
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    held = [b"held\n"]
+    chunks = queue.Queue()
+    with monkeypatch.context() as patched:
+        patched.setattr("exacta.cli.produce.os.read", read)
+        with Path(__file__).open() as stdin:
+            patched.setattr("sys.stdin", stdin)
+            _read(chunks)
+    assert chunks.get() == b"held\n"
+    assert chunks.get().errno == errno.EIO
+    assert chunks.empty()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_output_that_cannot_be_written_is_told(run, bootstrap, topic):
+    run("produce", topic, typed="a\n")
+    full = "exacta: the output cannot be written: No space left on device\n"
+    assert redirected(bootstrap, "consume", topic, "-e", to="> /dev/full") == (1, full)
+    closed = "exacta: the output cannot be written: stdout is closed\n"
+    assert redirected(bootstrap, "consume", topic, "-e", to=">&-") == (1, closed)
 
 
 def test_that_the_reader_has_enough_is_no_error(start, run, topic):

@@ -36,9 +36,9 @@ def test_what_matters_most_is_shown_first_and_the_rest_is_counted():
     assert [each["topic"] for each in told["topics"]] == ["b", "c", "a"]
     assert [each["group"] for each in told["groups"]] == ["slow", "fast"]
     text = shown(told, most_rows=1)
-    assert text.startswith("here:1: 1 broker(s), 3 topic(s), 2 group(s), 1 open transaction(s)\n")
+    assert text.startswith("here:1: 1 broker, 3 topics, 2 groups, 1 open transaction\n")
     assert "and 2 topics more" in text
-    assert "and 1 groups more" in text
+    assert "and 1 group more" in text
     assert r"[/red]\n" in text
     assert "and" not in shown(told, most_rows=9).partition("\n")[2]
 

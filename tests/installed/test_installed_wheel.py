@@ -59,7 +59,7 @@ def test_the_first_screen_works_in_a_minute(variables: dict[str, str], tmp_path:
 def test_the_wheel_alone_has_every_command(variables: dict[str, str], tmp_path: Path) -> None:
     """The commands load what they need when they are called, so each is called."""
     call = {"cwd": tmp_path, "env": variables, "capture_output": True, "text": True, "check": False}
-    assert subprocess.run(["pip", "install", "--quiet", "exacta"], **call).returncode == 0
+    assert subprocess.run(["pip", "install", "--quiet", "exacta-log"], **call).returncode == 0
     where = subprocess.run(["python", "-c", "import exacta; print(exacta.__file__)"], **call)
     assert where.stdout.startswith(str(tmp_path)), where
     for command in (["--version"], ["--help"], ["serve", "--help"], ["config", "show"], ["config", "reference"]):

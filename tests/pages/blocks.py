@@ -19,11 +19,11 @@ class Block(NamedTuple):
     """An example, or its output."""
 
     page: str
-    """From the root of the repository."""
+    """The path from the root of the repository."""
     section: str
     """The nearest heading before it."""
     line: int
-    """In the page, of its first line."""
+    """The number of its first line in the page."""
     language: str
     """Empty where the page does not say any."""
     text: str

@@ -1,4 +1,4 @@
-"""Which lines and blocks of the pages are not run, and why: another test has them, or they are no examples."""
+"""The lines and blocks of the pages that are not run, and why: another test has them, or they are no examples."""
 
 from tests.pages.blocks import Block
 from tests.pages.names import (

@@ -1,4 +1,4 @@
-"""Which examples are run how: the sections of pages that belong together.
+"""The runs of the examples: the sections of pages that belong together, and how they are run.
 
 A new example belongs to a run, or its lines are in `not_run.py`; else `test_every_example_is_run_or_listed` fails.
 """
@@ -64,11 +64,11 @@ class Run:
     """Python that comes behind the last one: it waits for what the page has started."""
     environment: Mapping[str, str] = field(default_factory=dict)
     answers: str = ""
-    """What is typed when a command asks."""
+    """The text that is typed when a command asks."""
     exits: Mapping[str, int] = field(default_factory=dict)
     """Blocks of commands, by their first, that end with another code than 0."""
     prints: str = ""
-    """What is printed meanwhile, among other things: an expression."""
+    """An expression for what is printed meanwhile, among other things."""
     expects: Mapping[str, Mapping[bytes, int]] = field(default_factory=dict)
     """The values that topics hold in the end, for readers of committed records, and how often."""
 
@@ -76,7 +76,7 @@ class Run:
         return f"{self.page}#{self.sections[0]}" if self.sections else self.page
 
     def has(self, block: Block) -> bool:
-        """Whether a block is one of its examples."""
+        """Return whether a block is one of its examples."""
         return block.page == self.page and (not self.sections or block.section in self.sections)
 
 

@@ -1,4 +1,4 @@
-"""Whatever refers to a document, a section, a decision, a rule or a module leads to one that is in this repository.
+"""References to a document, a section, a decision, a rule or a module lead to one that is in this repository.
 
 Owns the forms that references have here: links, names of pages, names of modules between backticks, `decision 0016`,
 `decision D4`, `invariant 3`. A form that cannot be looked up (a document without a path, a section by its number) is

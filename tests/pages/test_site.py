@@ -1,4 +1,4 @@
-"""The site's navigation has every page, the lists of pages name them all, and the pages made from code are up to date.
+"""The site's navigation has every page, the list of pages names them all, and the pages made from code are up to date.
 
 `make docs-site` builds the site itself, which takes MkDocs; nothing here does.
 """
@@ -25,7 +25,6 @@ from tests.pages.test_references import anchors
 
 SITE = yaml.safe_load((ROOT / "mkdocs.yml").read_text())
 DOCS = ROOT / "docs"
-LIST = re.compile(r"^\| \| page \|(?:\n\|.*)*", re.MULTILINE)
 INDEX = DOCS / "README.md"
 HOST = "https://example.org/blob/main"
 
@@ -56,10 +55,8 @@ def test_the_list_of_pages_has_them_all() -> None:
     assert {*entries(SITE["nav"])} - single_decisions - {"README.md"} - linked(INDEX) == set()
 
 
-def test_the_readme_has_the_same_list() -> None:
-    (listed,) = LIST.findall(INDEX.read_text())
-    (of_the_readme,) = LIST.findall((ROOT / "README.md").read_text())
-    assert listed.replace("](../", "](") == of_the_readme.replace("](docs/", "](")
+def test_the_readme_leads_to_the_list() -> None:
+    assert INDEX.name in linked(ROOT / "README.md")
 
 
 def test_a_browser_is_sent_nowhere_else() -> None:

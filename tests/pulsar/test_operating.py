@@ -44,7 +44,7 @@ def test_an_operator_sees_what_a_consumer_has_and_lets_it_begin_again(broker: ex
             *("pulsar..acme..shop..orders-0", "billing", "Shared", "1", "0", "2")
         ]
         moved = run(broker, "subscriptions", "reset", TOPIC, "billing", "--to", "2", "--yes")
-        assert moved[0] == "pulsar..acme..shop..orders-0: from 0 to 2, and disconnects 1 consumer(s)"
+        assert moved[0] == "pulsar..acme..shop..orders-0: from 0 to 2, and disconnects 1 consumer"
         assert consumer.receive(ANSWER_SECONDS * 1_000).data() == b"2"
 
 

@@ -301,7 +301,7 @@ def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_while_it_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Ctrl-C does, or a time-out of the test: nobody waits for a broker that then comes up and serves."""
+    """Ctrl-C does so, or a time-out of the test. Nobody waits then for a broker that comes up and serves."""
     plain = Server.open
 
     def interrupted(server: Server) -> None:

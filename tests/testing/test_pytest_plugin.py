@@ -168,6 +168,33 @@ def test_the_next_test_finds_the_broker_running_and_its_time_passing(pytester: p
     run(pytester, tests).assert_outcomes(passed=2)
 
 
+def test_a_broker_that_does_not_start_fails_its_own_tests_only(pytester: pytest.Pytester) -> None:
+    tests = """
+        import socket
+        import pytest
+
+        taken = socket.create_server(("127.0.0.1", 0))
+
+        @pytest.mark.exacta_broker(port=taken.getsockname()[1])
+        def test_port_is_taken(exacta_broker):
+            pass
+
+        def test_without_a_broker():
+            pass
+
+        def test_another_broker(exacta_brokers):
+            with pytest.raises(Exception, match="address already in use"):
+                exacta_brokers(port=taken.getsockname()[1])
+            exacta_brokers()
+
+        def test_last(exacta_broker):
+            assert exacta_broker.is_running
+    """
+    result = run(pytester, tests)
+    result.assert_outcomes(passed=3, errors=1)
+    result.stdout.fnmatch_lines(["*address already in use*"])
+
+
 @pytest.mark.parametrize(
     ("ini", "marker", "complaint"),
     [

@@ -60,7 +60,7 @@ def new_member(
 
 
 def copied_once(broker: exacta.Broker) -> bool:
-    """Whether all is copied; raises AssertionError if something is there twice."""
+    """Return whether all is copied; raise AssertionError if something is there twice."""
     found = Counter(copied(broker))
     assert not [value for value, count in found.items() if count > PARTITIONS], found
     return found == dict.fromkeys(numbers(), PARTITIONS)

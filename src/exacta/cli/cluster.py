@@ -141,6 +141,11 @@ def not_found(message: str, name: str, names: Collection[str]) -> NoReturn:
     fail(f"{message} {name}" + (f"; {meant}" if meant else ""), EXIT_NO)
 
 
+def no_topic(client: "Client", name: str) -> NoReturn:
+    """End the command because there is no such topic."""
+    not_found("there is no topic", name, client.topic_names())
+
+
 def note(message: str) -> None:
     """Say something in one line on stderr, and go on."""
     say(f"exacta: {message}", err=True)

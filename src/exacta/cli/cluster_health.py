@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail
-from exacta.cli.lines import say
+from exacta.cli.lines import counted, say
 from exacta.cli.output import Output, OutputFormat, print_json, print_records
 
 if TYPE_CHECKING:
@@ -69,8 +69,9 @@ def health(
         counts = {"brokers": len(brokers), "topics": len(topics), "partitions": partitions}
         print_json({"healthy": not problems} | counts | {"problems": problems})
     else:
-        state = f"{len(problems)} partition(s) are not well" if problems else "all is well"
-        say(f"{state}: {len(brokers)} broker(s), {len(topics)} topic(s), {partitions} partition(s)")
+        state = f"{counted(len(problems), 'partition')} not well" if problems else "all is well"
+        sizes = (counted(len(brokers), "broker"), counted(len(topics), "topic"), counted(partitions, "partition"))
+        say(f"{state}: {', '.join(sizes)}")
         if problems:
             print_records(problems, output, nothing="")
     if problems:
@@ -128,7 +129,7 @@ def wait(
     brokers: Annotated[int, typer.Option(min=1, metavar="N", help="Wait for so many brokers.")] = 1,
     topics: Annotated[
         list[str] | None,
-        typer.Option("--topic", metavar="TOPIC", help="Wait until this topic has a leader everywhere, too."),
+        typer.Option("--topic", metavar="TOPIC", help="Wait for the leaders of this topic, too; may be repeated."),
     ] = None,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,

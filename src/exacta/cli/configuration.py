@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, fail
-from exacta.cli.lines import say
+from exacta.cli.lines import counted, say
 
 if TYPE_CHECKING:
     from exacta.server.configuration_file import ConfigurationFile
@@ -42,7 +42,7 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help=_FILE_HELP)]
         assert key is not None
         say(f"no effect: {name}: {key.reason}")
     if found.mistakes:
-        fail(f"{file} has {len(found.mistakes)} mistake{'s' if found.mistakes[1:] else ''}", EXIT_NO)
+        fail(f"{file} has {counted(len(found.mistakes), 'mistake')}", EXIT_NO)
     say(f"{file} can be served")
 
 

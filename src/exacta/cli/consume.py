@@ -17,11 +17,10 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic
 from exacta.cli.lines import OnATerminal
 from exacta.cli.positions import BEGINNING, END, NoPlace, Range, offsets_at, range_of
 from exacta.cli.record_formats import WrongFormat, as_json, format_of, unescaped
-from exacta.cli.topics import no_topic
 
 if TYPE_CHECKING:
     from exacta.cli.assignments import Assignment
@@ -227,7 +226,7 @@ class _Reader:
         except OffsetOutOfRange as error:
             at = error.partition
             first, last = (offsets_at(self._client, [at], place, 0)[at] for place in (BEGINNING, END))
-            fail(f"{at.topic}-{at.partition} has no offset {error.offset}: it has {first} up to {last}", EXIT_NO)
+            fail(f"{at} has no offset {error.offset}: it has {first} up to {last}", EXIT_NO)
 
     def written(self, record: "ReceivedRecord") -> None:
         """Take note that a record was written."""
@@ -267,9 +266,16 @@ class _Reader:
 
 @contextmanager
 def _until_nobody_reads() -> "Iterator[IO[bytes] | OnATerminal]":
-    """Yield stdout for bytes; that its reader has enough, as `head` has, is the end and no error."""
+    """Yield stdout for bytes; that its reader has enough, as `head` has, is the end and no error.
+
+    Ends the command where stdout cannot be written, as on a full disk.
+    """
+    if sys.stdout is None:
+        fail("the output cannot be written: stdout is closed", EXIT_NO)
     out = sys.stdout.buffer
     try:
         yield OnATerminal(out) if sys.stdout.isatty() else out
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is written there
+        if not isinstance(error, BrokenPipeError):
+            fail(f"the output cannot be written: {error.strerror or error}", EXIT_NO)

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-_EXIT_NO = 1
-_EXIT_USAGE = 2
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, fail
+
 _EXIT_TERMINATED = 128 + signal.SIGTERM
 
 
@@ -64,11 +64,11 @@ def demo(
             import exacta.protocol.pulsar.messages_pb2  # noqa: F401  # the broker needs it, too
     except ModuleNotFoundError as error:
         extra = "demo" if producer is InputBy.KAFKA else "demo-pulsar"
-        _fail(f"{error.name} is not installed: pip install 'exacta-log[{extra}]'", _EXIT_USAGE)
+        fail(f"{error.name} is not installed: pip install 'exacta-log[{extra}]'", EXIT_USAGE)
     # Whoever ends the demo politely ends the processes that it has started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-        _fail(f"--keep: {keep} is not an empty directory", _EXIT_USAGE)
+        fail(f"--keep: {keep} is not an empty directory", EXIT_USAGE)
     try:
         settings = DemoSettings(
             seed=secrets.randbelow(1_000_000) if seed is None else seed,
@@ -80,12 +80,7 @@ def demo(
         )
         exactly_once = run(settings, Screen())
     except KillsSyntaxError as error:
-        _fail(f"--kills: {error}", _EXIT_USAGE)
+        fail(f"--kills: {error}", EXIT_USAGE)
     except FlightsMissing as error:
-        _fail(str(error), _EXIT_NO)
-    raise typer.Exit(0 if exactly_once else _EXIT_NO)
-
-
-def _fail(message: str, code: int) -> None:
-    typer.echo(f"exacta: {message}", err=True)
-    raise typer.Exit(code)
+        fail(str(error), EXIT_NO)
+    raise typer.Exit(0 if exactly_once else EXIT_NO)

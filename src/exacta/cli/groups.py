@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
-from exacta.cli.lines import say
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, not_found, note
+from exacta.cli.lines import counted, say
 from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
 from exacta.cli.positions import NoPlace, Place, destination_of, destinations
 from exacta.cli.tables import held_by, print_table
@@ -23,6 +23,18 @@ _CLIENT_ID = "exacta-groups"
 groups = typer.Typer(help="Look after consumer groups.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="GROUP", help="The group's id.")]
+OnlyTopics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--topic",
+        metavar="TOPIC",
+        help="Only this topic, also where the group has no position yet; may be repeated.",
+    ),
+]
+OnlyPartitions = Annotated[
+    list[int] | None,
+    typer.Option("--partition", "-p", min=0, metavar="N", help="Only this partition; may be repeated."),
+]
 
 
 @groups.callback()
@@ -32,12 +44,12 @@ def root() -> None:
 
 @groups.command("list")
 def list_all(
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Show the groups that Spark queries keep their replay markers in, too.")
     ] = False,
     output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Show the groups, with their state and the type of their members' protocol.
 
@@ -83,7 +95,7 @@ def describe(
             "instance": each.instance_id,
             "client": each.client_id,
             "host": each.host,
-            "partitions": [f"{at.topic}-{at.partition}" for at in each.partitions],
+            "partitions": [str(at) for at in each.partitions],
         }
         for each in found.members
     ]
@@ -103,9 +115,9 @@ def describe(
 @groups.command()
 def lag(
     group: Name,
+    output: Output = OutputFormat.TABLE,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
-    output: Output = OutputFormat.TABLE,
 ) -> None:
     """Show how far a group is behind, in records that its readers of committed records would get.
 
@@ -154,13 +166,8 @@ def reset(
         int | None,
         typer.Option("--by", metavar="N", help="Move each position by so many offsets.", show_default=False),
     ] = None,
-    topics: Annotated[
-        list[str] | None,
-        typer.Option("--topic", metavar="TOPIC", help="Only this topic, also where the group has no position yet."),
-    ] = None,
-    partitions: Annotated[
-        list[int] | None, typer.Option("--partition", "-p", min=0, metavar="N", help="Only this partition.")
-    ] = None,
+    topics: OnlyTopics = None,
+    partitions: OnlyPartitions = None,
     execute: Annotated[bool, typer.Option("--execute", help="Do it. Without this it is only shown.")] = False,
     output: Output = OutputFormat.TABLE,
     bootstrap_servers: Servers = None,
@@ -243,7 +250,7 @@ def _check_free(client: "Client", groups: "Iterable[str]", *, may_be_new: bool =
     for group in groups:
         found = describe_group(client, group) if may_be_new else _described(client, group)
         if found is not None and found.members:
-            fail(f"group {group} has {len(found.members)} member(s): end them first", EXIT_NO)
+            fail(f"group {group} has {counted(len(found.members), 'member')}: end them first", EXIT_NO)
         if owner := owner_of_group(client, group):
             fail(f"group {group} holds replay markers of {owner}: exacta spark clean removes them", EXIT_NO)
 
@@ -252,7 +259,6 @@ def _to_move(
     client: "Client", committed: "Iterable[TopicPartition]", topics: list[str], partitions: list[int]
 ) -> "list[TopicPartition]":
     """Return the partitions that are meant: of the topics, or else those in which the group has a position."""
-    from exacta.cli.topics import no_topic
     from exacta.client.routing import UnknownTopic
     from exacta.client.transactions import TopicPartition
 
@@ -298,7 +304,7 @@ def _show(found: "GroupLag") -> None:
     rows = []
     for each in found.partitions:
         position = "–" if each.committed_offset < 0 else str(each.committed_offset)
-        name = f"{each.partition.topic}-{each.partition.partition}"
+        name = str(each.partition)
         numbers = (each.unread, each.held_back, each.last_stable_offset, each.high_watermark)
         rows.append((name, position, *(str(number) for number in numbers), held_by(each.held_by)))
     unread = sum(each.unread for each in found.partitions)

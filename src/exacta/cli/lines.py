@@ -21,6 +21,11 @@ def say(line: str, *, err: bool = False) -> None:
     typer.echo(one_line(line), err=err)
 
 
+def counted(number: int, noun: str) -> str:
+    """Return so many of something, in words: `1 topic`, `2 topics`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def acknowledged_in_words(before: int | None, runs: Runs, run_count: int) -> str:
     """Return what a transaction has acknowledged: all messages before an offset, runs of them, both or nothing."""
     parts = [] if before is None else [f"all before {before}"]
@@ -32,7 +37,7 @@ def acknowledged_in_words(before: int | None, runs: Runs, run_count: int) -> str
 def runs_in_words(runs: Runs, count: int) -> str:
     """Return the first runs of offsets, and how many more there are of `count`."""
     shown = [str(first) if first == last else f"{first}–{last}" for first, last in runs[:_SHOWN_RUNS]]
-    more = [f"and {count - len(shown)} runs more"] if count > len(shown) else []
+    more = [f"and {counted(count - len(shown), 'run')} more"] if count > len(shown) else []
     return ", ".join([*shown, *more])
 
 

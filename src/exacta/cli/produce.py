@@ -6,6 +6,7 @@ their order. With a transactional id they are one transaction, or one after ever
 interrupt aborts the open one.
 """
 
+import errno
 import os
 import queue
 import sys
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, note
+from exacta.cli.lines import counted
 from exacta.cli.progress import counting
 from exacta.cli.record_formats import WrongFormat, unescaped
 from exacta.cli.record_lines import Line, NoRecord, Reading
@@ -104,6 +106,10 @@ _Timeout = Annotated[
 ]
 
 
+class UnreadableInput(Exception):
+    """Stdin cannot be read. The message is one sentence."""
+
+
 def produce(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to write into.")],
     key: _Key = None,
@@ -125,8 +131,8 @@ def produce(
 
     A topic that is not there is created, if the cluster creates topics on demand.
 
-    Exit code 1 if a line is no record or the cluster refuses; what was read before is then written, but for what a
-    transaction held, which is aborted.
+    Exit code 1 if a line is no record, stdin cannot be read or the cluster refuses; what was read before is then
+    written, but for what a transaction held, which is aborted.
     """
     from exacta.client.topic_writer import TopicWriter
 
@@ -151,25 +157,22 @@ def produce(
         except KeyboardInterrupt:
             writer.give_up(send=True)
             fail("interrupted" + (": the transaction is aborted" if transactional_id else ""), EXIT_NO)
-        except NoRecord as error:
+        except (NoRecord, UnreadableInput) as error:
             writer.give_up(send=True)
             fail(str(error), EXIT_NO)
         except BaseException:
             writer.give_up(send=False)
             raise
     if not quiet:
-        count = f"{writer.written} record{'s'[: writer.written != 1]}"
-        committed = f", committed in {writer.transactions} transaction{'s'[: writer.transactions != 1]}"
-        note(f"{count} written to {topic}{committed if transactional_id else ''}")
+        committed = f", committed in {counted(writer.transactions, 'transaction')}" if transactional_id else ""
+        note(f"{counted(writer.written, 'record')} written to {topic}{committed}")
 
 
 def _reading(
     key: str | None, key_delimiter: str | None, delimiter: str, headers: list[str], json: bool, null: bool
 ) -> Reading:
     """Return how lines become records; end the command where the options contradict each other."""
-    if json and (key_delimiter is not None or key is not None):
-        fail("give one of --json, --key-delimiter and --key", EXIT_USAGE)
-    if key is not None and key_delimiter is not None:
+    if sum((json, key_delimiter is not None, key is not None)) > 1:
         fail("give one of --json, --key-delimiter and --key", EXIT_USAGE)
     try:
         reading = Reading(
@@ -221,8 +224,11 @@ def _nobody_asks(written: int) -> None:
 
 
 def _lines(delimiter: bytes) -> Iterator[Line | None]:
-    """Yield the lines of stdin without their delimiters; None when nothing has come for a moment, or at a pause."""
-    chunks: queue.Queue[bytes] = queue.Queue(_MOST_CHUNKS)
+    """Yield the lines of stdin without their delimiters; None when nothing has come for a moment.
+
+    Raises `UnreadableInput`.
+    """
+    chunks: queue.Queue[bytes | OSError] = queue.Queue(_MOST_CHUNKS)
     threading.Thread(target=_read, args=(chunks,), daemon=True).start()
     left, number, idle = b"", 0, True
     while True:
@@ -232,6 +238,8 @@ def _lines(delimiter: bytes) -> Iterator[Line | None]:
             idle = True
             yield None
             continue
+        if isinstance(chunk, OSError):
+            raise UnreadableInput(f"the input cannot be read: {chunk.strerror or chunk}")
         idle = False
         *whole, left = (left + chunk).split(delimiter) if chunk else (left, b"")
         for text in whole:
@@ -242,8 +250,11 @@ def _lines(delimiter: bytes) -> Iterator[Line | None]:
             return
 
 
-def _read(chunks: "queue.Queue[bytes]") -> None:
-    """Put stdin into the queue, and an empty chunk behind it."""
+def _read(chunks: "queue.Queue[bytes | OSError]") -> None:
+    """Put stdin into the queue, and behind it an empty chunk, or why there is no more."""
+    if sys.stdin is None:
+        chunks.put(OSError(errno.EBADF, "stdin is closed"))
+        return
     source = sys.stdin.buffer
     try:
         descriptor = source.fileno()
@@ -251,9 +262,10 @@ def _read(chunks: "queue.Queue[bytes]") -> None:
         chunks.put(source.read())
         chunks.put(b"")
         return
-    while True:
+    try:
         # Not by `source`: at the exit of the process this thread would still hold its lock.
-        chunk = os.read(descriptor, _CHUNK_BYTES)
-        chunks.put(chunk)
-        if not chunk:
-            return
+        while chunk := os.read(descriptor, _CHUNK_BYTES):
+            chunks.put(chunk)
+        chunks.put(b"")
+    except OSError as error:
+        chunks.put(error)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from exacta.cli.cluster import EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found
+from exacta.cli.cluster import EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic
 from exacta.cli.lines import say
 from exacta.cli.output import Output, OutputFormat, print_records
 
@@ -68,7 +68,7 @@ def describe(
         except KafkaError as error:
             if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
-            not_found("there is no topic", name, client.topic_names())
+            no_topic(client, name)
     records = [
         {
             "setting": each.name,

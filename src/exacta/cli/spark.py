@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail
-from exacta.cli.lines import say
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, note
+from exacta.cli.lines import counted, say
 
 if TYPE_CHECKING:
     from exacta.client.routing import Client
@@ -21,7 +21,6 @@ def root() -> None:
 
 @spark.command()
 def clean(
-    bootstrap_servers: Servers = None,
     query: Annotated[str | None, typer.Option(metavar="ID", help="The query's id.", show_default=False)] = None,
     checkpoint: Annotated[
         str | None, typer.Option(metavar="DIR", help="The query's checkpoint, to take the id from.", show_default=False)
@@ -34,11 +33,12 @@ def clean(
             show_default=False,
         ),
     ] = None,
-    command_config: CommandConfig = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     watch: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="How long to look whether the query is still running.")
     ] = 5,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Remove what a query that will never run again has left on a cluster.
 
@@ -107,9 +107,6 @@ def _show(found: "Leftovers") -> None:
 
 def _tell(name: str, cleaned: "Cleaned") -> None:
     batches = "no batch was committed" if cleaned.last_batch is None else f"batch {cleaned.last_batch} was the last"
-    say(f"query {name} is removed: {batches}, nothing is open, {len(cleaned.groups)} groups deleted")
+    say(f"query {name} is removed: {batches}, nothing is open, {counted(len(cleaned.groups), 'group')} deleted")
     if cleaned.torn:
-        say(
-            f"exacta: of batch {cleaned.last_batch} only a part is there: the other transactions of it had timed out",
-            err=True,
-        )
+        note(f"of batch {cleaned.last_batch} only a part is there: the other transactions of it had timed out")

@@ -1,16 +1,16 @@
 """`exacta subscriptions …`: the subscriptions of Apache Pulsar's clients, seen and moved from outside, on an Exacta."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
-from exacta.cli.lines import acknowledged_in_words, runs_in_words, say
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, not_found, note
+from exacta.cli.lines import acknowledged_in_words, counted, runs_in_words, say
 from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
 from exacta.cli.tables import held_by, print_table
+from exacta.cli.times import time_in_words, time_ms
 
 if TYPE_CHECKING:
     from exacta.client.routing import Client
@@ -43,13 +43,13 @@ def root() -> None:
 
 @subscriptions.command("list")
 def list_all(
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     topic: Annotated[
-        list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only of this topic; may be given repeatedly.")
+        list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only of this topic; may be repeated.")
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most so many.")] = 1000,
     output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Show subscriptions: their types, how many consumers are connected, their positions and their backlogs.
 
@@ -65,7 +65,7 @@ def list_all(
             _check_topics(client, topics)
     records = [
         {
-            "partition": _place(each),
+            "partition": str(each.partition),
             "subscription": each.name,
             "type": _type(each),
             "consumers": each.consumer_count,
@@ -83,10 +83,10 @@ def list_all(
 def describe(
     topic: Topic,
     subscription: Name,
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     partition: Partition = None,
     output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Show all about a subscription: what is acknowledged and pending, its consumers, and why messages wait.
 
@@ -108,10 +108,10 @@ def describe(
 def lag(
     topic: Topic,
     subscription: Name,
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     partition: Partition = None,
     output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Show how far a subscription is behind, in messages.
 
@@ -130,7 +130,7 @@ def lag(
     for each in found:
         details = _details(each)
         numbers = (each.position, each.left, each.pending, each.held_back, details.uncommitted)
-        rows.append((_place(each), *map(str, numbers), held_by(details.held_by)))
+        rows.append((str(each.partition), *map(str, numbers), held_by(details.held_by)))
     sums = [sum(int(row[column]) for row in rows) for column in range(2, 6)]
     rows.append(("all", "", *map(str, sums), ""))
     columns = ("position", "backlog", "pending", "held back", "uncommitted")
@@ -145,11 +145,11 @@ def reset(
         str,
         typer.Option("--to", metavar="WHERE", help="earliest, latest, an offset, or a time (2026-01-31T12:00:00Z)."),
     ],
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     partition: Partition = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Let a subscription go on elsewhere: what lies before is acknowledged, what lies behind comes again.
 
@@ -187,16 +187,16 @@ def _target(to: str) -> "Target":
         return Target(words[to])
     if to.isascii() and to.isdigit() and len(to) < 19:
         return Target(int(to))
-    try:
-        return Target(timestamp_ms=max(0, int(datetime.fromisoformat(to).timestamp() * 1000)))
-    except ValueError:
+    at_ms = time_ms(to)
+    if at_ms is None:
         fail(f"--to: '{to}' is neither earliest, latest, an offset nor a time like 2026-01-31T12:00:00Z", EXIT_USAGE)
+    return Target(timestamp_ms=at_ms)
 
 
 def _show(topic: str, plan: "Sequence[Reset]", found: "Sequence[Subscription]") -> None:
     _fail_where_refused(topic, plan, found)
     for each in plan:
-        closed = f", and disconnects {each.closed_consumers} consumer(s)" if each.closed_consumers else ""
+        closed = f", and disconnects {counted(each.closed_consumers, 'consumer')}" if each.closed_consumers else ""
         say(f"{topic}-{each.partition}: from {each.old_position} to {each.position}{closed}")
 
 
@@ -241,7 +241,7 @@ def _check_topics(client: "Client", topics: "Iterable[str]") -> None:
     known = client.topic_names()
     for topic in topics:
         if topic not in known:
-            not_found("there is no topic", topic, known)
+            no_topic(client, topic)
 
 
 def _in_the_log(topic: str) -> tuple[str, int | None]:
@@ -275,8 +275,7 @@ def _bounds(client: "Client", topic: str) -> str:
 
 def _describe(found: "Subscription", bounds: str) -> None:
     details = _details(found)
-    created = datetime.fromtimestamp(details.created_ms / 1000, UTC).astimezone().isoformat(" ", "seconds")
-    say(f"{_place(found)}, subscription {found.name}: {_type(found)}, created {created}")
+    say(f"{found.partition}, subscription {found.name}: {_type(found)}, created {time_in_words(details.created_ms)}")
     say(
         f"  position {found.position}; the partition is stable up to {details.last_stable_offset} and ends at "
         f"{details.high_watermark}"
@@ -294,7 +293,7 @@ def _describe(found: "Subscription", bounds: str) -> None:
     for each in details.pending:
         say(f"  pending in {each.transaction}: {acknowledged_in_words(each.before, each.runs, each.run_count)}")
     if found.pending_count > len(details.pending):
-        say(f"  pending in {found.pending_count - len(details.pending)} transactions more")
+        say(f"  pending in {counted(found.pending_count - len(details.pending), 'transaction')} more")
     if details.noted_entries:
         say(
             f"  {details.noted_entries} entries are unacknowledged, {details.waiting_entries} of them wait; "
@@ -337,10 +336,6 @@ def _lag_in_json(found: "Subscription") -> dict[str, Any]:
         "uncommitted": details.uncommitted,
         "held_back_by": plain(details.held_by),
     }
-
-
-def _place(found: "Subscription") -> str:
-    return f"{found.partition.topic}-{found.partition.partition}"
 
 
 def _type(found: "Subscription") -> str:

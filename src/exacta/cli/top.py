@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from exacta.cli.cluster import CommandConfig, Servers, client_of
-from exacta.cli.lines import one_line
+from exacta.cli.lines import counted, one_line
 from exacta.cli.output import Output, OutputFormat, cell, json_text
 from exacta.cli.times import now_ms
 
@@ -143,15 +143,15 @@ def screen(told: "Mapping[str, Any]", most_rows: int) -> "Group":
     from rich.console import Group
     from rich.text import Text
 
-    head = f"{told['cluster']}: {told['brokers']} broker(s), {len(told['topics'])} topic(s), "
-    head += f"{len(told['groups'])} group(s), {len(told['transactions'])} open transaction(s)"
-    parts: list[Any] = [Text(one_line(head)), Text("")]
-    for name in ("topics", "groups", "transactions"):
+    nouns = {"topics": "topic", "groups": "group", "transactions": "open transaction"}
+    sizes = [counted(told["brokers"], "broker"), *(counted(len(told[name]), noun) for name, noun in nouns.items())]
+    parts: list[Any] = [Text(one_line(f"{told['cluster']}: {', '.join(sizes)}")), Text("")]
+    for name, noun in nouns.items():
         records = told[name]
         if not records:
             continue
         parts.append(_table(records[:most_rows]))
-        more = f"and {len(records) - most_rows} {name} more" if len(records) > most_rows else ""
+        more = f"and {counted(len(records) - most_rows, noun)} more" if len(records) > most_rows else ""
         parts.append(Text(f"{more}\n" if more else ""))
     return Group(*parts)
 

@@ -1,14 +1,14 @@
 """`exacta topics …`: topics, created, looked at, changed and deleted, on any Kafka cluster."""
 
 from base64 import urlsafe_b64encode
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
-from exacta.cli.lines import say
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, note
+from exacta.cli.lines import counted, say
 from exacta.cli.output import Output, OutputFormat, print_json, print_records
-from exacta.cli.settings import Setting, settings_in
+from exacta.cli.settings import DryRun, Setting, settings_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +21,6 @@ _CLIENT_ID = "exacta-topics"
 topics = typer.Typer(help="Create, look at, change and delete topics.", no_args_is_help=True)
 
 Names = Annotated[list[str], typer.Argument(metavar="TOPIC", help="The topics' names.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Let the cluster check it, and change nothing.")]
 
 
 @topics.callback()
@@ -74,7 +73,7 @@ def create(
                     fail(f"topic {name} exists already", EXIT_NO)
                 say(f"topic {name} exists already")
                 continue
-            told = f": {_count(made, 'partition')}, replication factor {copies}" if made > 0 else ""
+            told = f": {counted(made, 'partition')}, replication factor {copies}" if made > 0 else ""
             say(f"topic {name} {'could be' if dry_run else 'is'} created{told}")
 
 
@@ -179,7 +178,7 @@ def delete(
         if not found:
             say("none of the topics is there")
             return
-        listed = ", ".join(f"{each.name} ({_count(len(each.partitions), 'partition')})" for each in found)
+        listed = ", ".join(f"{each.name} ({counted(len(each.partitions), 'partition')})" for each in found)
         if not yes and not typer.confirm(f"Delete {listed} with all records?"):
             raise typer.Exit(EXIT_NO)
         for each in found:
@@ -197,11 +196,6 @@ def _found(client: "Client", names: "Iterable[str]") -> "list[TopicDescription]"
         if name not in found:
             no_topic(client, name)
     return [found[name] for name in wanted]
-
-
-def no_topic(client: "Client", name: str) -> NoReturn:
-    """End the command because there is no such topic."""
-    not_found("there is no topic", name, client.topic_names())
 
 
 def _described(client: "Client", topic: "TopicDescription") -> dict[str, Any]:
@@ -245,7 +239,3 @@ def _described(client: "Client", topic: "TopicDescription") -> dict[str, Any]:
 def _id_in_words(topic_id: bytes | None) -> str | None:
     """Return a topic's id as Kafka's tools write it."""
     return None if topic_id is None else urlsafe_b64encode(topic_id).decode().rstrip("=")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s'[: number != 1]}"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found
-from exacta.cli.lines import acknowledged_in_words, say
+from exacta.cli.lines import acknowledged_in_words, counted, say
 from exacta.cli.output import Output, OutputFormat, plain, print_json
 from exacta.cli.times import now_ms, time_in_words
 
@@ -40,7 +40,9 @@ def root() -> None:
 
 @transactions.command("list")
 def list_open(
-    bootstrap_servers: Servers = None, command_config: CommandConfig = None, output: Output = OutputFormat.TABLE
+    output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Show every transaction that is open: whose, since when, until when, and where it holds readers back.
 
@@ -71,10 +73,10 @@ def list_open(
 @transactions.command("explain")
 def explain_one(
     name: Name,
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     is_transactional_id: IsTransactionalId = False,
     output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Show what a transaction is doing, and why its producers were fenced and its transactions aborted.
 
@@ -101,10 +103,10 @@ def explain_one(
 @transactions.command("abort")
 def abort(
     name: Name,
-    bootstrap_servers: Servers = None,
-    command_config: CommandConfig = None,
     is_transactional_id: IsTransactionalId = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
 ) -> None:
     """Abort the open transaction of a transactional id, and fence its producer; or one that has no transactional id.
 
@@ -178,23 +180,21 @@ def _show(found: "Explanation", at_ms: int, owners: "Mapping[str, Owner]") -> No
     if found.producer_id >= 0:
         whose = f", of {found.client}" if found.client else ""
         say(f"  producer {found.producer_id}, epoch {found.producer_epoch}{whose}")
-    held = [f"{at.topic}-{at.partition} at {offset}" for at, offset in found.partitions if offset is not None]
+    held = [f"{at} at {offset}" for at, offset in found.partitions if offset is not None]
     if held:
         say(f"  holds readers back: {', '.join(held)}")
     for at, records, size in found.staged:
-        say(f"  staged: {at.topic}-{at.partition}, {records} record{'s'[: records != 1]} of {size} bytes")
+        say(f"  staged: {at}, {counted(records, 'record')} of {size} bytes")
     staged = {each.partition for each in found.staged}
-    registered = [
-        f"{at.topic}-{at.partition}" for at, offset in found.partitions if offset is None and at not in staged
-    ]
+    registered = [str(at) for at, offset in found.partitions if offset is None and at not in staged]
     if registered:
         say(f"  registered: {', '.join(registered)}")
     if found.groups:
         say(f"  offsets of: {', '.join(found.groups)}")
     for acknowledged in found.acknowledged:
         say(f"  acknowledged: {_acknowledged(acknowledged)}")
-    if found.subscription_count > len(found.acknowledged):
-        say(f"  acknowledged: messages of {found.subscription_count - len(found.acknowledged)} subscriptions more")
+    if (more := found.subscription_count - len(found.acknowledged)) > 0:
+        say(f"  acknowledged: messages of {counted(more, 'subscription')} more")
 
 
 def _named(found: "Explanation") -> str:
@@ -209,9 +209,8 @@ def _named(found: "Explanation") -> str:
 
 
 def _acknowledged(found: "Acknowledged") -> str:
-    place = f"{found.partition.topic}-{found.partition.partition}"
     messages = acknowledged_in_words(found.before, found.runs, found.run_count)
-    return f"{place}, subscription {found.subscription}: {messages or 'nothing any more'}"
+    return f"{found.partition}, subscription {found.subscription}: {messages or 'nothing any more'}"
 
 
 def _in_words(found: "Explanation", at_ms: int) -> str:

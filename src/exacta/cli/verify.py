@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from exacta.client.security import Cluster
     from exacta.verify.analysis.verdict import Verdict
     from exacta.verify.campaign.settings import CampaignSettings
+    from exacta.verify.history import Workload
 
 _EXIT_TERMINATED = 128 + signal.SIGTERM
 _PAGE = "report.html"
@@ -134,36 +135,36 @@ def verify(
 
     Exit code 0 if nothing was found, 1 if something was, or if something could not be checked, 2 if called wrongly.
     """
+    from exacta.verify.campaign.settings import CampaignSettings
     from exacta.verify.history import HistoryError
 
     if (analyze is None) == (bootstrap_servers is None):
         fail("give one of --bootstrap-server and --analyze", EXIT_USAGE)
-    kinds = _kinds(strict or [])
+    kinds, page = _kinds(strict or []), Path(_PAGE) if analyze is None else analyze.with_suffix(".html")
     try:
-        if analyze is not None:
-            verdict, page = _analyse(analyze, kinds), analyze.with_suffix(".html")
-        else:
+        if analyze is None:
             _check_clients(pulsar_url)
-            settings = _settings(
-                workloads=workload or [],
+            seed = secrets.randbelow(1_000_000) if seed is None else seed
+            settings = CampaignSettings(
+                workloads=_workloads(workload or []),
                 pulsar_url=pulsar_url or "",
                 seed=seed,
-                output=output,
+                directory=_new_directory(output or Path(f"exacta-verify-{seed}")),
                 duration_s=duration,
                 producers=producers,
                 rate=rate,
                 partitions=partitions,
                 replication_factor=replication_factor,
-                transaction_buffer=transaction_buffer or "",
+                transaction_buffer=_transaction_buffer(transaction_buffer or ""),
                 restart_command=restart_command,
-                kill=kill,
+                kill=_process(kill),
                 restart_every_s=restart_every,
                 kill_clients_every_s=kill_clients_every,
                 keep_topics=keep_topics,
             )
+            page = settings.directory / page
             analyze = _run(cluster_of(bootstrap_servers or "", command_config, "exacta-verify"), settings)
-            verdict, page = _analyse(analyze, kinds), settings.directory / _PAGE
-        _show(verdict, analyze, page)
+        _show(_analyse(analyze, kinds), analyze, page)
     except HistoryError as error:
         fail(str(error), EXIT_NO)
 
@@ -194,46 +195,43 @@ def _kinds(names: list[str]) -> "list[str]":
     return names
 
 
-def _settings(
-    *,
-    workloads: list[str],
-    seed: int | None,
-    output: Path | None,
-    kill: str | None,
-    transaction_buffer: str,
-    **more: "float | str | None",
-) -> "CampaignSettings":
-    from exacta.verify.campaign.faults import process_id
-    from exacta.verify.campaign.settings import TRANSACTION_BUFFERS, CampaignSettings
+def _workloads(names: list[str]) -> "tuple[Workload, ...]":
     from exacta.verify.history import Workload
 
-    if transaction_buffer not in ("", *TRANSACTION_BUFFERS):
-        fail(f"--transaction-buffer: expected one of {', '.join(TRANSACTION_BUFFERS)}", EXIT_USAGE)
     try:
-        chosen = tuple(dict.fromkeys(Workload(each) for each in workloads)) or tuple(Workload)
+        return tuple(dict.fromkeys(Workload(each) for each in names)) or tuple(Workload)
     except ValueError:
         fail(f"--workload: expected one of {', '.join(Workload)}", EXIT_USAGE)
-    if kill is not None:
+
+
+def _transaction_buffer(name: str) -> str:
+    from exacta.verify.campaign.settings import TRANSACTION_BUFFERS
+
+    if name not in ("", *TRANSACTION_BUFFERS):
+        fail(f"--transaction-buffer: expected one of {', '.join(TRANSACTION_BUFFERS)}", EXIT_USAGE)
+    return name
+
+
+def _process(named: str | None) -> str | None:
+    """Return what names the process to kill; end the command where it names none."""
+    from exacta.verify.campaign.faults import process_id
+
+    if named is not None:
         try:
-            process_id(kill)
+            process_id(named)
         except (OSError, ValueError) as error:
             fail(f"--kill: {error}", EXIT_USAGE)
-    if seed is None:
-        seed = secrets.randbelow(1_000_000)
-    directory = output or Path(f"exacta-verify-{seed}")
+    return named
+
+
+def _new_directory(directory: Path) -> Path:
+    """Return a directory that is empty or still to be made; end the command where it is neither."""
     try:
         if directory.exists() and any(directory.iterdir()):
             fail(f"--output: {directory} is not empty", EXIT_USAGE)
     except OSError as error:
         fail(f"--output: {directory} cannot be used: {error.strerror}", EXIT_USAGE)
-    return CampaignSettings(
-        workloads=chosen,
-        seed=seed,
-        kill=kill,
-        directory=directory,
-        transaction_buffer=transaction_buffer,
-        **more,  # type: ignore[arg-type]
-    )
+    return directory
 
 
 def _run(cluster: "Cluster", settings: "CampaignSettings") -> Path:

@@ -39,7 +39,7 @@ class OffsetOutOfRange(KafkaError):
     def __init__(self, partition: TopicPartition, offset: int) -> None:
         self.partition = partition
         self.offset = offset
-        super().__init__(ErrorCode.OFFSET_OUT_OF_RANGE, f"reading {partition.topic}-{partition.partition} at {offset}")
+        super().__init__(ErrorCode.OFFSET_OUT_OF_RANGE, f"reading {partition} at {offset}")
 
 
 class TopicReplaced(ClientError):
@@ -125,7 +125,7 @@ def fetch_range(
                 reached = next_offset(records, position)
                 if reached == position:
                     # Below the last stable offset there is always more, so only a failover gets here: ask again.
-                    nothing = ConnectionLost(f"{partition.topic}-{partition.partition} holds no {position}")
+                    nothing = ConnectionLost(f"{partition} holds no {position}")
                     backoff.wait(deadline, nothing)
                     continue
                 if reached < end:
@@ -239,4 +239,4 @@ def _check(client: Client, data: Any, partition: TopicPartition, position: int) 
 
 def _error(client: Client, code: int, partition: TopicPartition) -> KafkaError:
     part = FetchRequest(topics=[FetchTopic(topic=partition.topic)])
-    return client.refused(part, code, f"reading {partition.topic}-{partition.partition}")
+    return client.refused(part, code, f"reading {partition}")

@@ -146,7 +146,7 @@ def _write(client: Client, state: TransactionDescription, held: Collection[HeldO
         client.call(
             Leader(*at),
             WriteTxnMarkersRequest(markers=[marker]),
-            what=f"writing a lost marker to {at.topic}-{at.partition}",
+            what=f"writing a lost marker to {at}",
             codes=lambda reply: (
                 partition.error_code
                 for each in reply.markers

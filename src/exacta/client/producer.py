@@ -310,7 +310,7 @@ class IdempotentProducer:
         part = ProduceRequest(
             transactional_id=self._producer.transactional_id, topic_data=[TopicProduceData(name=queue.name.topic)]
         )
-        error = self._client.refused(part, code, f"writing to {queue.name.topic}-{queue.name.partition}")
+        error = self._client.refused(part, code, f"writing to {queue.name}")
         if not followed_a_failure and classify(code) is not ErrorClass.RETRIABLE:
             raise error
         if code in MOVED:

@@ -141,7 +141,7 @@ class Tail:
 
     def _refused(self, code: int, partition: TopicPartition) -> KafkaError:
         part = FetchRequest(topics=[FetchTopic(topic=partition.topic)])
-        return self._client.refused(part, code, f"reading {partition.topic}-{partition.partition}")
+        return self._client.refused(part, code, f"reading {partition}")
 
     def _after(self, error: ConnectionLost | KafkaError) -> None:
         """Begin anew after a moment, if time may mend the error; else raise it."""
@@ -161,9 +161,7 @@ def received_records(partition: TopicPartition, header: BatchHeader, batch: memo
         plain = opened(batch, header, _MOST_BATCH_BYTES)
         records = read_records(plain, header.record_count, header.last_offset_delta, _MOST_HEADERS)
     except CorruptBatch as error:
-        raise UnreadableBatch(
-            f"{partition.topic}-{partition.partition}, the batch at offset {header.base_offset}: {error}"
-        ) from error
+        raise UnreadableBatch(f"{partition}, the batch at offset {header.base_offset}: {error}") from error
     for offset_delta, timestamp_delta, key, value, headers in records:
         timestamp = header.max_timestamp if header.log_append_time else header.base_timestamp + timestamp_delta
         offset = header.base_offset + offset_delta

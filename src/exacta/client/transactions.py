@@ -48,10 +48,13 @@ class Producer(NamedTuple):
 
 
 class TopicPartition(NamedTuple):
-    """A partition by name."""
+    """A partition by name; as a text it is `orders-0`, as Kafka's own tools write it."""
 
     topic: str
     partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
 
 
 class CommittedOffset(NamedTuple):

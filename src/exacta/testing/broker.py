@@ -46,19 +46,22 @@ class Broker(Questions):
 
     `Questions` has what a test may ask it. `clock` moves its time, and `faults` lets things go wrong.
 
-    It keeps its data and its port when it is started again, after `stop` or `kill` or by `restart`. `data` keeps the
-    log there; without it a temporary directory is used, and removed by `close` or at the end of the `with`; at the
-    latest when nobody has the Broker any more, or the process ends. Options go by Kafka's names, with underscores
-    (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`). `host` is where it listens, on this machine alone
-    by default, and `port` 0 takes a free one. With `pulsar` clients of
-    Apache Pulsar are served, too, by `pulsar_url` and `web_url`, and with `pulsar_tls_certificate` and `pulsar_tls_key`
-    also by `pulsar_tls_url` and `web_tls_url`; that needs the extra `exacta-log[pulsar]`.
+    The broker keeps its data and its port when it is started again, after `stop` or `kill` or by `restart`. `data` is
+    the directory of the log. Without it the log lies in a temporary directory, which `close` or the end of the `with`
+    removes, or else the end of the Broker object or of the process. Options go by Kafka's names, with underscores
+    (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`).
 
-    Clients see a restart as they see one of Apache Kafka: connections break, members of groups go on, an open
-    transaction goes on. A transactional producer of librdkafka may take a second longer for its first
+    The broker listens on `host`, by default for this machine alone, at `port`, and 0 takes a free one. With
+    `pulsar=True` it serves clients of Apache Pulsar, too, at `pulsar_port` (`pulsar_url`) and by HTTP (`web_url`). With
+    `pulsar_tls_certificate` and `pulsar_tls_key` it also serves them by TLS (`pulsar_tls_url` and `web_tls_url`).
+    Pulsar needs the extra `exacta-log[pulsar]`.
+
+    Clients see a restart as they see one of Apache Kafka: connections break, and members of groups and open
+    transactions go on. A transactional producer of librdkafka may take a second longer for its first
     `send_offsets_to_transaction` then, unless `metadata.recovery.strategy` is `none` (its issue 5511).
 
-    Raises ConfigurationError for a wrong option, ServerError from `start` where the server cannot be had.
+    Raises ConfigurationError for a wrong option, ValueError for a wrong port or an empty `data`, and from `start`
+    ServerError where the server cannot be had.
     """
 
     def __init__(

@@ -234,5 +234,5 @@ def _left(client: Client, group: str, topics: Set[str]) -> dict[TopicPartition, 
 def _not_read(group: str, left: dict[TopicPartition, int] | None, timeout_s: float) -> str:
     if left is None:
         return f"group '{group}' has committed no offset in {timeout_s:g} s"
-    rest = ", ".join(f"{count} in {topic}-{partition}" for (topic, partition), count in sorted(left.items()))
+    rest = ", ".join(f"{count} in {at}" for at, count in sorted(left.items()))
     return f"group '{group}' has not read everything in {timeout_s:g} s: {rest} left"

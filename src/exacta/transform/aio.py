@@ -12,11 +12,16 @@ asks for the committed offset, and begins there. So no claim commits anything on
 
 The group may rebalance at any moment, since aiokafka joins in the background. It sets the positions anew then, also to
 offsets that an open transaction is about to leave behind. So a claim remembers how far it is, and takes nothing below.
+
+aiokafka has no public way to learn a consumer's group and whether it commits by itself, nor a producer's transactional
+id and whether its error is fatal. These four are read from its private attributes, in one place (`_private`), before
+the first message is handed out.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
+from importlib.metadata import version
 from types import TracebackType
 from typing import Any
 
@@ -34,10 +39,18 @@ STOP_S = 10.0
 class Claim:
     """A partition that this instance consumes, and the producer that fences all other owners."""
 
-    def __init__(self, partition: Any, producer: Any, next_offset: int | None) -> None:
+    def __init__(self, partition: Any, producer: Any) -> None:
+        manager = _private(producer, "_txn_manager")  # None without transactions and idempotence
         self.partition, self.producer = partition, producer
-        self.next_offset = next_offset
+        self.transactional_id: str | None = None if manager is None else _private(manager, "transactional_id")
+        self.next_offset: int | None = None
         """The first offset that no transaction of this claim has; None while nothing is committed or taken."""
+        self._is_fatal_error: Callable[[], bool] | None = manager and _private(manager, "is_fatal_error")
+
+    @property
+    def is_of_no_use(self) -> bool:
+        """Return whether the producer has an error after which it can neither commit nor abort."""
+        return self._is_fatal_error is not None and self._is_fatal_error()
 
 
 class AsyncTransaction:
@@ -68,7 +81,7 @@ class AsyncTransaction:
                     try:
                         await claim.producer.begin_transaction()
                     except BaseException:
-                        self._once._seek(claim, messages[0].offset)
+                        self._once._seek(claim.partition, messages[0].offset)
                         await self._once._give_up(claim)
                         raise
                     self._claim, self._first = claim, messages[0].offset
@@ -102,10 +115,10 @@ class AsyncExactlyOnce:
     def __init__(self, consumer: Any, producer_for: Callable[[Any], Any]) -> None:
         self._consumer = consumer
         self._producer_for = producer_for
-        self._group_id: str | None = consumer._group_id
+        self._group_id: str | None = _private(consumer, "_group_id")
         if self._group_id is None:
             raise ValueError("the consumer has no group_id, and so no offsets to commit")
-        if consumer._enable_auto_commit:
+        if _private(consumer, "_enable_auto_commit"):
             raise ValueError("the consumer commits on its own what a transaction aborts: set enable_auto_commit=False")
         self._claims: dict[Any, Claim] = {}
         self._left: list[Claim] = []
@@ -134,7 +147,9 @@ class AsyncExactlyOnce:
                 await self._commit(transaction, claim)
                 transaction.committed = True
         except ProducerFenced as fenced:
-            self._seek(claim, transaction._first)  # a message must come for a new claim, which knows where to begin
+            self._seek(
+                claim.partition, transaction._first
+            )  # a message must come for a new claim, which knows where to begin
             await self._give_up(claim)
             logger.info("%s has another owner, or took too long; its messages come again: %r", claim.partition, fenced)
         except KafkaError:
@@ -170,7 +185,7 @@ class AsyncExactlyOnce:
                     logger.warning("%s waits for a broker: %s", partition, away)
                     await asyncio.sleep(PAUSE_S)
             elif owned.next_offset is not None and messages[0].offset < owned.next_offset:
-                self._seek(owned, owned.next_offset)  # a rebalance has set the position
+                self._seek(owned.partition, owned.next_offset)  # a rebalance has set the position
             else:
                 return owned, messages + await self._more(owned, messages[0].offset, count - 1)
         return None, []
@@ -182,40 +197,42 @@ class AsyncExactlyOnce:
         try:
             found = await self._consumer.getmany(claim.partition, timeout_ms=0, max_records=count)
         except BaseException:
-            self._seek(claim, after)
+            self._seek(claim.partition, after)
             raise
         messages: list[Any] = found.get(claim.partition, [])
         if messages and messages[0].offset <= after:  # a rebalance has set the position
-            self._seek(claim, after + 1)
+            self._seek(claim.partition, after + 1)
             return []
         return messages
 
     async def _claim(self, partition: Any, offset: int) -> None:
         """Fence the owner before, and go to where it was; to `offset` if nothing is committed."""
-        producer = self._producer_for(partition)
-        transactional_id = getattr(producer._txn_manager, "transactional_id", None)
-        if transactional_id is None or any(
-            each.producer._txn_manager.transactional_id == transactional_id for each in self._claims.values()
-        ):
-            raise ValueError(
-                f"{partition} needs a producer with a transactional_id of its own, not {transactional_id!r}"
-            )
-        claim = Claim(partition, producer, None)
-        self._claims[partition] = claim
         try:
-            await producer.start()
-            claim.next_offset = await self._consumer.committed(partition)
+            claim = self._claims[partition] = self._new_claim(partition)
+            try:
+                await claim.producer.start()
+                claim.next_offset = await self._consumer.committed(partition)
+            except BaseException:
+                await self._give_up(claim)
+                raise
         except BaseException:
-            self._seek(claim, offset)
-            await self._give_up(claim)
+            self._seek(partition, offset)  # the message there is handed out to nobody
             raise
-        self._seek(claim, offset if claim.next_offset is None else claim.next_offset)
+        self._seek(partition, offset if claim.next_offset is None else claim.next_offset)
 
-    def _seek(self, claim: Claim, offset: int) -> None:
+    def _new_claim(self, partition: Any) -> Claim:
+        claim = Claim(partition, self._producer_for(partition))
+        if claim.transactional_id in (None, *(each.transactional_id for each in self._claims.values())):
+            raise ValueError(
+                f"{partition} needs a producer with a transactional_id of its own, not {claim.transactional_id!r}"
+            )
+        return claim
+
+    def _seek(self, partition: Any, offset: int) -> None:
         try:
-            self._consumer.seek(TopicPartition(*claim.partition), offset)
+            self._consumer.seek(TopicPartition(*partition), offset)
         except IllegalStateError:
-            logger.debug("%s is not assigned any more", claim.partition)
+            logger.debug("%s is not assigned any more", partition)
 
     # --- ending -------------------------------------------------------------------------------------------------------
 
@@ -229,7 +246,7 @@ class AsyncExactlyOnce:
     async def _go_back(self, transaction: AsyncTransaction, claim: Claim) -> None:
         """Abort, and let the messages come again: from a new claim, if the producer is of no use any more."""
         try:
-            if claim.producer._txn_manager.is_fatal_error():
+            if claim.is_of_no_use:
                 await self._give_up(claim)
             else:
                 await claim.producer.abort_transaction()
@@ -240,13 +257,13 @@ class AsyncExactlyOnce:
             self._leave(transaction, claim)
             raise
         claim.next_offset = transaction._first
-        self._seek(claim, transaction._first)
+        self._seek(claim.partition, transaction._first)
 
     def _leave(self, transaction: AsyncTransaction, claim: Claim) -> None:
         """End a claim whose program does not wait for the end of its transaction: a new one can tell how it went."""
         if self._claims.pop(claim.partition, None) is not None:
             self._left.append(claim)
-        self._seek(claim, transaction._first)
+        self._seek(claim.partition, transaction._first)
 
     async def _give_up(self, claim: Claim) -> None:
         """End a claim, and its producer."""
@@ -255,6 +272,16 @@ class AsyncExactlyOnce:
             await asyncio.wait_for(claim.producer.stop(), STOP_S)
         except (KafkaError, TimeoutError) as failure:
             logger.info("the producer of %s did not stop: %r", claim.partition, failure)
+
+
+def _private(client: Any, name: str) -> Any:
+    """Return an attribute that aiokafka keeps to itself. Raises RuntimeError for a version that has no such one."""
+    try:
+        return getattr(client, name)
+    except AttributeError as missing:
+        raise RuntimeError(
+            f"exacta.exactly_once does not know aiokafka {version('aiokafka')}: {missing}; install an older aiokafka"
+        ) from missing
 
 
 def _look(future: "asyncio.Future[Any]") -> None:

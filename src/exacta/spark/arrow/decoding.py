@@ -1,7 +1,7 @@
 """Turn record batches into Arrow columns: they are decompressed, and decoded by columns instead of record by record.
 
 The module is pure. It owns the layout of records inside a batch (KIP-98 §Message format) and nothing else of a batch:
-`exacta.protocol.kafka.records` parses headers, and which batches may be seen is decided before.
+`exacta.protocol.kafka` parses headers and has the codecs, and which batches may be seen is decided before.
 
 Layout of a record: length varint | attributes i8 | timestamp delta varint | offset delta varint | key length varint |
 key | value length varint | value | header count varint | headers, each key length varint | key | value length varint |
@@ -13,28 +13,22 @@ decoded for all records at once, with numpy. Keys and values are not copied one 
 over the buffer itself, whose odd elements are the bytes between two values, and is asked for its even elements.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
 import crc32c
 import numpy as np
 import pyarrow as pa
-from aiokafka import codec
 from numpy.typing import NDArray
 
 from exacta.client.errors import ClientError
+from exacta.protocol.kafka.compression import CODECS, NotDecompressed, decompress
 from exacta.protocol.kafka.records import HEADER_SIZE, BatchHeader
 
 Positions = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 _CRC_START: Final = 21
-_DECOMPRESS: Final[dict[str, Callable[[Any], Any]]] = {
-    "gzip": codec.gzip_decode,
-    "snappy": codec.snappy_decode,
-    "lz4": codec.lz4_decode,
-    "zstd": codec.zstd_decode,
-}
 # A record without key, value and headers: seven varints, or as good as.
 _LEAST_RECORD: Final = 7
 # Runs shorter than this are not worth a step of their own; then so many records are walked one by one.
@@ -66,7 +60,7 @@ class Sheet:
     def __init__(self, name: str) -> None:
         self._name = name
         self._buffer: memoryview | None = None
-        self._decompressed: list[Any] = []
+        self._decompressed: list[bytes] = []
         self._size = 0
         self._batches: list[tuple[BatchHeader, int, int]] = []  # header, and where its records begin and end
         self.rows = 0
@@ -147,20 +141,19 @@ class Sheet:
             headers=_headers(buffer, data, behind, ends) if "headers" in wanted else None,
         )
 
-    def _decompress(self, header: BatchHeader, records: memoryview) -> Any:
-        decompress = _DECOMPRESS.get(header.compression)
-        if decompress is None:
+    def _decompress(self, header: BatchHeader, records: memoryview) -> bytes:
+        if header.codec not in CODECS.values():
             raise self._corrupt(header, "is compressed by a codec that this reader does not know")
         try:
-            return decompress(records)
-        except Exception as error:  # each codec has errors of its own
+            return decompress(header.codec, records, _MOST_BYTES)
+        except NotDecompressed as error:
             raise self._corrupt(header, f"cannot be decompressed ({header.compression}): {error}") from error
 
     def _corrupt(self, header: BatchHeader, what: str) -> CorruptRecords:
         return CorruptRecords(f"the record batch at offset {header.base_offset} of {self._name} {what}")
 
 
-def _joined(parts: list[Any]) -> Any:
+def _joined(parts: list[bytes]) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 

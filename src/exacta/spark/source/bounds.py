@@ -98,7 +98,7 @@ def _named_offsets(
         elif not first <= at <= end:
             if options.fail_on_data_loss:
                 raise DataLost(
-                    f"option '{name}' names offset {at} of {partition.topic}-{partition.partition}, which holds "
+                    f"option '{name}' names offset {at} of {partition}, which holds "
                     f"offsets {first} to {end}; name one of these, or {REMEDY}"
                 )
             at = min(max(at, first), end)

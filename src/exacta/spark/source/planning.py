@@ -167,7 +167,7 @@ def check_from_the_start(first_available: Mapping[TopicPartition, int]) -> None:
     for partition, offset in sorted(first_available.items()):
         if offset > 0:
             raise DataLost(
-                f"partition {partition.topic}-{partition.partition} is new to the query and begins at offset {offset}, "
+                f"partition {partition} is new to the query and begins at offset {offset}, "
                 f"not at 0: its first records are gone; {REMEDY}"
             )
 
@@ -175,7 +175,7 @@ def check_from_the_start(first_available: Mapping[TopicPartition, int]) -> None:
 def check_not_behind(start: Positions, available: Positions) -> None:
     """Raise `DataLost` where a partition ends before the query's position, or is gone."""
     for partition, position in sorted(start.items()):
-        name = f"{partition.topic}-{partition.partition}"
+        name = str(partition)
         if partition not in available:
             raise DataLost(f"partition {name} is gone, which the query has read up to offset {position}; {REMEDY}")
         if available[partition] < position:

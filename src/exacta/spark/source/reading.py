@@ -35,7 +35,7 @@ def read_ranges(client: Client, options: SourceOptions, schema: Any, parts: Sequ
         for part in parts:
             partition = TopicPartition(part.topic, part.partition)
             for fetched in _fetched(client, options, part):
-                for columns in _decoded(fetched, options, f"{part.topic}-{part.partition}", wanted):
+                for columns in _decoded(fetched, options, str(partition), wanted):
                     batch = to_arrow(arrow_schema, partition, columns, part.start, part.end)
                     if batch.num_rows:
                         yield batch
@@ -77,8 +77,7 @@ def _fetched(client: Client, options: SourceOptions, part: Range) -> Iterator[Fe
             first = list_offsets(client, [partition], EARLIEST)[partition]
             if options.fail_on_data_loss:
                 raise DataLost(
-                    f"offset {error.offset} of {partition.topic}-{partition.partition} is not there, "
-                    f"the first is {first} (retention?); {REMEDY}"
+                    f"offset {error.offset} of {partition} is not there, the first is {first} (retention?); {REMEDY}"
                 ) from error
             if first <= position:
                 return  # the topic was made anew and has not come that far
