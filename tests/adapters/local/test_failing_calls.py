@@ -10,6 +10,7 @@ from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.local.histories import (
     FIRST_SEGMENT,
     GROUPS,
+    SEGMENT_BYTES,
     SEPARATOR,
     STREAM,
     check_recovery,
@@ -80,6 +81,21 @@ def test_page_cache_is_not_believed_after_a_failed_sync():
     restarted = disk.restarted()
     assert check_recovery(restarted, GROUPS, 2, 3) == 3  # the pages are there to be read, though "clean"
     assert check_recovery(restarted.crashed(), GROUPS, 3, 3) == 3
+
+
+def test_a_cut_is_not_believed_after_a_failed_sync():
+    """A torn tail that only the page cache has lost would be back behind what follows, once the segment is sealed."""
+    disk = SimulatedDisk()
+    play(disk, GROUPS[:3])
+    (name,) = [name for name in disk.files if name.endswith(".log")]
+    disk.put(name, disk.content(name) + bytes(2 * SEGMENT_BYTES))
+    disk.failing["sync"] = errno.EIO
+    with pytest.raises(JournalError, match="sync"):
+        open_journal(disk, Turns().call_soon, segment_bytes=SEGMENT_BYTES)
+    disk.failing.clear()
+    disk = disk.restarted()
+    play(disk, GROUPS, 3)
+    assert check_recovery(disk.crashed(), GROUPS, len(GROUPS), len(GROUPS)) == len(GROUPS)
 
 
 def test_full_disk_fails_the_append_and_nothing_else():

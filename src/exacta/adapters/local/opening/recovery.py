@@ -289,7 +289,8 @@ def _rewrite_tail(files: Files, handle: int, scan: SegmentScan) -> None:
     sync alone would not do: if the sync of the process before us failed, the kernel may have marked the pages clean
     all the same, and the next sync then reports success without writing them (Rebello et al., ATC 2020). Written once
     more they are dirty, and the sync means something. Sectors are overwritten by what they contain, so a crash here
-    harms nothing.
+    harms nothing. For the same reason the size is set once more: the process before us may have cut a torn tail off and
+    failed to sync that, and the tail would be back, behind later groups, after a loss of power.
     """
     offset = scan.durable_offset
     while offset < scan.offset:
@@ -298,4 +299,5 @@ def _rewrite_tail(files: Files, handle: int, scan: SegmentScan) -> None:
             raise OSError(errno.EIO, "the segment ended while it was read")
         write_fully(files, handle, [part], offset)
         offset += len(part)
+    files.truncate(handle, scan.offset)
     files.sync(handle)
