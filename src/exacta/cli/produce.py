@@ -205,7 +205,7 @@ def _check_partition(client: "Client", topic: str, partition: int | None) -> Non
 def _write(writer: "TopicWriter", reading: Reading, commit_every: int | None) -> None:
     """Write what stdin holds, until it ends."""
     since_commit = 0
-    with nullcontext(_nobody_asks) if sys.stdin.isatty() else counting("records") as tell:
+    with nullcontext(_nobody_asks) if _is_typed() else counting("records") as tell:
         for line in _lines(reading.delimiter):
             if line is None:
                 writer.flush()
@@ -217,6 +217,10 @@ def _write(writer: "TopicWriter", reading: Reading, commit_every: int | None) ->
                 writer.commit()
                 since_commit = 0
         writer.commit()
+
+
+def _is_typed() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()  # it is None where the shell has closed it
 
 
 def _nobody_asks(written: int) -> None:
