@@ -50,6 +50,12 @@ class AsyncTransaction:
         self._claim: Claim | None = None
         self._first = 0
         self._sent: list[Any] = []
+        self._refused: Exception | None = None
+        """The last error of `send`."""
+        self._sending = 0
+        self._all_are_sent = asyncio.Event()
+        """Set while no `send` is at work: a task of the block may outlive it."""
+        self._all_are_sent.set()
         self._is_open = True
 
     async def consume(self, count: int = 1, timeout: float = 1.0) -> list[Any]:
@@ -86,10 +92,29 @@ class AsyncTransaction:
         self._check()
         if self._claim is None:
             raise RuntimeError("consume a message first: the transaction belongs to the partition that it comes from")
-        future: asyncio.Future[Any] = await self._claim.producer.send(topic, value, key, **more)
-        self._sent.append(future)
+        self._sending += 1
+        self._all_are_sent.clear()
+        try:
+            future: asyncio.Future[Any] = await self._claim.producer.send(topic, value, key, **more)
+            self._sent.append(future)
+        except Exception as refused:
+            self._refused = refused
+            raise
+        finally:
+            self._sending -= 1
+            if not self._sending:
+                self._all_are_sent.set()
         future.add_done_callback(_look)
         return future
+
+    def _was_fenced(self, error: BaseException | None) -> bool:
+        """Return whether the block's error says that this transaction's own producer is fenced, and nothing else."""
+        if error is not None and error is self._refused and self._claim is not None:
+            manager = self._claim.producer._txn_manager
+            if manager.is_fatal_error():  # aiokafka says that no transaction is open then
+                return isinstance(manager._transaction_waiter.exception(), ProducerFenced)
+        own = [each.exception() for each in self._sent if each.done() and not each.cancelled()]
+        return isinstance(error, ProducerFenced) and any(error is each for each in [*own, self._refused])
 
     def _check(self) -> None:
         if not self._is_open:
@@ -120,7 +145,7 @@ class AsyncExactlyOnce:
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    ) -> bool:
         """Commit; or abort and go back, if the block has raised an error, or the partition has another owner now."""
         transaction, self._transaction = self._transaction, None
         assert transaction is not None
@@ -128,8 +153,11 @@ class AsyncExactlyOnce:
         claim = transaction._claim
         if claim is None:
             transaction.committed = error is None
-            return
+            return False
+        was_fenced = transaction._was_fenced(error)
         try:
+            if was_fenced:
+                raise ProducerFenced
             if error is None:
                 await self._commit(transaction, claim)
                 transaction.committed = True
@@ -143,8 +171,9 @@ class AsyncExactlyOnce:
         except BaseException:
             self._leave(transaction, claim)
             raise
-        if error is not None:
+        if error is not None and not was_fenced:
             await self._go_back(transaction, claim)
+        return was_fenced
 
     async def aclose(self) -> None:
         """Stop the producers. Stop the consumer before."""
@@ -220,6 +249,7 @@ class AsyncExactlyOnce:
     # --- ending -------------------------------------------------------------------------------------------------------
 
     async def _commit(self, transaction: AsyncTransaction, claim: Claim) -> None:
+        await transaction._all_are_sent.wait()
         if transaction._sent:
             await asyncio.gather(*transaction._sent)
         offsets = {claim.partition: claim.next_offset}
@@ -229,6 +259,7 @@ class AsyncExactlyOnce:
     async def _go_back(self, transaction: AsyncTransaction, claim: Claim) -> None:
         """Abort, and let the messages come again: from a new claim, if the producer is of no use any more."""
         try:
+            await transaction._all_are_sent.wait()  # what is sent later would be of the next transaction
             if claim.producer._txn_manager.is_fatal_error():
                 await self._give_up(claim)
             else:

@@ -1,0 +1,65 @@
+"""`exacta.exactly_once` with aiokafka where a producer is fenced: its messages come again, and nothing is raised."""
+
+import asyncio
+
+import pytest
+from aiokafka.errors import ProducerFenced
+
+import exacta
+from exacta.transform.aio import AsyncExactlyOnce
+from tests.transform.conftest import MESSAGES, copied, numbers
+from tests.transform.test_aio import copy, copy_the_rest, copying, run
+
+pytestmark = [pytest.mark.timeout(90), pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")]
+
+
+def test_a_fenced_partition_comes_again(broker: exacta.Broker) -> None:
+    async def scenario() -> None:
+        async with copying(broker) as once:
+            async with once as transaction:
+                await copy(transaction)
+                await asyncio.to_thread(broker.faults.fence, "copy-in-0")
+            assert not transaction.committed
+            await copy_the_rest(broker, MESSAGES, once)
+
+    run(scenario())
+    assert copied(broker) == numbers()
+
+
+@pytest.mark.parametrize("fault", ["fence", "expire_transaction"])
+@pytest.mark.parametrize("told_by", ["a record", "a send"])
+def test_a_block_that_learns_that_it_is_fenced_raises_nothing(broker: exacta.Broker, fault: str, told_by: str) -> None:
+    async def scenario() -> None:
+        async with copying(broker) as once:
+            async with once as transaction:
+                await copy(transaction)
+                await asyncio.gather(*transaction._sent)
+                await asyncio.to_thread(getattr(broker.faults, fault), "copy-in-0")
+                if told_by == "a record":
+                    await (await transaction.send("out", b"v"))
+                else:
+                    await transaction.send("in", b"v")  # the partition is new to the transaction
+                    manager = transaction._claim.producer._txn_manager  # type: ignore[union-attr]
+                    with pytest.raises(ProducerFenced):
+                        await manager.wait_for_transaction_end()
+                    await transaction.send("out", b"v")
+                pytest.fail("it was not told")
+            assert not transaction.committed
+            await copy_the_rest(broker, MESSAGES, once)
+
+    run(scenario())
+    assert copied(broker) == numbers()
+
+
+def test_the_fence_of_another_producer_is_an_error_of_the_block(broker: exacta.Broker) -> None:
+    async def fail(once: AsyncExactlyOnce) -> None:
+        async with once as transaction:
+            await copy(transaction)
+            raise ProducerFenced
+
+    async def scenario() -> None:
+        async with copying(broker) as once:
+            with pytest.raises(ProducerFenced):
+                await fail(once)
+
+    run(scenario())
