@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any
 
 from aiokafka import TopicPartition
-from aiokafka.errors import IllegalStateError, KafkaConnectionError, KafkaError, ProducerFenced
+from aiokafka.errors import IllegalStateError, KafkaError, ProducerFenced
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +38,12 @@ class Claim:
         self.partition, self.producer = partition, producer
         self.next_offset = next_offset
         """The first offset that no transaction of this claim has; None while nothing is committed or taken."""
+
+    @property
+    def is_lost(self) -> bool:
+        """True where another producer can do what this one never can again: it is fenced, or has lost its broker."""
+        manager = self.producer._txn_manager
+        return manager.is_fatal_error() and _would_pass(manager._transaction_waiter.exception())
 
 
 class AsyncTransaction:
@@ -107,14 +113,10 @@ class AsyncTransaction:
         future.add_done_callback(_look)
         return future
 
-    def _was_fenced(self, error: BaseException | None) -> bool:
-        """Return whether the block's error says that this transaction's own producer is fenced, and nothing else."""
-        if error is not None and error is self._refused and self._claim is not None:
-            manager = self._claim.producer._txn_manager
-            if manager.is_fatal_error():  # aiokafka says that no transaction is open then
-                return isinstance(manager._transaction_waiter.exception(), ProducerFenced)
-        own = [each.exception() for each in self._sent if each.done() and not each.cancelled()]
-        return isinstance(error, ProducerFenced) and any(error is each for each in [*own, self._refused])
+    def _is_told_by(self, error: BaseException) -> bool:
+        """Return whether an error of the block is one of this transaction's own records, or of its `send`."""
+        told = [each.exception() for each in self._sent if each.done() and not each.cancelled()]
+        return any(error is each for each in [*told, self._refused])
 
     def _check(self) -> None:
         if not self._is_open:
@@ -154,26 +156,28 @@ class AsyncExactlyOnce:
         if claim is None:
             transaction.committed = error is None
             return False
-        was_fenced = transaction._was_fenced(error)
+        failure: BaseException | None = error
         try:
-            if was_fenced:
-                raise ProducerFenced
             if error is None:
                 await self._commit(transaction, claim)
                 transaction.committed = True
-        except ProducerFenced as fenced:
-            self._seek(claim, transaction._first)  # a message must come for a new claim, which knows where to begin
-            await self._give_up(claim)
-            logger.info("%s has another owner, or took too long; its messages come again: %r", claim.partition, fenced)
-        except KafkaError:
-            await self._go_back(transaction, claim)
-            raise
+        except KafkaError as refused:
+            failure = refused
         except BaseException:
             self._leave(transaction, claim)
             raise
-        if error is not None and not was_fenced:
-            await self._go_back(transaction, claim)
-        return was_fenced
+        if failure is None:
+            return False
+        is_own = error is None or transaction._is_told_by(error)
+        if is_own and (isinstance(failure, ProducerFenced) or claim.is_lost):
+            self._seek(claim, transaction._first)  # a message must come for a new claim, which knows where to begin
+            await self._give_up(claim)
+            logger.info("%s begins anew, and its messages come again: %r", claim.partition, failure)
+            return True
+        await self._go_back(transaction, claim)
+        if error is None:
+            raise failure
+        return False
 
     async def aclose(self) -> None:
         """Stop the producers. Stop the consumer before."""
@@ -195,7 +199,9 @@ class AsyncExactlyOnce:
             if owned is None:
                 try:
                     await self._claim(partition, messages[0].offset)
-                except KafkaConnectionError as away:  # only a start is not tried again by aiokafka itself
+                except KafkaError as away:  # only a start is not tried again by aiokafka itself
+                    if not _would_pass(away):
+                        raise
                     logger.warning("%s waits for a broker: %s", partition, away)
                     await asyncio.sleep(PAUSE_S)
             elif owned.next_offset is not None and messages[0].offset < owned.next_offset:
@@ -292,3 +298,16 @@ def _look(future: "asyncio.Future[Any]") -> None:
     """Look at an error that the end of the block tells, so that asyncio does not."""
     if not future.cancelled():
         future.exception()
+
+
+def _would_pass(error: BaseException | None) -> bool:
+    """Return whether a new producer is free of an error.
+
+    It is fenced. Or its broker was away while it looked for a coordinator: aiokafka raises that as another error, and
+    its sender does not live through it.
+    """
+    while error is not None:
+        if isinstance(error, ProducerFenced) or (isinstance(error, KafkaError) and error.retriable):
+            return True
+        error = error.__cause__
+    return False

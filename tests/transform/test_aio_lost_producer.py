@@ -1,4 +1,4 @@
-"""`exacta.exactly_once` with aiokafka where a producer is fenced: its messages come again, and nothing is raised."""
+"""`exacta.exactly_once` with aiokafka where a producer is lost: its messages come again, and nothing is raised."""
 
 import asyncio
 
@@ -63,3 +63,39 @@ def test_the_fence_of_another_producer_is_an_error_of_the_block(broker: exacta.B
                 await fail(once)
 
     run(scenario())
+
+
+@pytest.mark.parametrize("told", ["in the block", "at its end"])
+def test_a_broker_that_is_away_while_the_coordinator_is_looked_for_is_waited_for(
+    broker: exacta.Broker, told: str
+) -> None:
+    """aiokafka's sender does not live through that; at the end of the transaction nobody knows how it went."""
+
+    async def scenario() -> None:
+        async with copying(broker) as once:
+            async with once as transaction:
+                await copy(transaction)
+                await asyncio.gather(*transaction._sent)
+                lost = broker.faults.cut_connection("FindCoordinator")
+                if told == "in the block":
+                    broker.faults.refuse("AddPartitionsToTxn", error="NOT_COORDINATOR")
+                    await (await transaction.send("in", b"v"))
+                    pytest.fail("it was not told")
+                broker.faults.refuse("EndTxn", error="NOT_COORDINATOR")
+            assert lost.happened
+            assert not transaction.committed
+            await copy_the_rest(broker, MESSAGES, once)
+
+    run(scenario())
+    assert copied(broker) == numbers()
+
+
+def test_a_broker_that_is_away_while_a_producer_starts_is_waited_for(broker: exacta.Broker) -> None:
+    async def scenario() -> None:
+        async with copying(broker) as once:
+            lost = broker.faults.cut_connection("FindCoordinator")
+            await copy_the_rest(broker, MESSAGES, once)
+            assert lost.happened
+
+    run(scenario())
+    assert copied(broker) == numbers()
