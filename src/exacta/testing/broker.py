@@ -297,9 +297,9 @@ class Broker(Questions):
             self._armed.wait_for_actions()
 
     def client(self) -> Client:
-        """See `Questions.client`; a broker that a fault lets start again is waited for.
+        """Return a client of the kit's own, which meets no fault; close it after use.
 
-        Raises ServerError if the broker does not run.
+        A broker that a fault lets start again is waited for. Raises ServerError if the broker does not run.
         """
         if not self._runs_now():
             self._armed.wait_for_actions()
