@@ -1,6 +1,8 @@
 """`exacta.exactly_once` with aiokafka where a producer is lost: its messages come again, and nothing is raised."""
 
 import asyncio
+import gc
+from collections.abc import Iterator
 
 import pytest
 from aiokafka.errors import ProducerFenced
@@ -11,6 +13,14 @@ from tests.transform.conftest import MESSAGES, copied, numbers
 from tests.transform.test_aio import copy, copy_the_rest, copying, run
 
 pytestmark = [pytest.mark.timeout(90), pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")]
+
+
+@pytest.fixture(autouse=True)
+def asyncio_has_nothing_to_tell(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """A future whose error nobody has looked at is told when it goes, with a long traceback."""
+    yield
+    gc.collect()
+    assert [each for each in caplog.messages if "never retrieved" in each] == []
 
 
 def test_a_fenced_partition_comes_again(broker: exacta.Broker) -> None:

@@ -17,6 +17,7 @@ offsets that an open transaction is about to leave behind. So a claim remembers 
 import asyncio
 import logging
 from collections.abc import Callable
+from itertools import chain
 from types import TracebackType
 from typing import Any
 
@@ -292,6 +293,11 @@ class AsyncExactlyOnce:
             await asyncio.wait_for(claim.producer.stop(), STOP_S)
         except (KafkaError, TimeoutError) as failure:
             logger.info("the producer of %s did not stop: %r", claim.partition, failure)
+        kept = claim.producer._message_accumulator  # aiokafka itself never looks at what it has told these
+        batches = [*chain.from_iterable(kept._batches.values()), *kept._pending_batches]
+        for told in [claim.producer._txn_manager._transaction_waiter, *(each._drain_waiter for each in batches)]:
+            if told is not None and told.done():  # None: it has begun no transaction
+                _look(told)
 
 
 def _look(future: "asyncio.Future[Any]") -> None:
