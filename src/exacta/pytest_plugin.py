@@ -6,8 +6,9 @@ test asks for one of the fixtures.
 Theory of operation. There is one broker for the whole session, with the options of the ini file. A test that is marked
 with other options gets a broker with those: the marker becomes a parameter of the fixture, by which pytest keeps tests
 of like parameters together, and there is one such broker at a time. A test fails if a fault that it asked for was never
-met. What it left of faults, and of a clock that stands still, is taken back from the session's broker, and if it left
-that broker stopped, the next test starts it again.
+met. What it left of faults, and of a clock that stands still, is taken back from the session's broker. The same goes
+for what its fixtures leave, also where one of them fails before the test. If the broker was left stopped, the next test
+starts it again. Hooks know the brokers that have started and have not ended: one whose start fails is no other test's.
 """
 
 import itertools
@@ -67,16 +68,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Fail a test whose fault was never met; leave no fault to the next one, and no clock that stands still."""
-    brokers = item.config.stash[_BROKERS]
+    __tracebackhide__ = True
     try:
         result = yield
-        for broker in brokers:
-            broker.faults.check()
+        _check(item.config)
     finally:
-        for broker in brokers:
-            broker.faults.clear()
-            if broker.clock.is_frozen:
-                broker.clock.resume()
+        _take_back(item.config)
     return result
 
 
@@ -88,10 +85,36 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             broker.restart(clean=False)
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Do for the end of a test's fixtures what is done for the test, and for a setup that has failed or skipped."""
+    __tracebackhide__ = True
+    _take_back(item.config)
+    try:
+        result = yield
+        _check(item.config)
+    finally:
+        _take_back(item.config)
+    return result
+
+
+def _check(config: pytest.Config) -> None:
+    __tracebackhide__ = True
+    for broker in config.stash[_BROKERS]:
+        broker.faults.check()
+
+
+def _take_back(config: pytest.Config) -> None:
+    for broker in config.stash[_BROKERS]:
+        broker.faults.clear()
+        if broker.clock.is_frozen:
+            broker.clock.resume()
+
+
 @pytest.fixture(scope="session")
 def exacta_broker(request: pytest.FixtureRequest) -> "Iterator[Broker]":
     """A broker for all tests, with the options of the ini file and of the marker `exacta_broker`."""
-    with _running(request.config, (), getattr(request, "param", {})) as broker:
+    with _started(request.config, (), getattr(request, "param", {})) as broker:
         yield broker
 
 
@@ -108,22 +131,22 @@ def exacta_topic(request: pytest.FixtureRequest, exacta_broker: "Broker") -> str
 @pytest.fixture
 def exacta_brokers(request: pytest.FixtureRequest) -> "Iterator[Callable[..., Broker]]":
     """Make a broker with each call, of `exacta.Broker`'s arguments; all end with the test."""
-    with ExitStack() as brokers:
+    with ExitStack() as made:
 
         def make(*arguments: Any, **options: Any) -> "Broker":
-            return brokers.enter_context(_running(request.config, arguments, options))
+            return made.enter_context(_started(request.config, arguments, options))
 
         yield make
 
 
 @contextmanager
-def _running(config: pytest.Config, arguments: Sequence[Any], options: dict[str, Any]) -> "Iterator[Broker]":
-    """Run a broker, with the ini file's options where these do not say otherwise; the hooks know of it meanwhile."""
+def _started(config: pytest.Config, arguments: Sequence[Any], options: dict[str, Any]) -> "Iterator[Broker]":
+    """Run a broker, with the ini file's options where these do not say otherwise. The tests' ends know it meanwhile."""
     with _assertions_kept(config):
         from exacta.testing import Broker
 
-    with Broker(*arguments, **{**options, "config": {**_of_ini(config), **options.get("config", {})}}) as broker:
-        # A broker that does not start is none to be started again before each later test.
+    given = {**options, "config": {**_of_ini(config), **options.get("config", {})}}
+    with Broker(*arguments, **given) as broker:
         config.stash[_BROKERS].append(broker)
         try:
             yield broker

@@ -18,6 +18,8 @@ from exacta.engine.deadlines import MOST_CANCELLED
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.visible import Visible
+from simulation.disk.simulated import SimulatedDisk
+from tests.engine.disk_rig import DiskRig
 from tests.engine.rig import EXPIRIES, Rig, batch
 
 
@@ -57,6 +59,17 @@ def test_an_answer_waits_for_its_group_and_no_reader_sees_it_before(rig: Rig) ->
     assert answers == [Appended(base_offset=0)]
     assert rig.records() == b"one"
     assert rig.engine.visible("t", 0) == Visible(0, 1, 1)
+
+
+def test_an_engine_that_was_abandoned_leaves_its_journal_alone() -> None:
+    """Its flush may be due already, when the journal is closed."""
+    rig = DiskRig(SimulatedDisk())
+    rig.topic()
+    answers = rig.append(b"one")
+    rig.engine.abandon()
+    rig.journal.close()
+    rig.loop.turn()
+    assert (answers, rig.failures) == ([], [])
 
 
 def test_what_arrives_together_or_during_a_sync_is_written_together(rig: Rig) -> None:

@@ -4,8 +4,6 @@ import asyncio
 import errno
 import os
 import signal
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -16,36 +14,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 import exacta
 from exacta.adapters.local.files import PosixFiles
 from exacta.config.configuration import ConfigurationError
-from exacta.protocol.kafka.errors import ErrorCode
-from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.server.errors import ServerError
 from exacta.server.listeners import parse_endpoint
 from exacta.server.server import Server
-from tests.kafka.wire import Wire, batch, values_in
-
-
-def connect(broker: exacta.Broker) -> Wire:
-    endpoint = parse_endpoint(broker.bootstrap_servers)
-    return Wire((endpoint.host, endpoint.port))
-
-
-def produce(broker: exacta.Broker, value: bytes) -> None:
-    data = PartitionProduceData(index=0, records=batch(value))
-    request = ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="t", partition_data=[data])])
-    wire = connect(broker)
-    with wire.socket:
-        wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9)
-        assert wire.ask(request, 9).responses[0].partition_responses[0].error_code == ErrorCode.NONE
-
-
-def consume(broker: exacta.Broker) -> list[bytes]:
-    wire = connect(broker)
-    partition = FetchPartition(partition=0, partition_max_bytes=1 << 20)
-    response = wire.ask(FetchRequest(topics=[FetchTopic(topic="t", partitions=[partition])], min_bytes=1), 11)
-    wire.socket.close()
-    return values_in(response.responses[0].partitions[0].records)
+from tests.testing.clients import connect, consume, produce
 
 
 def what_is_open() -> set[str]:
@@ -75,13 +49,6 @@ def test_ten_brokers_leave_no_thread_socket_or_file() -> None:
     assert set(threading.enumerate()) == threads
     assert what_is_open() == handles
     assert not any(directory.exists() for directory in directories)
-
-
-def test_a_given_directory_is_kept(tmp_path: Path) -> None:
-    with exacta.Broker(tmp_path / "data") as broker:
-        produce(broker, b"kept")
-    with exacta.Broker(str(tmp_path / "data")) as broker:
-        assert consume(broker) == [b"kept"]
 
 
 def test_options() -> None:
@@ -190,25 +157,6 @@ def test_a_broker_that_was_closed_begins_with_nothing() -> None:
         assert consume(broker) == [b"new"]
 
 
-@pytest.mark.parametrize("ends", ["del broker", "pass"])
-def test_without_a_close_nothing_is_left_once_nobody_has_it(ends: str) -> None:
-    """Neither where the object goes first, nor where the process ends; and no warning is given."""
-    code = f"""if True:
-        import gc, os, exacta
-        broker = exacta.Broker().start()
-        directory = broker.data
-        broker.stop()
-        assert directory.exists()
-        print(directory, flush=True)
-        {ends}
-        gc.collect()
-        assert directory.exists() is ("{ends}" == "pass")
-    """
-    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
-    assert not Path(run.stdout.strip()).exists()
-    assert run.stderr == ""
-
-
 def test_librdkafka_goes_on_after_a_crash_with_its_defaults() -> None:
     """Its issue 5511: where nothing wakes it up, `send_offsets_to_transaction` waits for ever (`lost_coordinators`)."""
     with exacta.Broker() as broker:
@@ -300,6 +248,31 @@ def test_a_start_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert set(threading.enumerate()) == threads
 
 
+def test_a_start_that_is_cancelled_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        running = asyncio.ensure_future(serve())
+        plain = Server.open
+
+        def cancelled(server: Server) -> None:
+            loop.call_soon_threadsafe(running.cancel)
+            plain(server)
+
+        monkeypatch.setattr(Server, "open", cancelled)
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    async def serve() -> None:
+        async with broker:
+            await asyncio.Event().wait()
+
+    broker = exacta.Broker()
+    asyncio.run(run())
+    assert not broker.is_running
+    with pytest.raises(ServerError, match="has not been started"):
+        _ = broker.data
+
+
 def test_an_interrupt_while_it_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C does so, or a time-out of the test. Nobody waits then for a broker that comes up and serves."""
     plain = Server.open
@@ -318,6 +291,16 @@ def test_an_interrupt_while_it_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -
     assert not [each for each in threading.enumerate() if each.name == "exacta-broker" and each not in before]
     with broker:
         assert broker.bootstrap_servers
+
+
+def test_a_broker_that_does_not_run_answers_nothing() -> None:
+    """Its questions do not wait a minute for somebody who starts it."""
+    with exacta.Broker() as broker:
+        for end in (broker.stop, broker.kill):
+            end()
+            with pytest.raises(ServerError, match="the broker does not run"):
+                broker.records("t")
+            broker.start()
 
 
 def test_two_brokers_side_by_side() -> None:
@@ -339,18 +322,3 @@ def test_a_journal_that_fails_stops_the_broker_and_is_logged(
         with pytest.raises(ConnectionError):
             produce(broker, b"lost")
     assert "No space left" in caplog.text
-
-
-def test_a_close_that_was_interrupted_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    broker = exacta.Broker().start()
-    data = broker.data
-
-    def interrupted(path: Path, ignore_errors: bool) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr("exacta.testing.broker.shutil.rmtree", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            broker.close()
-    broker.close()
-    assert not data.exists()

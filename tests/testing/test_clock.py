@@ -1,5 +1,7 @@
 """The broker's time: what time-outs, retention and timestamps make of it when a test moves it."""
 
+import math
+
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
@@ -123,3 +125,30 @@ def test_a_broker_that_was_down_for_long_finds_that_the_time_has_passed() -> Non
 def test_time_does_not_go_back() -> None:
     with pytest.raises(ValueError, match="cannot go back, here by 60 s"):
         exacta.Broker().clock.advance(minutes=-1)
+
+
+@pytest.mark.parametrize("days", [math.nan, math.inf, 1e9])
+def test_time_does_not_go_further_than_timestamps(days: float) -> None:
+    with exacta.Broker() as broker, pytest.raises(ValueError, match=r"cannot be moved on by [\w.+]+ s"):
+        broker.clock.advance(days=days)
+
+
+def test_a_broker_that_crashes_in_a_move_does_what_is_due_when_it_is_back() -> None:
+    with exacta.Broker() as broker:
+        begun(broker, "t")
+        broker.faults.crash_at_next_sync()
+        broker.clock.advance(minutes=15)
+        assert [each.fate for each in broker.records("t", "uncommitted")] == ["aborted"]
+
+
+def test_a_move_that_fills_the_disk_counts_for_the_next_start() -> None:
+    with exacta.Broker() as broker:
+        begun(broker, "t")
+        broker.clock.freeze()
+        broker.faults.full_disk()
+        broker.clock.advance(minutes=15)
+        broker.wait_until_stopped()
+        broker.clock.resume()
+        broker.start()
+        broker.clock.advance()
+        assert [each.fate for each in broker.records("t", "uncommitted")] == ["aborted"]

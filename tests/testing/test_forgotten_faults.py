@@ -7,7 +7,7 @@ from confluent_kafka import Producer
 
 import exacta
 from exacta.testing import FaultNotMet
-from exacta.testing.faults import MET_AT, Effect
+from exacta.testing.faults import MET_AT, Effect, Fault
 from tests.testing.clients import CALL_S, servers
 
 
@@ -54,13 +54,26 @@ def test_a_test_that_fails_for_another_reason_says_that_one() -> None:
         failing()
 
 
+def test_a_fault_has_happened_before_the_client_goes_on() -> None:
+    """The test may look at once."""
+    seen: list[bool] = []
+    for action in (None, lambda: None):
+        fault = Fault(Effect.DROP, "EndTxn", written="", action=action)
+        fault.met = 1
+        thread = fault.act(lambda: seen.append(fault.happened))  # noqa: B023 - it is called meanwhile
+        if thread is not None:
+            thread.join()
+    assert seen == [True, True]
+
+
 def test_what_goes_wrong_in_an_action_is_told(broker: exacta.Broker) -> None:
     producer = Producer(servers(broker))
     fault = broker.faults.drop_answer("Produce", then=lambda: 1 / 0)
     producer.produce("orders", b"v")
     assert producer.flush(CALL_S) == 0
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError) as caught:
         fault.wait(CALL_S)
+    assert caught.value.__notes__ == ["in the action of the fault drop_answer('Produce')"]
     with pytest.raises(ZeroDivisionError):
         broker.faults.check()
 

@@ -52,3 +52,12 @@ def test_a_fault_that_was_never_met_is_told_at_the_end(upstream: tuple[str, int]
         proxy.close()
     with pytest.raises(ConnectionRefusedError):
         Wire((HOST, proxy.port))
+    proxy.close()
+
+
+def test_a_client_that_comes_too_early_is_told_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    with Proxy() as proxy:
+        wire = Wire((HOST, proxy.port))
+        with wire.socket:
+            assert wire.is_closed()
+    assert caplog.messages == ["a client has come to the proxy, which was not told its upstream yet"]

@@ -149,8 +149,8 @@ def test_a_fault_that_was_never_met_fails_its_test_and_no_other(pytester: pytest
     result.assert_outcomes(passed=2, failed=3)
     result.stdout.fnmatch_lines(
         [
-            "E * exacta.testing.faults.FaultNotMet: the fault drop_answer('EndTxn') was never met",
-            "E * exacta.testing.faults.FaultNotMet: the fault full_disk() was never met",
+            "E *FaultNotMet: the fault drop_answer('EndTxn') was never met",
+            "E *FaultNotMet: the fault full_disk() was never met",
             "E * AssertionError: assert not 'otherwise'",
         ]
     )
@@ -168,31 +168,58 @@ def test_the_next_test_finds_the_broker_running_and_its_time_passing(pytester: p
     run(pytester, tests).assert_outcomes(passed=2)
 
 
-def test_a_broker_that_does_not_start_fails_its_own_tests_only(pytester: pytest.Pytester) -> None:
+def test_a_broker_that_does_not_start_fails_its_own_test_only(pytester: pytest.Pytester) -> None:
     tests = """
-        import socket
         import pytest
 
-        taken = socket.create_server(("127.0.0.1", 0))
-
-        @pytest.mark.exacta_broker(port=taken.getsockname()[1])
-        def test_port_is_taken(exacta_broker):
+        @pytest.mark.exacta_broker(host="nowhere.invalid")
+        def test_of_no_broker(exacta_broker):
             pass
 
-        def test_without_a_broker():
+        @pytest.mark.exacta_broker(num_partitions=2)
+        def test_of_a_broker(exacta_broker):
             pass
 
-        def test_another_broker(exacta_brokers):
+        def test_several(exacta_brokers):
+            one = exacta_brokers()
             with pytest.raises(Exception, match="address already in use"):
-                exacta_brokers(port=taken.getsockname()[1])
-            exacta_brokers()
+                exacta_brokers(port=int(one.bootstrap_servers.partition(":")[2]))
 
-        def test_last(exacta_broker):
-            assert exacta_broker.is_running
+        def test_without():
+            pass
     """
     result = run(pytester, tests)
     result.assert_outcomes(passed=3, errors=1)
-    result.stdout.fnmatch_lines(["*address already in use*"])
+    result.stdout.fnmatch_lines(["*nowhere.invalid*"])
+
+
+def test_a_fixture_that_fails_leaves_nothing_to_the_next_test(pytester: pytest.Pytester) -> None:
+    tests = """
+        import pytest
+
+        @pytest.fixture
+        def broken(exacta_broker):
+            exacta_broker.clock.freeze()
+            exacta_broker.faults.drop_answer("Produce")
+            raise RuntimeError
+
+        def test_broken(broken):
+            pass
+
+        @pytest.fixture
+        def late(exacta_broker):
+            yield
+            exacta_broker.faults.drop_answer("EndTxn")
+
+        def test_late(exacta_broker, late):
+            assert not exacta_broker.clock.is_frozen
+
+        def test_next(exacta_broker):
+            exacta_broker.faults.check()
+    """
+    result = run(pytester, tests)
+    result.assert_outcomes(passed=2, errors=2)
+    result.stdout.fnmatch_lines(["E *FaultNotMet: the fault drop_answer('EndTxn') was never met"])
 
 
 @pytest.mark.parametrize(

@@ -156,3 +156,7 @@ def test_wrong_questions_are_refused(broker: exacta.Broker) -> None:
     broker.create_topic("once", cleanup_policy="compact")
     with pytest.raises(KafkaError, match="TOPIC_ALREADY_EXISTS"):
         broker.create_topic("once")
+    with pytest.raises(ValueError, match="topic 'once' has no partition 5: it has 1"):
+        broker.records("once", partition=5)
+    with pytest.raises(KafkaError, match=r"INVALID_CONFIG \(.*cleanup"):
+        broker.create_topic("wrong", cleanup="compact")

@@ -63,8 +63,7 @@ class EngineFailed(Exception):
 class Engine:
     """The writer of one log. Every method must be called on the event-loop thread.
 
-    No method blocks, except to copy a small group, or for a quick sync that exactly one answer waits for (decision
-    0023).
+    No method blocks, except to copy a small group, or for a quick sync that one answer waits for (decision 0023).
     """
 
     def __init__(
@@ -299,7 +298,7 @@ class Engine:
     def close(self, done: Callable[[], None]) -> None:
         """Stop cleanly: answer waiting fetches, write what has gathered, save a snapshot; then call `done`.
 
-        The journal is still open then; no command may be submitted any more.
+        The journal is still open then. No command may be submitted any more, also after `abandon`.
         """
 
         def written() -> None:
@@ -307,9 +306,14 @@ class Engine:
             done()
 
         self._stop_timers()
-        self.dispatcher.stop()
         self._fetcher.finish()
         self._writer.close(written)
+
+    def abandon(self) -> None:
+        """Write nothing any more, and answer nobody."""
+        self._sinks.clear()
+        self._stop_timers()
+        self._writer.stop()
 
     # --- events and answers -------------------------------------------------------------------------------------------
 
@@ -320,8 +324,7 @@ class Engine:
             gathering.touched.update(self._state.topics[event.topic].partition_ids)
         if type(event) in ENDINGS:
             self._timers.drop_ended(event, self._state)
-        hears = self._observer.hears.get(type(event))
-        if hears is not None:
+        if (hears := self._observer.hears.get(type(event))) is not None:
             hears(event)
         if self._state.volatile.deliveries or type(event) is ConsumerConnected:
             self.dispatcher.hear(event)
@@ -361,13 +364,11 @@ class Engine:
         if self.failed is not None:
             return
         self.failed = EngineFailed(reason)
-        self._sinks.clear()
-        self._stop_timers()
-        self.dispatcher.stop()
-        self._writer.stop()
+        self.abandon()
         self._on_failure(self.failed)
 
     def _stop_timers(self) -> None:
+        self.dispatcher.stop()
         self.deadlines.close()
         self._waits.close()
         self._folding.stop()

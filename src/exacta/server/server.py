@@ -335,6 +335,8 @@ class Server:
 
     def abandon(self) -> None:
         """Drop everything, as a crash would; only what the journal has written still becomes durable."""
+        if self._engine is not None and self._engine.failed is None:
+            self._engine.abandon()  # the loop may have another turn, and the journal is closed then
         self._close_listeners()
         for connection in list(self._connections):
             connection.abort()

@@ -11,17 +11,15 @@ time begin or end the broker: a fault may restart it from a thread of its own.
 import asyncio
 import contextlib
 import logging
-import shutil
-import tempfile
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from exacta.client.routing import Client
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
 from exacta.front.broker import WILDCARDS
@@ -30,6 +28,7 @@ from exacta.server.event_loop import new_event_loop
 from exacta.server.listeners import DEFAULT_HOST, Doors, Endpoint
 from exacta.server.server import Seams, Server
 from exacta.testing.clock import MovableClock
+from exacta.testing.directory import DataDirectory
 from exacta.testing.fault_commands import Faults
 from exacta.testing.faults import Armed
 from exacta.testing.faulty_connection import FaultyConnection
@@ -76,9 +75,7 @@ class Broker(Questions):
         **options: Any,
     ) -> None:
         self._configuration = configure({**(config or {}), **options})
-        if data == "":
-            raise ValueError("data must be a directory, not an empty name")
-        self._given = None if data is None else Path(data)
+        self._directory = DataDirectory(data)
         for each in (port, pulsar_port):
             if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each <= 65535:
                 raise ValueError(f"port must be a number from 0 to 65535, not {each!r}")
@@ -97,9 +94,6 @@ class Broker(Questions):
         self.faults = Faults(self, self._armed)
         """The faults that a test asks for."""
         self._lock = threading.RLock()
-        self._temporary: Path | None = None
-        self._remove: weakref.finalize[Any, Any] | None = None
-        """Removes the temporary directory, if it is still there when nobody has the Broker any more."""
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: Server | None = None
@@ -144,11 +138,7 @@ class Broker(Questions):
     @property
     def data(self) -> Path:
         """The data directory. Where it is a temporary one: from the first start on, until `close`."""
-        if self._given is not None:
-            return self._given
-        if self._temporary is None:
-            raise ServerError("the broker has not been started")
-        return self._temporary
+        return self._directory.path
 
     def start(self) -> "Broker":
         """Start and return once clients can connect."""
@@ -159,9 +149,7 @@ class Broker(Questions):
     def _start(self) -> None:
         if self._thread is not None:
             raise ServerError("the broker is running already")
-        if self._given is None and self._temporary is None:
-            self._temporary = Path(tempfile.mkdtemp(prefix="exacta-"))
-            self._remove = weakref.finalize(self, shutil.rmtree, self._temporary, ignore_errors=True)
+        is_new = self._directory.make()
         ready: Future[None] = Future()
         self._to_be_ended = None
         self._thread = threading.Thread(target=self._run, args=(ready,), name="exacta-broker", daemon=True)
@@ -170,6 +158,8 @@ class Broker(Questions):
             ready.result()
         except BaseException:
             self._finish(clean=True)
+            if is_new:
+                self._directory.remove()
             raise
 
     def stop(self) -> None:
@@ -205,14 +195,7 @@ class Broker(Questions):
         finally:
             with self._lock:
                 self._finish(clean=True)
-                self._remove_temporary()
-
-    def _remove_temporary(self) -> None:
-        temporary, remove = self._temporary, self._remove
-        if temporary is not None and remove is not None:
-            shutil.rmtree(temporary, ignore_errors=True)  # not by `remove`: it tries once, and may be interrupted
-            remove.detach()
-        self._temporary = self._remove = None
+                self._directory.remove()
 
     def __enter__(self) -> "Broker":
         return self.start()
@@ -223,7 +206,14 @@ class Broker(Questions):
         self._close(check=exc_type is None)  # a test that fails for another reason says that one
 
     async def __aenter__(self) -> "Broker":
-        return await asyncio.to_thread(self.start)
+        starting = asyncio.ensure_future(asyncio.to_thread(self.start))
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            with contextlib.suppress(Exception):
+                await starting  # it goes on, and nobody would end what it starts
+            await asyncio.to_thread(self._close, check=False)
+            raise
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
@@ -283,17 +273,46 @@ class Broker(Questions):
             await server.stop()
 
     def _move_clock(self, move: Callable[[], None]) -> None:
-        """Change the clock on the broker's thread, or here if none runs; see `MovableClock`."""
+        """Change the clock on the broker's thread, or here if none runs; see `MovableClock`.
+
+        A fault of the disk may stop the broker meanwhile. If one starts it again, it does what is due then.
+        """
+        is_moved = False
 
         def step(engine: Engine) -> None:
-            move()
+            move_once()
             engine.deadlines.clock_was_moved()
 
-        with self._lock:
-            if self.is_running:
-                self.in_engine(step)
-            else:
+        def move_once() -> None:
+            nonlocal is_moved
+            if not is_moved:
                 move()
+                is_moved = True
+
+        while True:
+            with self._lock:
+                if not self.is_running:
+                    move_once()
+                    return
+                with contextlib.suppress(ServerError):
+                    self.in_engine(step)
+                    return
+            self._armed.wait_for_actions()
+
+    def client(self) -> Client:
+        """Return a client of the kit's own, which meets no fault; close it after use.
+
+        A broker that a fault lets start again is waited for. Raises ServerError if the broker does not run.
+        """
+        if not self._runs_now():
+            self._armed.wait_for_actions()
+            if not self._runs_now():
+                raise ServerError("the broker does not run")
+        return super().client()
+
+    def _runs_now(self) -> bool:
+        with self._lock:  # a restart is over then
+            return self.is_running
 
     @property
     def is_running(self) -> bool:

@@ -20,6 +20,9 @@ from contextlib import contextmanager
 
 from exacta.engine.clock import Clock, since_boot_s
 
+LARGEST_S = 1e12
+"""A broker's time is moved by less than this, which is 31,000 years."""
+
 Move = Callable[[Callable[[], None]], None]
 """Runs a function on the broker's thread, lets the broker do what has become due, and returns then."""
 
@@ -58,7 +61,7 @@ class MovableClock:
     ) -> None:
         """Move the broker's time on, and return when the broker has done what has become due.
 
-        Raises ValueError for a time that would go back.
+        Raises ValueError for a time that would go back, and for one that no timestamp holds.
         """
         by_s = ((days * 24 + hours) * 60 + minutes) * 60 + seconds + ms / 1000
         if by_s < 0:
@@ -68,6 +71,8 @@ class MovableClock:
             self._added_s += by_s
 
         with self._lock:
+            if not self._added_s + by_s < LARGEST_S:  # nor is a NaN
+                raise ValueError(f"the broker's time cannot be moved on by {by_s:g} s")
             self._move(move)
 
     @property

@@ -50,6 +50,7 @@ class RequestFaults:
 
     def check(self) -> None:
         """Raise FaultNotMet if a fault is armed that nothing has met; nothing is armed then."""
+        __tracebackhide__ = True
         self._armed.check()
 
     def clear(self) -> None:

@@ -125,14 +125,15 @@ class Fault:
             assert self._action is not None
             self._action()
         except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits or checks
+            error.add_note(f"in the action of the fault {self}")
             self._error = error
         self._end(then)
 
     def _end(self, then: Callable[[], object] | None) -> None:
+        if self.met >= self.times:
+            self._over.set()  # before `then`, by which the client goes on: its test may look at once
         if then is not None:
             then()
-        if self.met >= self.times:
-            self._over.set()
 
     def told(self) -> str:
         """Return how far it was met, for a message."""
@@ -180,6 +181,13 @@ class Armed:
             with self._lock:
                 self._acting.append((fault, thread))
 
+    def wait_for_actions(self) -> None:
+        """Wait for the actions that run; a thread of one of them does not wait for itself."""
+        with self._lock:
+            acting = [thread for _, thread in self._acting if thread is not threading.current_thread()]
+        for thread in acting:
+            thread.join(ACTION_TIMEOUT_S)
+
     def clear(self) -> None:
         """Disarm what is armed, once the actions that run have ended."""
         with contextlib.suppress(Exception):
@@ -199,5 +207,6 @@ class Armed:
             if thread.is_alive():
                 raise TimeoutError(f"the action of the fault {fault} has not ended in {ACTION_TIMEOUT_S:g} s")
             fault.raise_error()
+        __tracebackhide__ = True  # pytest shows the message and not how it came about
         if left:
             raise FaultNotMet("; ".join(fault.told() for fault in left))

@@ -85,8 +85,8 @@ class FaultyConnection(Connection):
 
     def _answer_later(self, fault: Fault, context: RequestContext, response: list[Buffer]) -> None:
         context.response = response
+        self._armed.act(fault)  # before the client goes on: its test may look at once
         super().answered(context, response)
-        self._armed.act(fault)
 
     def _lose(self, fault: Fault) -> None:
         self._is_lost = True
@@ -105,12 +105,12 @@ class FaultyConnection(Connection):
             answer = handler.refused(request, code, context.version)
         else:
             answer = whole_refusal(handler, request, context, code)
+        self._armed.act(fault)  # as in `_answer_later`
         self._is_refusing = True
         try:
             context.reply(answer)
         finally:
             self._is_refusing = False
-        self._armed.act(fault)
 
 
 def _refused_fetch(request: FetchRequest, code: ErrorCode) -> FetchResponse:

@@ -12,6 +12,7 @@ proxy runs on an event loop in a thread of its own.
 
 import asyncio
 import contextlib
+import logging
 import struct
 import threading
 from collections.abc import Callable
@@ -21,6 +22,8 @@ from typing import Self
 from exacta.protocol.kafka.apis import API
 from exacta.testing.fault_commands import RequestFaults
 from exacta.testing.faults import Armed, Effect, Fault, Place
+
+logger = logging.getLogger("exacta.testing")
 
 HOST = "127.0.0.1"
 
@@ -46,7 +49,10 @@ class Proxy:
         self.bootstrap_servers = f"{HOST}:{self.port}"
 
     def close(self) -> None:
-        """Cut all connections and stop listening. Raises FaultNotMet, at last, if a fault was armed and never met."""
+        """Cut all connections and stop listening; harmless if that is done.
+
+        Raises FaultNotMet, at last, if a fault was armed and never met.
+        """
         try:
             self.faults.check()
         finally:
@@ -63,6 +69,9 @@ class Proxy:
         self.close()
 
     def _close(self) -> None:
+        if self._loop.is_closed():
+            return
+
         async def stop() -> None:
             self._server.close()
             for connection in list(self._connections):
@@ -79,7 +88,10 @@ class Proxy:
         """Pump one connection in both directions until either end closes or a fault cuts it."""
         task = asyncio.current_task()
         assert task is not None
-        assert self.upstream is not None
+        if self.upstream is None:
+            logger.error("a client has come to the proxy, which was not told its upstream yet")
+            writer.transport.abort()
+            return
         self._connections.add(task)
         writers = [writer]
         try:
@@ -141,10 +153,9 @@ class Proxy:
                 return
             if fault is not None:
                 await asyncio.sleep(fault.seconds)
+                self._armed.act(fault)
             writer.write(head + frame)
             await writer.drain()
-            if fault is not None:
-                self._armed.act(fault)
 
     async def _act(self, fault: Fault) -> None:
         done = asyncio.Event()

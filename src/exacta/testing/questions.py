@@ -24,7 +24,8 @@ from exacta.client.lag import Lag, describe_lag
 from exacta.client.routing import Client
 from exacta.client.security import Cluster
 from exacta.client.tail import received_records
-from exacta.client.topics import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
+from exacta.client.topic_administration import CLUSTER_DEFAULT, add_topic
+from exacta.client.topics import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.kafka.committed import is_abort_marker
 from exacta.protocol.kafka.errors import ErrorCode
@@ -34,7 +35,6 @@ CLIENT_ID = "exacta-testing"
 """The client id of the kit's own requests, which meet no fault."""
 
 _ISOLATIONS = ("committed", "uncommitted")
-_BROKERS_DEFAULT = -1
 _LOOK_EVERY_S = 0.02
 
 
@@ -81,12 +81,17 @@ class Questions(ABC):
         With `isolation="committed"` these are the records that a consumer with `isolation.level=read_committed` would
         get now. With "uncommitted" all records are returned, and each tells its fate.
 
-        Raises UnknownTopic where there is no such topic, ValueError for another isolation.
+        Raises UnknownTopic where there is no such topic, ValueError for another isolation and for a partition that the
+        topic does not have.
         """
         if isolation not in _ISOLATIONS:
             raise ValueError(f"isolation is one of {', '.join(_ISOLATIONS)}, not {isolation!r}")
         with self.client() as client:
-            places = _partitions(client, topic) if partition is None else [TopicPartition(topic, partition)]
+            places = _partitions(client, topic)
+            if partition is not None:
+                if partition not in range(len(places)):
+                    raise ValueError(f"topic '{topic}' has no partition {partition!r}: it has {len(places)}")
+                places = [places[partition]]
             first = list_offsets(client, places, EARLIEST)
             stable = list_offsets(client, places, LATEST, isolation_level=READ_COMMITTED)
             ends = list_offsets(client, places, LATEST, isolation_level=READ_UNCOMMITTED)
@@ -133,13 +138,13 @@ class Questions(ABC):
     def create_topic(self, name: str, partitions: int | None = None, **configs: object) -> None:
         """Create a topic; configurations go by Kafka's names, with underscores (`cleanup_policy="compact"`).
 
-        Without `partitions` it has as many as the broker's `num.partitions` says. Raises KafkaError where it exists.
+        Without `partitions` it has as many as the broker's `num.partitions` says. Raises KafkaError where it exists, or
+        where the broker refuses it.
         """
         written = {key.replace("_", "."): _config_value(value) for key, value in configs.items()}
-        count = _BROKERS_DEFAULT if partitions is None else partitions
+        count = CLUSTER_DEFAULT if partitions is None else partitions
         with self.client() as client:
-            if not create_topic(client, name, partitions=count, configs=written):
-                raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"creating topic '{name}'")
+            add_topic(client, name, partitions=count, replication_factor=1, configs=written)
 
     def wait_until_read(self, group: str, timeout_s: float = 30.0, *, topics: Collection[str] = ()) -> None:
         """Wait until a group has committed offsets behind everything that it can read now.

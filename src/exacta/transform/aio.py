@@ -14,19 +14,20 @@ The group may rebalance at any moment, since aiokafka joins in the background. I
 offsets that an open transaction is about to leave behind. So a claim remembers how far it is, and takes nothing below.
 
 aiokafka has no public way to learn a consumer's group and whether it commits by itself, nor a producer's transactional
-id and whether its error is fatal. These four are read from its private attributes, in one place (`_private`), before
-the first message is handed out.
+id and its fatal error. They are read from private attributes. That all of these are there is looked up before the first
+message is handed out (`_private`).
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
 from importlib.metadata import version
+from itertools import chain
 from types import TracebackType
 from typing import Any
 
 from aiokafka import TopicPartition
-from aiokafka.errors import IllegalStateError, KafkaConnectionError, KafkaError, ProducerFenced
+from aiokafka.errors import IllegalStateError, KafkaError, ProducerFenced
 
 logger = logging.getLogger(__name__)
 
@@ -35,22 +36,45 @@ PAUSE_S = 0.1
 STOP_S = 10.0
 """A producer that was given up is not waited for any longer: its broker may be away."""
 
+_MANAGERS_NAMES = ("transactional_id", "is_fatal_error", "_transaction_waiter")
+_ACCUMULATORS_NAMES = ("_batches", "_pending_batches")
+
 
 class Claim:
     """A partition that this instance consumes, and the producer that fences all other owners."""
 
     def __init__(self, partition: Any, producer: Any) -> None:
-        manager = _private(producer, "_txn_manager")  # None without transactions and idempotence
         self.partition, self.producer = partition, producer
-        self.transactional_id: str | None = None if manager is None else _private(manager, "transactional_id")
         self.next_offset: int | None = None
         """The first offset that no transaction of this claim has; None while nothing is committed or taken."""
-        self._is_fatal_error: Callable[[], bool] | None = manager and _private(manager, "is_fatal_error")
+        self._manager = _private(producer, "_txn_manager")  # None without transactions and idempotence
+        self._accumulator = _private(producer, "_message_accumulator")
+        for owner, names in ((self._manager, _MANAGERS_NAMES), (self._accumulator, _ACCUMULATORS_NAMES)):
+            for name in names if owner is not None else ():
+                _private(owner, name)
+
+    @property
+    def transactional_id(self) -> str | None:
+        """Return the transactional id; None where the producer has none."""
+        found: str | None = None if self._manager is None else self._manager.transactional_id
+        return found
 
     @property
     def is_of_no_use(self) -> bool:
         """Return whether the producer has an error after which it can neither commit nor abort."""
-        return self._is_fatal_error is not None and self._is_fatal_error()
+        return self._manager is not None and bool(self._manager.is_fatal_error())
+
+    @property
+    def is_lost(self) -> bool:
+        """True where another producer can do what this one never can again: it is fenced, or has lost its broker."""
+        return self.is_of_no_use and _would_pass(self._manager._transaction_waiter.exception())
+
+    def look_at_what_was_told(self) -> None:
+        """Look at the errors that the producer has told nobody: aiokafka itself never does, and asyncio complains."""
+        batches = [*chain.from_iterable(self._accumulator._batches.values()), *self._accumulator._pending_batches]
+        for told in [self._manager._transaction_waiter, *(each._drain_waiter for each in batches)]:
+            if told is not None and told.done():  # None: it has begun no transaction
+                _look(told)
 
 
 class AsyncTransaction:
@@ -63,6 +87,12 @@ class AsyncTransaction:
         self._claim: Claim | None = None
         self._first = 0
         self._sent: list[Any] = []
+        self._refused: Exception | None = None
+        """The last error of `send`."""
+        self._sending = 0
+        self._all_are_sent = asyncio.Event()
+        """Set while no `send` is at work: a task of the block may outlive it."""
+        self._all_are_sent.set()
         self._is_open = True
 
     async def consume(self, count: int = 1, timeout: float = 1.0) -> list[Any]:
@@ -99,10 +129,25 @@ class AsyncTransaction:
         self._check()
         if self._claim is None:
             raise RuntimeError("consume a message first: the transaction belongs to the partition that it comes from")
-        future: asyncio.Future[Any] = await self._claim.producer.send(topic, value, key, **more)
-        self._sent.append(future)
+        self._sending += 1
+        self._all_are_sent.clear()
+        try:
+            future: asyncio.Future[Any] = await self._claim.producer.send(topic, value, key, **more)
+            self._sent.append(future)
+        except Exception as refused:
+            self._refused = refused
+            raise
+        finally:
+            self._sending -= 1
+            if not self._sending:
+                self._all_are_sent.set()
         future.add_done_callback(_look)
         return future
+
+    def _is_told_by(self, error: BaseException) -> bool:
+        """Return whether an error of the block is one of this transaction's own records, or of its `send`."""
+        told = [each.exception() for each in self._sent if each.done() and not each.cancelled()]
+        return any(error is each for each in [*told, self._refused])
 
     def _check(self) -> None:
         if not self._is_open:
@@ -133,7 +178,7 @@ class AsyncExactlyOnce:
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    ) -> bool:
         """Commit; or abort and go back, if the block has raised an error, or the partition has another owner now."""
         transaction, self._transaction = self._transaction, None
         assert transaction is not None
@@ -141,25 +186,31 @@ class AsyncExactlyOnce:
         claim = transaction._claim
         if claim is None:
             transaction.committed = error is None
-            return
+            return False
+        failure: BaseException | None = error
         try:
             if error is None:
                 await self._commit(transaction, claim)
                 transaction.committed = True
-        except ProducerFenced as fenced:
+        except KafkaError as refused:
+            failure = refused
+        except BaseException:
+            self._leave(transaction, claim)
+            raise
+        if failure is None:
+            return False
+        is_own = error is None or transaction._is_told_by(error)
+        if is_own and (isinstance(failure, ProducerFenced) or claim.is_lost):
             self._seek(
                 claim.partition, transaction._first
             )  # a message must come for a new claim, which knows where to begin
             await self._give_up(claim)
-            logger.info("%s has another owner, or took too long; its messages come again: %r", claim.partition, fenced)
-        except KafkaError:
-            await self._go_back(transaction, claim)
-            raise
-        except BaseException:
-            self._leave(transaction, claim)
-            raise
-        if error is not None:
-            await self._go_back(transaction, claim)
+            logger.info("%s begins anew, and its messages come again: %r", claim.partition, failure)
+            return True
+        await self._go_back(transaction, claim)
+        if error is None:
+            raise failure
+        return False
 
     async def aclose(self) -> None:
         """Stop the producers. Stop the consumer before."""
@@ -181,7 +232,9 @@ class AsyncExactlyOnce:
             if owned is None:
                 try:
                     await self._claim(partition, messages[0].offset)
-                except KafkaConnectionError as away:  # only a start is not tried again by aiokafka itself
+                except KafkaError as away:  # only a start is not tried again by aiokafka itself
+                    if not _would_pass(away):
+                        raise
                     logger.warning("%s waits for a broker: %s", partition, away)
                     await asyncio.sleep(PAUSE_S)
             elif owned.next_offset is not None and messages[0].offset < owned.next_offset:
@@ -237,6 +290,7 @@ class AsyncExactlyOnce:
     # --- ending -------------------------------------------------------------------------------------------------------
 
     async def _commit(self, transaction: AsyncTransaction, claim: Claim) -> None:
+        await transaction._all_are_sent.wait()
         if transaction._sent:
             await asyncio.gather(*transaction._sent)
         offsets = {claim.partition: claim.next_offset}
@@ -246,6 +300,7 @@ class AsyncExactlyOnce:
     async def _go_back(self, transaction: AsyncTransaction, claim: Claim) -> None:
         """Abort, and let the messages come again: from a new claim, if the producer is of no use any more."""
         try:
+            await transaction._all_are_sent.wait()  # what is sent later would be of the next transaction
             if claim.is_of_no_use:
                 await self._give_up(claim)
             else:
@@ -272,6 +327,7 @@ class AsyncExactlyOnce:
             await asyncio.wait_for(claim.producer.stop(), STOP_S)
         except (KafkaError, TimeoutError) as failure:
             logger.info("the producer of %s did not stop: %r", claim.partition, failure)
+        claim.look_at_what_was_told()
 
 
 def _private(client: Any, name: str) -> Any:
@@ -288,3 +344,16 @@ def _look(future: "asyncio.Future[Any]") -> None:
     """Look at an error that the end of the block tells, so that asyncio does not."""
     if not future.cancelled():
         future.exception()
+
+
+def _would_pass(error: BaseException | None) -> bool:
+    """Return whether a new producer is free of an error.
+
+    It is fenced. Or its broker was away while it looked for a coordinator: aiokafka raises that as another error, and
+    its sender does not live through it.
+    """
+    while error is not None:
+        if isinstance(error, ProducerFenced) or (isinstance(error, KafkaError) and error.retriable):
+            return True
+        error = error.__cause__
+    return False
