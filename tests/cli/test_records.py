@@ -150,11 +150,13 @@ def test_a_group_goes_on_where_it_stands(run, topic):
         (["consume", "no-such"], 1, "there is no topic no-such"),
         (["consume", "TOPIC", "-p", "9"], 1, "topic TOPIC has no partition 9: it has 2"),
         (["consume", "TOPIC", "-o", "99"], 1, "TOPIC-0 has no offset 99: it has 0 up to 0"),
+        (["consume", "TOPIC", "-e", "-o", "99"], 1, "TOPIC-0 has no offset 99: it has 0 up to 0"),
         (["consume", "TOPIC", "-o", "soon"], 2, "--offset: 'soon' is none of"),
         (["consume", "TOPIC", "-e", "-o", "e@5"], 2, "give one of --exit and -o e@TIME"),
         (["consume", "TOPIC", "--group", ""], 2, "--group: the name of a group is not empty"),
         (["consume", "TOPIC", "-f", "%q"], 2, "there is no %q"),
         (["consume", "TOPIC", "-J", "-K", ":"], 2, "give one of --format, --json and --key-delimiter"),
+        (["produce", ""], 2, "the name of a topic is not empty"),
         (["produce", "TOPIC", "-p", "9"], 1, "topic TOPIC has no partition 9: it has 2"),
         (["produce", "TOPIC", "-J", "-K", ":"], 2, "give one of --json, --key-delimiter and --key"),
         (["produce", "TOPIC", "-k", "a", "-K", ":"], 2, "give one of --json, --key-delimiter and --key"),
@@ -168,6 +170,21 @@ def test_a_group_goes_on_where_it_stands(run, topic):
 def test_what_is_refused_is_told_in_one_line(run, topic, arguments, code, why):
     refused = run.refused(*(each.replace("TOPIC", topic) for each in arguments), code=code, typed="x\n")
     assert why.replace("TOPIC", topic) in refused
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "why"),
+    [
+        ("produce TOPIC <&-", 2, "stdin is closed: there is nothing to read"),
+        ("produce TOPIC 0>>/dev/null", 1, "stdin cannot be read: Bad file descriptor"),
+        ("consume TOPIC -e >&-", 2, "stdout is closed: there is nowhere to write"),
+    ],
+)
+def test_streams_that_cannot_be_used_are_told_in_one_line(bootstrap, topic, call, code, why):
+    command = f"{sys.executable} -m exacta.cli {call.replace('TOPIC', topic)}"
+    environment = os.environ | {"EXACTA_BOOTSTRAP_SERVERS": bootstrap}
+    done = subprocess.run(command, shell=True, env=environment, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (code, f"exacta: {why}\n")
 
 
 def test_a_line_is_sent_before_the_input_ends(start, run, topic):

@@ -46,9 +46,9 @@ def test_options_that_are_set_while_the_broker_runs_are_told(rig: Rig, lines: Li
     rig.ask(SetBrokerConfigs(broker_id="0", configs={"fetch.max.bytes": "2000"}))
     rig.ask(SetBrokerConfigs(broker_id="", configs={}))
     assert lines() == [
-        "INFO exacta: the options that are set at run time for all brokers: log.retention.ms=5",
-        "INFO exacta: the options that are set at run time for broker 0: fetch.max.bytes=2000",
-        "INFO exacta: the options that are set at run time for all brokers: none",
+        "INFO exacta.server: the options that are set at run time for all brokers: log.retention.ms=5",
+        "INFO exacta.server: the options that are set at run time for broker 0: fetch.max.bytes=2000",
+        "INFO exacta.server: the options that are set at run time for all brokers: none",
     ]
 
 

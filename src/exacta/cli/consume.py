@@ -12,17 +12,19 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail
 from exacta.cli.lines import OnATerminal
-from exacta.cli.positions import BEGINNING, END, NoPlace, Range, offsets_at, range_of
+from exacta.cli.positions import BEGINNING, END, Kind, NoPlace, Range, offsets_at, range_of
 from exacta.cli.record_formats import WrongFormat, as_json, format_of, unescaped
 from exacta.cli.topics import no_topic
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from exacta.cli.record_formats import Part
     from exacta.client.routing import Client
     from exacta.client.tail import ReceivedRecord
@@ -115,6 +117,8 @@ def consume(
     """
     if group == "":
         fail("--group: the name of a group is not empty", EXIT_USAGE)
+    if sys.stdout is None:
+        fail("stdout is closed: there is nowhere to write", EXIT_USAGE)
     form = _form(format_text, json, key_delimiter, delimiter, null)
     try:
         wanted = range_of(offsets or [])
@@ -193,6 +197,8 @@ class _Reader:
             committed = fetch_offsets(client, group)
             starts |= {each: committed[each].offset for each in partitions if each in committed}
         self._ends = None if wanted.end is None else offsets_at(client, partitions, wanted.end, level)
+        if self._ends is not None and wanted.start.kind is Kind.OFFSET and wanted.start.number > 0:
+            self._require_within(starts, self._ends)
         self._tail: Tail = Tail(client, starts, isolation_level=level)
         self._positions: dict[TopicPartition, int] = {}
         self._committed_at_s = time.monotonic()
@@ -200,6 +206,13 @@ class _Reader:
     def close(self) -> None:
         """Give the connections back."""
         self._tail.close()
+
+    def _require_within(self, starts: "Mapping[TopicPartition, int]", ends: "Mapping[TopicPartition, int]") -> None:
+        """End the command where reading begins behind the end of the log, which nobody would read to notice."""
+        beyond = [each for each in starts if starts[each] > ends[each]]
+        for each, end in offsets_at(self._client, beyond, END, 0).items() if beyond else ():
+            if starts[each] > end:
+                self._fail_at(each, starts[each])
 
     def records(self, out: "IO[bytes] | OnATerminal") -> "Iterator[ReceivedRecord]":
         """Yield the records, until all partitions are at their ends; let `out` be seen, and commit, between two turns.
@@ -222,9 +235,11 @@ class _Reader:
                 if time.monotonic() - self._committed_at_s > _COMMIT_EVERY_S:
                     self.commit()
         except OffsetOutOfRange as error:
-            at = error.partition
-            first, last = (offsets_at(self._client, [at], place, 0)[at] for place in (BEGINNING, END))
-            fail(f"{at.topic}-{at.partition} has no offset {error.offset}: it has {first} up to {last}", EXIT_NO)
+            self._fail_at(error.partition, error.offset)
+
+    def _fail_at(self, at: "TopicPartition", offset: int) -> NoReturn:
+        first, last = (offsets_at(self._client, [at], place, 0)[at] for place in (BEGINNING, END))
+        fail(f"{at.topic}-{at.partition} has no offset {offset}: it has {first} up to {last}", EXIT_NO)
 
     def written(self, record: "ReceivedRecord") -> None:
         """Take note that a record was written."""

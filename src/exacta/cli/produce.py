@@ -102,6 +102,10 @@ _Timeout = Annotated[
 ]
 
 
+class _CannotBeRead(Exception):
+    """Stdin gives an error instead of bytes. The message is the system's reason."""
+
+
 def produce(
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to write into.")],
     key: _Key = None,
@@ -132,6 +136,10 @@ def produce(
         fail("--commit-every needs --transactional-id", EXIT_USAGE)
     if transactional_id == "":
         fail("--transactional-id: the id is not empty", EXIT_USAGE)
+    if topic == "":
+        fail("the name of a topic is not empty", EXIT_USAGE)
+    if sys.stdin is None:
+        fail("stdin is closed: there is nothing to read", EXIT_USAGE)
     reading = _reading(key, key_delimiter, delimiter, headers or [], json, null)
     with client_of(bootstrap_servers, command_config, "exacta-produce") as client:
         _check_partition(client, topic, partition)
@@ -152,6 +160,9 @@ def produce(
         except NoRecord as error:
             writer.give_up(send=True)
             fail(str(error), EXIT_NO)
+        except _CannotBeRead as error:
+            writer.give_up(send=True)
+            fail(f"stdin cannot be read: {error}", EXIT_NO)
         except BaseException:
             writer.give_up(send=False)
             raise
@@ -214,7 +225,7 @@ def _write(writer: "TopicWriter", reading: Reading, commit_every: int | None) ->
 
 def _lines(delimiter: bytes) -> Iterator[Line | None]:
     """Yield the lines of stdin without their delimiters; None when nothing has come for a moment, or at a pause."""
-    chunks: queue.Queue[bytes] = queue.Queue(_MOST_CHUNKS)
+    chunks: queue.Queue[bytes | OSError] = queue.Queue(_MOST_CHUNKS)
     threading.Thread(target=_read, args=(chunks,), daemon=True).start()
     left, number, idle = b"", 0, True
     while True:
@@ -224,6 +235,8 @@ def _lines(delimiter: bytes) -> Iterator[Line | None]:
             idle = True
             yield None
             continue
+        if isinstance(chunk, OSError):
+            raise _CannotBeRead(chunk.strerror) from chunk
         idle = False
         *whole, left = (left + chunk).split(delimiter) if chunk else (left, b"")
         for text in whole:
@@ -234,8 +247,8 @@ def _lines(delimiter: bytes) -> Iterator[Line | None]:
             return
 
 
-def _read(chunks: "queue.Queue[bytes]") -> None:
-    """Put stdin into the queue, and an empty chunk behind it."""
+def _read(chunks: "queue.Queue[bytes | OSError]") -> None:
+    """Put stdin into the queue, and behind it an empty chunk, or why it cannot be read on."""
     source = sys.stdin.buffer
     try:
         descriptor = source.fileno()
@@ -245,7 +258,11 @@ def _read(chunks: "queue.Queue[bytes]") -> None:
         return
     while True:
         # Not by `source`: at the exit of the process this thread would still hold its lock.
-        chunk = os.read(descriptor, _CHUNK_BYTES)
+        try:
+            chunk = os.read(descriptor, _CHUNK_BYTES)
+        except OSError as error:
+            chunks.put(error)
+            return
         chunks.put(chunk)
         if not chunk:
             return

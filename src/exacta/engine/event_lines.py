@@ -32,11 +32,11 @@ from exacta.core.ids import Cause, PartitionId
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
 
-logger = logging.getLogger("exacta")
-topics = logger.getChild("topics")
-transactions = logger.getChild("transactions")
-groups = logger.getChild("groups")
-subscriptions = logger.getChild("subscriptions")
+server = logging.getLogger("exacta.server")
+topics = logging.getLogger("exacta.topics")
+transactions = logging.getLogger("exacta.transactions")
+groups = logging.getLogger("exacta.groups")
+subscriptions = logging.getLogger("exacta.subscriptions")
 
 SHOWN = 5
 """So many partitions, or names, are named in a line."""
@@ -102,7 +102,7 @@ class EventLines:
         self._later(topics, logging.INFO, text, topic=event.topic, configs=configs)
 
     def _broker_configs_set(self, event: BrokerConfigsSet) -> None:
-        self._later(logger, logging.INFO, _SET_AT_RUN_TIME, **_set_at_run_time(event.broker_id, event.configs))
+        self._later(server, logging.INFO, _SET_AT_RUN_TIME, **_set_at_run_time(event.broker_id, event.configs))
 
     def _partitions_added(self, event: PartitionsAdded) -> None:
         before = len(self._state.topics[event.topic].partition_ids)
@@ -208,7 +208,7 @@ _SET_AT_RUN_TIME = "the options that are set at run time for %(brokers)s: %(conf
 
 def tell_of_broker_configs(broker_id: str, configs: dict[str, str]) -> None:
     """Tell what is set at run time for a broker, or for all, where no event tells it: at a start."""
-    logger.info(_SET_AT_RUN_TIME, _set_at_run_time(broker_id, configs))
+    server.info(_SET_AT_RUN_TIME, _set_at_run_time(broker_id, configs))
 
 
 def _set_at_run_time(broker_id: str, configs: dict[str, str]) -> dict[str, str]:
