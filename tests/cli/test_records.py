@@ -5,10 +5,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from exacta.cli import produce
 from exacta.client.group_offsets import fetch_offsets
 from exacta.client.partitioner import partition_of_key
 from exacta.client.routing import Client
@@ -198,6 +200,23 @@ def test_a_line_is_sent_before_the_input_ends(start, run, topic):
     assert reader.returncode == 0
     writer.stdin.close()
     assert writer.wait(30) == 0
+
+
+def test_lines_that_come_on_and_on_are_sent_meanwhile(monkeypatch):
+    ends = threading.Event()
+
+    def read(chunks):
+        while not ends.is_set():
+            chunks.put(b"line\n")
+        chunks.put(b"")
+
+    monkeypatch.setattr(produce, "_read", read)
+    monkeypatch.setattr(produce, "_LONGEST_S", 0.0)
+    lines = produce._lines(b"\n")
+    found = [next(lines) for _ in range(100)]
+    ends.set()
+    assert {each.text for each in lines if each} == {b"line"}
+    assert None in found
 
 
 def test_an_interrupt_aborts_the_transaction(start, run, topic):

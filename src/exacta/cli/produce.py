@@ -10,6 +10,7 @@ import os
 import queue
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from enum import StrEnum
 from io import UnsupportedOperation
@@ -29,6 +30,8 @@ _CHUNK_BYTES = 64 * 1024
 _MOST_CHUNKS = 64
 _LINGER_S = 0.05
 """If nothing comes for this time, what has come is sent."""
+_LONGEST_S = 0.5
+"""What has come is sent after this time at the latest, if lines come on and on."""
 
 
 class Codec(StrEnum):
@@ -224,10 +227,10 @@ def _write(writer: "TopicWriter", reading: Reading, commit_every: int | None) ->
 
 
 def _lines(delimiter: bytes) -> Iterator[Line | None]:
-    """Yield the lines of stdin without their delimiters; None when nothing has come for a moment, or at a pause."""
+    """Yield the lines of stdin without their delimiters; None when it is time to send what has come."""
     chunks: queue.Queue[bytes | OSError] = queue.Queue(_MOST_CHUNKS)
     threading.Thread(target=_read, args=(chunks,), daemon=True).start()
-    left, number, idle = b"", 0, True
+    left, number, idle, sent_at_s = b"", 0, True, 0.0
     while True:
         try:
             chunk = chunks.get(timeout=None if idle else _LINGER_S)
@@ -237,7 +240,8 @@ def _lines(delimiter: bytes) -> Iterator[Line | None]:
             continue
         if isinstance(chunk, OSError):
             raise _CannotBeRead(chunk.strerror) from chunk
-        idle = False
+        if idle:
+            idle, sent_at_s = False, time.monotonic()
         *whole, left = (left + chunk).split(delimiter) if chunk else (left, b"")
         for text in whole:
             if chunk or text:
@@ -245,6 +249,9 @@ def _lines(delimiter: bytes) -> Iterator[Line | None]:
                 yield Line(number, text)
         if not chunk:
             return
+        if time.monotonic() - sent_at_s > _LONGEST_S:
+            yield None
+            sent_at_s = time.monotonic()
 
 
 def _read(chunks: "queue.Queue[bytes | OSError]") -> None:
