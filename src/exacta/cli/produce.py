@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from enum import StrEnum
 from io import UnsupportedOperation
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -158,14 +158,11 @@ def produce(
             _write(writer, reading, commit_every)
             writer.close()
         except KeyboardInterrupt:
-            writer.give_up(send=True)
-            fail("interrupted" + (": the transaction is aborted" if transactional_id else ""), EXIT_NO)
+            _fail_after_giving_up(writer, "interrupted", ": the transaction is aborted" if transactional_id else "")
         except NoRecord as error:
-            writer.give_up(send=True)
-            fail(str(error), EXIT_NO)
+            _fail_after_giving_up(writer, str(error), "")
         except _CannotBeRead as error:
-            writer.give_up(send=True)
-            fail(f"stdin cannot be read: {error}", EXIT_NO)
+            _fail_after_giving_up(writer, f"stdin cannot be read: {error}", "")
         except BaseException:
             writer.give_up(send=False)
             raise
@@ -173,6 +170,11 @@ def produce(
         count = f"{writer.written} record{'s'[: writer.written != 1]}"
         committed = f", committed in {writer.transactions} transaction{'s'[: writer.transactions != 1]}"
         note(f"{count} written to {topic}{committed if transactional_id else ''}")
+
+
+def _fail_after_giving_up(writer: "TopicWriter", why: str, done: str) -> NoReturn:
+    """Write what was read, or abort the transaction that it is in, and end the command."""
+    fail(why + (done if writer.give_up(send=True) else ": what was read last could not be sent"), EXIT_NO)
 
 
 def _reading(
