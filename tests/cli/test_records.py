@@ -96,6 +96,7 @@ def test_a_part_of_a_topic_is_read(run, topic):
     read = lambda *options: run("consume", topic, "-p", "0", *options).split()  # noqa: E731
     assert read("-e") == ["0", "1", "2", "3", "4"]
     assert read("-e", "-o", "-2") == ["3", "4"]
+    assert read("-e", "-o", "-2", "-c", "9" * 20) == ["3", "4"]
     assert read("-e", "-o", "3") == ["3", "4"]
     assert read("-e", "-o", "end") == []
     assert read("-c", "2", "-o", "1") == ["1", "2"]

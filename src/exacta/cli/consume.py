@@ -46,8 +46,8 @@ _Offsets = Annotated[
         "--offset",
         "-o",
         metavar="WHERE",
-        help="Where to begin: beginning, end, an offset, -N for the last N of each partition, or s@TIME. e@TIME, given "
-        "beside it, says where to end. A time is in ms since 1970 or like 2026-01-31T12:00:00Z.",
+        help="Where to begin: beginning, end, an offset, -N for the last N offsets of each partition, or s@TIME. "
+        "e@TIME, given beside it, says where to end. A time is in ms since 1970 or like 2026-01-31T12:00:00Z.",
         show_default=False,
     ),
 ]
@@ -132,7 +132,7 @@ def consume(
         reader = _Reader(client, _chosen(client, topics, partitions or []), wanted, isolation, group)
         with _until_nobody_reads() as out, closing(reader):
             with suppress(KeyboardInterrupt):
-                for record in islice(reader.records(out), count):
+                for record in islice(reader.records(out), None if count is None else min(count, sys.maxsize)):
                     out.write(form(record))
                     reader.written(record)
             out.flush()

@@ -135,14 +135,7 @@ def produce(
     """
     from exacta.client.topic_writer import TopicWriter
 
-    if commit_every is not None and transactional_id is None:
-        fail("--commit-every needs --transactional-id", EXIT_USAGE)
-    if transactional_id == "":
-        fail("--transactional-id: the id is not empty", EXIT_USAGE)
-    if topic == "":
-        fail("the name of a topic is not empty", EXIT_USAGE)
-    if sys.stdin is None:
-        fail("stdin is closed: there is nothing to read", EXIT_USAGE)
+    _require_sense(topic, transactional_id, commit_every)
     reading = _reading(key, key_delimiter, delimiter, headers or [], json, null)
     with client_of(bootstrap_servers, command_config, "exacta-produce") as client:
         _check_partition(client, topic, partition)
@@ -170,6 +163,18 @@ def produce(
         count = f"{writer.written} record{'s'[: writer.written != 1]}"
         committed = f", committed in {writer.transactions} transaction{'s'[: writer.transactions != 1]}"
         note(f"{count} written to {topic}{committed if transactional_id else ''}")
+
+
+def _require_sense(topic: str, transactional_id: str | None, commit_every: int | None) -> None:
+    """End the command where the call makes no sense."""
+    if commit_every is not None and transactional_id is None:
+        fail("--commit-every needs --transactional-id", EXIT_USAGE)
+    if transactional_id == "":
+        fail("--transactional-id: the id is not empty", EXIT_USAGE)
+    if topic == "":
+        fail("the name of a topic is not empty", EXIT_USAGE)
+    if sys.stdin is None:
+        fail("stdin is closed: there is nothing to read", EXIT_USAGE)
 
 
 def _fail_after_giving_up(writer: "TopicWriter", why: str, done: str) -> NoReturn:

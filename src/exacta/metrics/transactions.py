@@ -64,7 +64,7 @@ async def measure(engine: Engine, most_timeout_ms: int, most: int) -> list[Measu
     counts = engine.counts
     ended: dict[Labels, float] = {
         ("committed" if committed else "aborted", cause.name.lower()): number
-        for (committed, cause), number in counts.ended.items()
+        for (committed, cause), number in {**_NONE_ENDED, **counts.ended}.items()
     }
     return [
         single(families.TRANSACTIONS_OPEN, len(ids)),
@@ -77,6 +77,12 @@ async def measure(engine: Engine, most_timeout_ms: int, most: int) -> list[Measu
         labelled(families.FENCED, ((cause.name.lower(), counts.fenced.get(cause, 0)) for cause in sorted(FENCED))),
     ]
 
+
+_NONE_ENDED = {
+    (True, Cause.OWNER): 0,
+    **{(False, cause): 0 for cause in (Cause.OWNER, Cause.NEW_INSTANCE, Cause.TIME_OUT, Cause.MARKER, Cause.LOSS)},
+}
+"""A series that begins with its first transaction would hide that one from a rate."""
 
 FENCED = (Cause.NEW_INSTANCE, Cause.TIME_OUT, Cause.MARKER, Cause.IDLE, Cause.LOSS)
 
