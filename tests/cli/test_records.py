@@ -190,13 +190,14 @@ def test_streams_that_cannot_be_used_are_told_in_one_line(bootstrap, topic, call
     assert (done.returncode, done.stderr) == (code, f"exacta: {why}\n")
 
 
-def test_a_line_is_sent_before_the_input_ends(start, run, topic):
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_line_is_sent_before_the_input_ends(start, run, topic, stop):
     writer, reader = start("produce", topic), start("consume", topic)
     for line in (b"first\n", b"second\n"):
         writer.stdin.write(line)
         writer.stdin.flush()
         assert reader.stdout.readline() == line
-    reader.send_signal(signal.SIGINT)
+    reader.send_signal(stop)
     assert reader.communicate(timeout=30) == (b"", b"")
     assert reader.returncode == 0
     writer.stdin.close()
@@ -220,14 +221,30 @@ def test_lines_that_come_on_and_on_are_sent_meanwhile(monkeypatch):
     assert None in found
 
 
-def test_an_interrupt_aborts_the_transaction(start, run, topic):
+def test_a_producer_that_is_fenced_is_told_where_to_look(start, run, topic):
     writer = start("produce", topic, "--transactional-id", topic)
     writer.stdin.write(b"never\n")
     writer.stdin.flush()
     with Client(run.bootstrap) as client:
         while not list_transactions(client, topic):
             assert writer.poll() is None
-        writer.send_signal(signal.SIGINT)
+    run("produce", topic, "--transactional-id", topic, typed="theirs\n")
+    writer.stdin.close()
+    assert writer.wait(60) == 1
+    told = writer.stderr.read().decode()
+    assert told.endswith(f": fenced, as `exacta transactions explain {topic}` tells\n")
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_aborts_the_transaction(start, run, topic, stop):
+    writer = start("produce", topic, "--transactional-id", topic)
+    writer.stdin.write(b"never\n")
+    writer.stdin.flush()
+    with Client(run.bootstrap) as client:
+        while not list_transactions(client, topic):
+            assert writer.poll() is None
+        writer.send_signal(stop)
         _, told = writer.communicate(timeout=30)
         assert (writer.returncode, told) == (1, b"exacta: interrupted: the transaction is aborted\n")
         assert list_transactions(client, topic) == []

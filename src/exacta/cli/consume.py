@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail
+from exacta.cli.interrupts import termination_interrupts
 from exacta.cli.lines import OnATerminal
 from exacta.cli.positions import BEGINNING, END, Kind, NoPlace, Range, offsets_at, range_of
 from exacta.cli.record_formats import WrongFormat, as_json, format_of, unescaped
@@ -113,7 +114,8 @@ def consume(
 
     It goes on until it is interrupted, unless -e, -c or -o e@TIME is given.
 
-    Exit code 0 also after an interrupt (Ctrl-C), 1 if a topic or an offset is not there or the cluster refuses.
+    Exit code 0 also after an interrupt (Ctrl-C or SIGTERM), 1 if a topic or an offset is not there or the cluster
+    refuses.
     """
     if group == "":
         fail("--group: the name of a group is not empty", EXIT_USAGE)
@@ -128,7 +130,7 @@ def consume(
         if wanted.end is not None:
             fail("give one of --exit and -o e@TIME", EXIT_USAGE)
         wanted = wanted._replace(end=END)
-    with client_of(bootstrap_servers, command_config, "exacta-consume") as client:
+    with termination_interrupts(), client_of(bootstrap_servers, command_config, "exacta-consume") as client:
         reader = _Reader(client, _chosen(client, topics, partitions or []), wanted, isolation, group)
         with _until_nobody_reads() as out, closing(reader):
             with suppress(KeyboardInterrupt):

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, note
+from exacta.cli.interrupts import termination_interrupts
 from exacta.cli.record_formats import WrongFormat, unescaped
 from exacta.cli.record_lines import Line, NoRecord, Reading
 
 if TYPE_CHECKING:
+    from exacta.client.errors import KafkaError
     from exacta.client.routing import Client
     from exacta.client.topic_writer import TopicWriter
 
@@ -31,7 +33,7 @@ _MOST_CHUNKS = 64
 _LINGER_S = 0.05
 """If nothing comes for this time, what has come is sent."""
 _LONGEST_S = 0.5
-"""What has come is sent after this time at the latest, if lines come on and on."""
+"""The longest time after which what has come is sent, if lines come on and on."""
 
 
 class Codec(StrEnum):
@@ -133,11 +135,12 @@ def produce(
     Exit code 1 if a line is no record or the cluster refuses; what was read before is then written, but for what a
     transaction held, which is aborted.
     """
+    from exacta.client.errors import KafkaError
     from exacta.client.topic_writer import TopicWriter
 
     _require_sense(topic, transactional_id, commit_every)
     reading = _reading(key, key_delimiter, delimiter, headers or [], json, null)
-    with client_of(bootstrap_servers, command_config, "exacta-produce") as client:
+    with termination_interrupts(), client_of(bootstrap_servers, command_config, "exacta-produce") as client:
         _check_partition(client, topic, partition)
         writer = TopicWriter(
             client,
@@ -156,6 +159,10 @@ def produce(
             _fail_after_giving_up(writer, str(error), "")
         except _CannotBeRead as error:
             _fail_after_giving_up(writer, f"stdin cannot be read: {error}", "")
+        except KafkaError as error:
+            writer.give_up(send=False)
+            _fail_if_fenced(error, transactional_id)
+            raise
         except BaseException:
             writer.give_up(send=False)
             raise
@@ -175,6 +182,14 @@ def _require_sense(topic: str, transactional_id: str | None, commit_every: int |
         fail("the name of a topic is not empty", EXIT_USAGE)
     if sys.stdin is None:
         fail("stdin is closed: there is nothing to read", EXIT_USAGE)
+
+
+def _fail_if_fenced(error: "KafkaError", transactional_id: str | None) -> None:
+    """End the command with a sentence where another producer has the transactional id, or the time was over."""
+    from exacta.protocol.kafka.errors import ErrorCode
+
+    if transactional_id and error.code in (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED):
+        fail(f"{error}: fenced, as `exacta transactions explain {transactional_id}` tells", EXIT_NO)
 
 
 def _fail_after_giving_up(writer: "TopicWriter", why: str, done: str) -> NoReturn:

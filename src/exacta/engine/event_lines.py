@@ -32,11 +32,12 @@ from exacta.core.ids import Cause, PartitionId
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
 
-server = logging.getLogger("exacta.server")
-topics = logging.getLogger("exacta.topics")
-transactions = logging.getLogger("exacta.transactions")
-groups = logging.getLogger("exacta.groups")
-subscriptions = logging.getLogger("exacta.subscriptions")
+logger = logging.getLogger("exacta")
+server = logger.getChild("server")
+topics = logger.getChild("topics")
+transactions = logger.getChild("transactions")
+groups = logger.getChild("groups")
+subscriptions = logger.getChild("subscriptions")
 
 SHOWN = 5
 """So many partitions, or names, are named in a line."""
