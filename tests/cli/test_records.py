@@ -257,3 +257,11 @@ def test_that_the_reader_has_enough_is_no_error(start, run, topic):
     reader.stdout.readline()
     reader.stdout.close()
     assert (reader.wait(30), reader.stderr.read()) == (0, b"")
+
+
+def test_that_the_reader_has_enough_ends_it_though_no_further_record_comes(start, run, topic):
+    run("produce", topic, typed="only\n")
+    reader = start("consume", topic)
+    assert reader.stdout.readline() == b"only\n"
+    reader.stdout.close()
+    assert (reader.wait(30), reader.stderr.read()) == (0, b"")

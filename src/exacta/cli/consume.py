@@ -6,11 +6,13 @@ they stand for was written, so that a record may come again and none is lost.
 """
 
 import os
+import select
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
+from io import UnsupportedOperation
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Annotated, NoReturn
 
@@ -219,7 +221,7 @@ class _Reader:
     def records(self, out: "IO[bytes] | OnATerminal") -> "Iterator[ReceivedRecord]":
         """Yield the records, until all partitions are at their ends; let `out` be seen, and commit, between two turns.
 
-        Ends the command where there is no such offset.
+        Ends the command where there is no such offset. Raises BrokenPipeError once nobody reads any more.
         """
         from exacta.client.fetcher import OffsetOutOfRange
 
@@ -234,6 +236,8 @@ class _Reader:
                     if ends is None or record.offset < ends[record.partition]:
                         yield record
                 out.flush()
+                if _nobody_reads():
+                    raise BrokenPipeError
                 if time.monotonic() - self._committed_at_s > _COMMIT_EVERY_S:
                     self.commit()
         except OffsetOutOfRange as error:
@@ -272,3 +276,13 @@ def _until_nobody_reads() -> "Iterator[IO[bytes] | OnATerminal]":
         yield OnATerminal(out) if sys.stdout.isatty() else out
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is written there
+
+
+def _nobody_reads() -> bool:
+    """Return whether stdout is a pipe whose reader has gone, which a write would tell only when a record comes."""
+    try:
+        descriptor, polled = sys.stdout.fileno(), select.poll()
+    except (UnsupportedOperation, AttributeError):  # no file, as in a test; or Windows, which has no poll
+        return False
+    polled.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in polled.poll(0))
