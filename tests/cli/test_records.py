@@ -10,11 +10,13 @@ import threading
 import pytest
 from confluent_kafka import Consumer, Producer
 
+import exacta
 from exacta.cli import produce
 from exacta.client.group_offsets import fetch_offsets
 from exacta.client.partitioner import partition_of_key
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, list_transactions
+from tests.cli.conftest import Commands
 from tests.spark.clusters import read_committed
 
 
@@ -265,3 +267,12 @@ def test_that_the_reader_has_enough_ends_it_though_no_further_record_comes(start
     assert reader.stdout.readline() == b"only\n"
     reader.stdout.close()
     assert (reader.wait(30), reader.stderr.read()) == (0, b"")
+
+
+def test_a_topic_that_nobody_creates_is_told_soon(monkeypatch):
+    monkeypatch.setattr(produce, "_CREATION_MS", 200)
+    with exacta.Broker(auto_create_topics_enable=False) as broker:
+        run = Commands(broker.bootstrap_servers)
+        run("topics", "create", "orders")
+        told = run.refused("produce", "ordres", typed="x\n")
+    assert told == "the cluster creates no topics on demand, and has no topic ordres; did you mean orders?"

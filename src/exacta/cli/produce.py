@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, note
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
 from exacta.cli.interrupts import termination_interrupts
 from exacta.cli.record_formats import WrongFormat, unescaped
 from exacta.cli.record_lines import Line, NoRecord, Reading
@@ -32,6 +32,8 @@ _CHUNK_BYTES = 64 * 1024
 _MOST_CHUNKS = 64
 _LINGER_S = 0.05
 """If nothing comes for this time, what has come is sent."""
+_CREATION_MS = 5_000
+"""A topic that is not there after this time is not created."""
 _LONGEST_S = 0.5
 """The longest time after which what has come is sent, if lines come on and on."""
 
@@ -228,9 +230,23 @@ def _header(text: str) -> tuple[str, bytes | None]:
 
 def _check_partition(client: "Client", topic: str, partition: int | None) -> None:
     """Create the topic if need be; end the command where it has no such partition."""
-    count = client.partitions([topic], create=True)[topic]
+    count = _partitions(client, topic)
     if partition is not None and partition >= count:
         fail(f"topic {topic} has no partition {partition}: it has {count}", EXIT_NO)
+
+
+def _partitions(client: "Client", topic: str) -> int:
+    """Return how many partitions the topic has; end the command where the cluster does not create it."""
+    from exacta.client.errors import DeadlineExceeded, KafkaError
+    from exacta.protocol.kafka.errors import ErrorCode
+
+    try:
+        return client.partitions([topic], create=True, deadline=client.deadline(_CREATION_MS))[topic]
+    except DeadlineExceeded as error:
+        last = error.__cause__
+        if isinstance(last, KafkaError) and last.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            not_found("the cluster creates no topics on demand, and has no topic", topic, client.topic_names())
+    return client.partitions([topic], create=True)[topic]  # nobody could be reached so far
 
 
 def _write(writer: "TopicWriter", reading: Reading, commit_every: int | None) -> None:
