@@ -138,6 +138,39 @@ def test_an_unknown_command_exits_2() -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["frobnicate"], "no such command 'frobnicate' (exacta --help shows how)"),
+        (["topics", "create"], "missing argument 'TOPIC' (exacta topics create --help shows how)"),
+        (["topics", "list", "-x"], "no such option: -x (exacta topics list --help shows how)"),
+        (["consume", "t", "-c", "0"], "invalid value for '--count' / '-c': "),
+    ],
+)
+def test_a_wrong_call_is_told_in_one_line(arguments: list[str], message: str) -> None:
+    called = CliRunner().invoke(app, arguments, prog_name="exacta")
+    assert (called.exit_code, called.stdout, called.stderr.count("\n")) == (2, "", 1)
+    assert called.stderr.startswith(f"exacta: {message}")
+
+
+def test_a_question_that_nobody_answers_changes_nothing() -> None:
+    with exacta.Broker() as broker:
+        where = ["--bootstrap-server", broker.bootstrap_servers]
+        assert CliRunner().invoke(app, ["topics", "create", "t", *where]).exit_code == 0
+        called = CliRunner().invoke(app, ["topics", "delete", "t", *where])
+        assert (called.exit_code, called.stderr) == (1, "\nexacta: nobody has answered: nothing was changed\n")
+        assert "t" in CliRunner().invoke(app, ["topics", "list", *where]).stdout.split()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_an_output_that_cannot_be_written_is_told_in_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        program = [sys.executable, "-m", "exacta.cli", "config", "reference"]
+        called = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    told = "exacta: the output cannot be written: No space left on device\n"
+    assert (called.returncode, called.stderr) == (1, told)
+
+
+@pytest.mark.parametrize(
     "command", [["verify"], ["groups", "lag"], ["transactions", "list"], ["transactions", "abort"], ["spark", "clean"]]
 )
 def test_clusters_are_named_as_for_kafkas_tools_and_the_plural_is_understood(command: list[str]) -> None:

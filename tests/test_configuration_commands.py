@@ -55,6 +55,17 @@ def test_a_file_that_cannot_be_read_is_a_wrong_call(tmp_path: Path, command: str
 # --- show ---
 
 
+@pytest.mark.parametrize("name", ["\U0001f5c4", 'a"b\\c', "a\nb\x7f\u2028c", "é"])
+def test_a_name_of_any_characters_is_shown_as_toml(tmp_path: Path, name: str) -> None:
+    file, shown = tmp_path / "server.properties", tmp_path / "exacta.toml"
+    escaped = name.replace("\\", r"\\").replace("\n", r"\n")
+    file.write_text(f"data={escaped}\n", encoding="utf-8")
+    code, out, _ = call("show", file, "--changed")
+    assert code == 0
+    shown.write_text(out, encoding="utf-8")
+    assert read_configuration_file(shown).data == Path(name)
+
+
 def test_what_is_shown_is_a_file_that_says_the_same(tmp_path: Path) -> None:
     file, shown = tmp_path / "server.properties", tmp_path / "exacta.toml"
     file.write_text(

@@ -17,3 +17,12 @@ def test_a_backslash_goes_on_with_the_next_line_and_escapes() -> None:
 
 def test_an_entry_has_the_number_of_its_first_line() -> None:
     assert list(entries("\na=1,\\\n2\nb\nc=")) == [(2, "a", "1,2"), (4, "b", None), (5, "c", "")]
+
+
+def test_only_javas_ends_of_lines_and_blanks_are_any() -> None:
+    assert parse_properties("a=1\r\nb=2\rc=\x852\u2028\x1c\n\f d=\xa0e") == {
+        "a": "1",
+        "b": "2",
+        "c": "\x852\u2028\x1c",
+        "d": "\xa0e",
+    }

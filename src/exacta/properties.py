@@ -3,7 +3,10 @@
 import re
 from collections.abc import Iterator
 
-_LINE = re.compile(r"((?:[^\\\s=:]|\\.)*)(\s*[=:\s]?\s*)(.*)", re.DOTALL)
+_SPACE = " \t\f"
+_LINE_END = re.compile(r"\r\n|\r|\n")
+"""Java's: a password may hold what Unicode takes for an end of a line, or for a blank."""
+_LINE = re.compile(r"((?:[^\\ \t\f=:]|\\.)*)([ \t\f]*[=: \t\f]?[ \t\f]*)(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
@@ -15,14 +18,14 @@ def parse_properties(text: str) -> dict[str, str]:
 
 def entries(text: str) -> Iterator[tuple[int, str, str | None]]:
     """Yield the number of the line, the key and the value of each entry; None where nothing follows the key."""
-    lines = enumerate(text.splitlines(), start=1)
+    lines = enumerate(_LINE_END.split(text), start=1)
     for number, line in lines:
-        logical = line.lstrip()
+        logical = line.lstrip(_SPACE)
         if not logical or logical[0] in "#!":
             continue
         # An odd number of backslashes at the end: the next line goes on.
         while (len(logical) - len(logical.rstrip("\\"))) % 2:
-            logical = logical[:-1] + next(lines, (0, ""))[1].lstrip()
+            logical = logical[:-1] + next(lines, (0, ""))[1].lstrip(_SPACE)
         match = _LINE.fullmatch(logical)
         assert match is not None  # it matches anything
         yield number, _unescaped(match[1]), _unescaped(match[3]) if match[2] else None

@@ -7,17 +7,20 @@ import queue
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from exacta.cli.produce import _read
+import exacta
+from exacta.cli import produce
 from exacta.client.group_description import describe_group
 from exacta.client.group_offsets import fetch_offsets
 from exacta.client.partitioner import partition_of_key
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, list_transactions
+from tests.cli.conftest import Commands
 from tests.spark.clusters import ON_KAFKA, read_committed
 
 
@@ -99,6 +102,7 @@ def test_a_part_of_a_topic_is_read(run, topic):
     read = lambda *options: run("consume", topic, "-p", "0", *options).split()  # noqa: E731
     assert read("-e") == ["0", "1", "2", "3", "4"]
     assert read("-e", "-o", "-2") == ["3", "4"]
+    assert read("-e", "-o", "-2", "-c", "9" * 20) == ["3", "4"]
     assert read("-e", "-o", "3") == ["3", "4"]
     assert read("-e", "-o", "end") == []
     assert read("-c", "2", "-o", "1") == ["1", "2"]
@@ -184,11 +188,13 @@ def test_two_readers_of_a_group_share_the_partitions(start, run, topic):
         (["consume", "no-such"], 1, "there is no topic no-such"),
         (["consume", "TOPIC", "-p", "9"], 1, "topic TOPIC has no partition 9: it has 2"),
         (["consume", "TOPIC", "-o", "99"], 1, "TOPIC-0 has no offset 99: it has 0 up to 0"),
+        (["consume", "TOPIC", "-e", "-o", "99"], 1, "TOPIC-0 has no offset 99: it has 0 up to 0"),
         (["consume", "TOPIC", "-o", "soon"], 2, "--offset: 'soon' is none of"),
         (["consume", "TOPIC", "-e", "-o", "e@5"], 2, "give one of --exit and -o e@TIME"),
         (["consume", "TOPIC", "--group", ""], 2, "--group: the name of a group is not empty"),
         (["consume", "TOPIC", "-f", "%q"], 2, "there is no %q"),
         (["consume", "TOPIC", "-J", "-K", ":"], 2, "give one of --format, --json and --key-delimiter"),
+        (["produce", ""], 2, "the name of a topic is not empty"),
         (["produce", "TOPIC", "-p", "9"], 1, "topic TOPIC has no partition 9: it has 2"),
         (["produce", "TOPIC", "-J", "-K", ":"], 2, "give one of --json, --key-delimiter and --key"),
         (["produce", "TOPIC", "-k", "a", "-K", ":"], 2, "give one of --json, --key-delimiter and --key"),
@@ -204,27 +210,76 @@ def test_what_is_refused_is_told_in_one_line(run, topic, arguments, code, why):
     assert why.replace("TOPIC", topic) in refused
 
 
-def test_a_line_is_sent_before_the_input_ends(start, run, topic):
+@pytest.mark.parametrize(
+    ("call", "code", "why"),
+    [
+        ("produce TOPIC <&-", 2, "stdin is closed: there is nothing to read"),
+        ("produce TOPIC 0>>/dev/null", 1, "stdin cannot be read: Bad file descriptor"),
+        ("consume TOPIC -e >&-", 2, "stdout is closed: there is nowhere to write"),
+    ],
+)
+def test_streams_that_cannot_be_used_are_told_in_one_line(bootstrap, topic, call, code, why):
+    command = f"{sys.executable} -m exacta.cli {call.replace('TOPIC', topic)}"
+    environment = os.environ | {"EXACTA_BOOTSTRAP_SERVERS": bootstrap}
+    done = subprocess.run(command, shell=True, env=environment, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (code, f"exacta: {why}\n")
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_line_is_sent_before_the_input_ends(start, run, topic, stop):
     writer, reader = start("produce", topic), start("consume", topic)
     for line in (b"first\n", b"second\n"):
         writer.stdin.write(line)
         writer.stdin.flush()
         assert reader.stdout.readline() == line
-    reader.send_signal(signal.SIGINT)
+    reader.send_signal(stop)
     assert reader.communicate(timeout=30) == (b"", b"")
     assert reader.returncode == 0
     writer.stdin.close()
     assert writer.wait(30) == 0
 
 
-def test_an_interrupt_aborts_the_transaction(start, run, topic):
+def test_lines_that_come_on_and_on_are_sent_meanwhile(monkeypatch):
+    ends = threading.Event()
+
+    def read(chunks):
+        while not ends.is_set():
+            chunks.put(b"line\n")
+        chunks.put(b"")
+
+    monkeypatch.setattr(produce, "_read", read)
+    monkeypatch.setattr(produce, "_LONGEST_S", 0.0)
+    lines = produce._lines(b"\n")
+    found = [next(lines) for _ in range(100)]
+    ends.set()
+    assert {each.text for each in lines if each} == {b"line"}
+    assert None in found
+
+
+def test_a_producer_that_is_fenced_is_told_where_to_look(start, run, topic):
     writer = start("produce", topic, "--transactional-id", topic)
     writer.stdin.write(b"never\n")
     writer.stdin.flush()
     with Client(run.bootstrap) as client:
         while not list_transactions(client, topic):
             assert writer.poll() is None
-        writer.send_signal(signal.SIGINT)
+    run("produce", topic, "--transactional-id", topic, typed="theirs\n")
+    writer.stdin.close()
+    assert writer.wait(60) == 1
+    told = writer.stderr.read().decode()
+    assert told.endswith(f": fenced, as `exacta transactions explain {topic}` tells\n")
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_aborts_the_transaction(start, run, topic, stop):
+    writer = start("produce", topic, "--transactional-id", topic)
+    writer.stdin.write(b"never\n")
+    writer.stdin.flush()
+    with Client(run.bootstrap) as client:
+        while not list_transactions(client, topic):
+            assert writer.poll() is None
+        writer.send_signal(stop)
         _, told = writer.communicate(timeout=30)
         assert (writer.returncode, told) == (1, b"exacta: interrupted: the transaction is aborted\n")
         assert list_transactions(client, topic) == []
@@ -244,13 +299,6 @@ def redirected(bootstrap, *arguments, to):
     return done.returncode, done.stderr
 
 
-def test_a_closed_input_is_told(bootstrap, topic):
-    assert redirected(bootstrap, "produce", topic, to="<&-") == (
-        1,
-        "exacta: the input cannot be read: stdin is closed\n",
-    )
-
-
 def test_an_input_that_fails_is_told_after_what_it_has_held(monkeypatch):
     def read(descriptor, size):
         if held:
@@ -263,7 +311,7 @@ def test_an_input_that_fails_is_told_after_what_it_has_held(monkeypatch):
         patched.setattr("exacta.cli.produce.os.read", read)
         with Path(__file__).open() as stdin:
             patched.setattr("sys.stdin", stdin)
-            _read(chunks)
+            produce._read(chunks)
     assert chunks.get() == b"held\n"
     assert chunks.get().errno == errno.EIO
     assert chunks.empty()
@@ -274,8 +322,6 @@ def test_an_output_that_cannot_be_written_is_told(run, bootstrap, topic):
     run("produce", topic, typed="a\n")
     full = "exacta: the output cannot be written: No space left on device\n"
     assert redirected(bootstrap, "consume", topic, "-e", to="> /dev/full") == (1, full)
-    closed = "exacta: the output cannot be written: stdout is closed\n"
-    assert redirected(bootstrap, "consume", topic, "-e", to=">&-") == (1, closed)
 
 
 def test_that_the_reader_has_enough_is_no_error(start, run, topic):
@@ -284,3 +330,20 @@ def test_that_the_reader_has_enough_is_no_error(start, run, topic):
     reader.stdout.readline()
     reader.stdout.close()
     assert (reader.wait(30), reader.stderr.read()) == (0, b"")
+
+
+def test_that_the_reader_has_enough_ends_it_though_no_further_record_comes(start, run, topic):
+    run("produce", topic, typed="only\n")
+    reader = start("consume", topic)
+    assert reader.stdout.readline() == b"only\n"
+    reader.stdout.close()
+    assert (reader.wait(30), reader.stderr.read()) == (0, b"")
+
+
+def test_a_topic_that_nobody_creates_is_told_soon(monkeypatch):
+    monkeypatch.setattr(produce, "_CREATION_MS", 200)
+    with exacta.Broker(auto_create_topics_enable=False) as broker:
+        run = Commands(broker.bootstrap_servers)
+        run("topics", "create", "orders")
+        told = run.refused("produce", "ordres", typed="x\n")
+    assert told == "the cluster creates no topics on demand, and has no topic ordres; did you mean orders?"

@@ -2,6 +2,7 @@
 
 import io
 import json
+from types import SimpleNamespace
 
 from confluent_kafka import Producer
 from rich.console import Console
@@ -65,3 +66,10 @@ def test_a_cluster_is_watched(run, topic):
     assert topic in run("top", "-c", "1")
     producer.abort_transaction(30)
     del producer
+
+
+def test_no_interval_is_too_long(run, monkeypatch):
+    slept = []
+    monkeypatch.setattr("exacta.cli.top.time", SimpleNamespace(sleep=slept.append))
+    run("top", "-c", "2", "--interval", "inf")
+    assert slept == [86_400.0]

@@ -32,6 +32,13 @@ def test_a_topic_lives_from_its_creation_to_its_deletion(run, topic):
     assert run("topics", "delete", name, "--yes", "--if-exists") == "none of the topics is there\n"
 
 
+def test_a_change_that_is_refused_in_part_is_not_made(run, topic):
+    for options in (("--set", "retention.ms=5", "-p", "1"), ("--set", "retention.ms=x", "-p", "9")):
+        run.refused("topics", "alter", topic, *options)
+    (found,) = run.found("topics", "describe", topic)
+    assert (len(found["partitions"]), found["settings"]) == (2, {})
+
+
 def test_a_dry_run_changes_nothing(run, topic):
     name = a_name(topic)
     assert run("topics", "create", name, "-p", "2", "--dry-run").startswith(f"topic {name} could be created")

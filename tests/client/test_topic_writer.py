@@ -1,9 +1,13 @@
 """Records written one by one: where they go, and whose transactions they are in."""
 
+import time
+
 import pytest
 
+import exacta
 from exacta.client.errors import KafkaError
 from exacta.client.partitioner import partition_of_key
+from exacta.client.routing import Client
 from exacta.client.topic_writer import NewRecord, TopicWriter
 from exacta.client.transactions import describe_transaction, init_producer_id
 from tests.spark.clusters import new_topic, read_committed
@@ -56,3 +60,18 @@ def test_whoever_takes_the_id_over_ends_the_writing(client, topic):
     assert refused.value.fenced
     writer.give_up(send=False)
     assert values(client, topic) == [b"first"]
+
+
+@pytest.mark.parametrize("transactional_id", ["", "t"])
+def test_what_cannot_be_sent_is_given_up_soon(monkeypatch, transactional_id):
+    monkeypatch.setattr("exacta.client.topic_writer._CLEAN_UP_MS", 100)
+    broker = exacta.Broker()
+    with broker, Client(broker.bootstrap_servers) as client:
+        writer = TopicWriter(client, "topic", transactional_id=transactional_id)
+        writer.add(NewRecord(None, b"1"))
+        writer.flush()
+        writer.add(NewRecord(None, b"2"))
+        broker.stop()
+        began_s = time.monotonic()
+        assert not writer.give_up(send=True)
+        assert time.monotonic() - began_s < 60, "half of what a producer takes to give up by itself"

@@ -111,6 +111,7 @@ def test_open_transactions_lag_and_traffic_are_those_of_the_clients(served: Serv
     assert scraped["exacta_group_lag_records", "billing", "orders"] == 4
     assert scraped["exacta_transactions_oldest_seconds"] == 0
     assert scraped["exacta_transactions_ended_total", "aborted", "owner"] == 1
+    assert scraped["exacta_transactions_ended_total", "aborted", "time_out"] == 0
 
 
 def test_a_producer_that_is_fenced_is_counted_by_the_cause(served: Served) -> None:

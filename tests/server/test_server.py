@@ -358,13 +358,13 @@ def test_the_folder_in_which_everything_lies(start: Start, tmp_path: Path) -> No
 
 
 def test_the_log_tells_of_the_start_and_the_end(start: Start) -> None:
-    server = start("--set", "num.partitions=7", "--log-format", "json")
+    server = start("--set", "num.partitions=7", "--set", "transaction.sync.every.write=true", "--log-format", "json")
     code, errors = server.end(signal.SIGTERM)
     lines = [json.loads(line) for line in errors.splitlines() if line.startswith("{")]
     assert code == 0
     begins, recovered, serving, *end = [line["message"] for line in lines if line["level"] == "INFO"]
     assert begins.startswith(f"exacta {exacta.__version__} begins: pid {server.process.pid}, data in /")
-    assert begins.endswith(", num.partitions=7")
+    assert set(begins.rsplit(", ", 2)[1:]) == {"num.partitions=7", "transaction.sync.every.write=true"}
     assert recovered.startswith("recovered in ")
     assert lines[1]["values"]["topics"] == 0
     assert serving == f"serving clients on 127.0.0.1:{server.address[1]}"

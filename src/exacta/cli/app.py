@@ -1,10 +1,14 @@
 """Every command but `serve`, on typer. Modules of commands are imported by the command that needs them."""
 
-from typing import Annotated
+import errno
+import os
+import sys
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from exacta.cli.cluster import canonical
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, canonical, note
 from exacta.cli.cluster_health import cluster
 from exacta.cli.configuration import config
 from exacta.cli.consume import consume
@@ -25,7 +29,43 @@ _RECORDS = "Write and read records"
 _LOOK_AFTER = "Look after a cluster: an Exacta, or any Kafka"
 _PROVE = "See that it holds"
 
+_CANNOT_BE_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+class _InOneLine(TyperGroup):
+    """All commands: a wrong call, and an output that cannot be written, are one line on stderr as other errors are."""
+
+    def main(self, *args: Any, **more: Any) -> Any:
+        """Run the command and exit with its code."""
+        try:
+            found = super().main(*args, **(more | {"standalone_mode": False}))
+        except typer.Abort:
+            sys.stderr.write("\n")  # behind a question that nobody has answered
+            note("nobody has answered: nothing was changed")
+            sys.exit(EXIT_NO)
+        except OSError as error:
+            if error.errno not in _CANNOT_BE_WRITTEN:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left of the output is written there
+            note(f"the output cannot be written: {error.strerror}")
+            sys.exit(EXIT_NO)
+        except Exception as error:
+            if not hasattr(error, "format_message"):  # typer's mark of a wrong call
+                raise
+            _show_wrong_call(error)
+            sys.exit(EXIT_USAGE)
+        sys.exit(found if isinstance(found, int) else 0)
+
+
+def _show_wrong_call(error: Any) -> None:
+    """Say what is wrong with a call; a group that was called without a command has shown its help."""
+    if message := " ".join(error.format_message().split()).removesuffix("."):
+        shows_how = f" ({error.ctx.command_path} --help shows how)" if error.ctx else ""
+        note(f"{message[0].lower()}{message[1:]}{shows_how}")
+
+
 app = typer.Typer(
+    cls=_InOneLine,
     help="Exactly once, in exact order: a transactional log for every client of Kafka and of Pulsar.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -114,5 +114,6 @@ def _set_by(found: "ConfigurationFile") -> dict[str, Value]:
 
 def _toml(value: Value) -> str:
     if isinstance(value, str):
-        return json.dumps(value)  # the strings of JSON are strings of TOML
+        text = json.dumps(value, ensure_ascii=False)  # TOML's escapes are JSON's, but for its pairs of surrogates
+        return "".join(each if each.isprintable() else f"\\U{ord(each):08x}" for each in text)
     return str(value).lower() if isinstance(value, bool) else str(value)

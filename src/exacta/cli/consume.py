@@ -7,22 +7,27 @@ come again and none is lost.
 """
 
 import os
+import select
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
+from io import UnsupportedOperation
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic
+from exacta.cli.interrupts import termination_interrupts
 from exacta.cli.lines import OnATerminal
-from exacta.cli.positions import BEGINNING, END, NoPlace, Range, offsets_at, range_of
+from exacta.cli.positions import BEGINNING, END, Kind, NoPlace, Range, offsets_at, range_of
 from exacta.cli.record_formats import WrongFormat, as_json, format_of, unescaped
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from exacta.cli.assignments import Assignment
     from exacta.cli.record_formats import Part
     from exacta.client.routing import Client
@@ -47,8 +52,8 @@ _Offsets = Annotated[
         "--offset",
         "-o",
         metavar="WHERE",
-        help="Where to begin: beginning, end, an offset, -N for the last N of each partition, or s@TIME. e@TIME, given "
-        "beside it, says where to end. A time is in ms since 1970 or like 2026-01-31T12:00:00Z.",
+        help="Where to begin: beginning, end, an offset, -N for the last N offsets of each partition, or s@TIME. "
+        "e@TIME, given beside it, says where to end. A time is in ms since 1970 or like 2026-01-31T12:00:00Z.",
         show_default=False,
     ),
 ]
@@ -115,10 +120,13 @@ def consume(
 
     It goes on until it is interrupted, unless -e, -c or -o e@TIME is given.
 
-    Exit code 0 also after an interrupt (Ctrl-C), 1 if a topic or an offset is not there or the cluster refuses.
+    Exit code 0 also after an interrupt (Ctrl-C or SIGTERM), 1 if a topic or an offset is not there or the cluster
+    refuses.
     """
     if group == "":
         fail("--group: the name of a group is not empty", EXIT_USAGE)
+    if sys.stdout is None:
+        fail("stdout is closed: there is nowhere to write", EXIT_USAGE)
     form = _form(format_text, json, key_delimiter, delimiter, null)
     try:
         wanted = range_of(offsets or [])
@@ -128,11 +136,11 @@ def consume(
         if wanted.end is not None:
             fail("give one of --exit and -o e@TIME", EXIT_USAGE)
         wanted = wanted._replace(end=END)
-    with client_of(bootstrap_servers, command_config, "exacta-consume") as client:
+    with termination_interrupts(), client_of(bootstrap_servers, command_config, "exacta-consume") as client:
         reader = _Reader(client, _assignment(client, topics, partitions or [], group), wanted, isolation)
         with _until_nobody_reads() as out, closing(reader):
             with suppress(KeyboardInterrupt):
-                for record in islice(reader.records(out), count):
+                for record in islice(reader.records(out), None if count is None else min(count, sys.maxsize)):
                     out.write(form(record))
                     reader.written(record)
             out.flush()
@@ -206,10 +214,17 @@ class _Reader:
         self._assignment.close()
         self._tail.close()
 
+    def _require_within(self, starts: "Mapping[TopicPartition, int]", ends: "Mapping[TopicPartition, int]") -> None:
+        """End the command where reading begins behind the end of the log, which nobody would read to notice."""
+        beyond = [each for each in starts if starts[each] > ends[each]]
+        for each, end in offsets_at(self._client, beyond, END, 0).items() if beyond else ():
+            if starts[each] > end:
+                self._fail_at(each, starts[each])
+
     def records(self, out: "IO[bytes] | OnATerminal") -> "Iterator[ReceivedRecord]":
         """Yield the records, until all partitions are at their ends; let `out` be seen, and commit, between two turns.
 
-        Ends the command where there is no such offset.
+        Ends the command where there is no such offset. Raises BrokenPipeError once nobody reads any more.
         """
         from exacta.client.fetcher import OffsetOutOfRange
 
@@ -221,12 +236,16 @@ class _Reader:
                     if record.offset < self._ends.get(record.partition, _NO_END):
                         yield record
                 out.flush()
+                if _nobody_reads():
+                    raise BrokenPipeError
                 if time.monotonic() - self._committed_at_s > _COMMIT_EVERY_S:
                     self.commit()
         except OffsetOutOfRange as error:
-            at = error.partition
-            first, last = (offsets_at(self._client, [at], place, 0)[at] for place in (BEGINNING, END))
-            fail(f"{at} has no offset {error.offset}: it has {first} up to {last}", EXIT_NO)
+            self._fail_at(error.partition, error.offset)
+
+    def _fail_at(self, at: "TopicPartition", offset: int) -> NoReturn:
+        first, last = (offsets_at(self._client, [at], place, 0)[at] for place in (BEGINNING, END))
+        fail(f"{at} has no offset {offset}: it has {first} up to {last}", EXIT_NO)
 
     def written(self, record: "ReceivedRecord") -> None:
         """Take note that a record was written."""
@@ -255,27 +274,34 @@ class _Reader:
             for partition in self._partitions - assigned:
                 self._tail.positions.pop(partition, None)
         if added := assigned - self._partitions:
-            starts = offsets_at(self._client, added, self._wanted.start, self._level)
+            first = offsets_at(self._client, added, self._wanted.start, self._level)
             committed = self._assignment.committed()
-            self._tail.positions |= {each: committed.get(each, start) for each, start in starts.items()}
+            starts = {each: committed.get(each, start) for each, start in first.items()}
             if self._wanted.end is not None:
-                self._ends |= offsets_at(self._client, added, self._wanted.end, self._level)
+                ends = offsets_at(self._client, added, self._wanted.end, self._level)
+                if self._wanted.start.kind is Kind.OFFSET and self._wanted.start.number > 0:
+                    self._require_within(starts, ends)
+                self._ends |= ends
+            self._tail.positions |= starts
         self._partitions = assigned
         self._assignment.read_by_now(assigned)
 
 
 @contextmanager
 def _until_nobody_reads() -> "Iterator[IO[bytes] | OnATerminal]":
-    """Yield stdout for bytes; that its reader has enough, as `head` has, is the end and no error.
-
-    Ends the command where stdout cannot be written, as on a full disk.
-    """
-    if sys.stdout is None:
-        fail("the output cannot be written: stdout is closed", EXIT_NO)
+    """Yield stdout for bytes; that its reader has enough, as `head` has, is the end and no error."""
     out = sys.stdout.buffer
     try:
         yield OnATerminal(out) if sys.stdout.isatty() else out
-    except OSError as error:
+    except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it is written there
-        if not isinstance(error, BrokenPipeError):
-            fail(f"the output cannot be written: {error.strerror or error}", EXIT_NO)
+
+
+def _nobody_reads() -> bool:
+    """Return whether stdout is a pipe whose reader has gone, which a write would tell only when a record comes."""
+    try:
+        descriptor, polled = sys.stdout.fileno(), select.poll()
+    except (UnsupportedOperation, AttributeError):  # no file, as in a test; or Windows, which has no poll
+        return False
+    polled.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in polled.poll(0))

@@ -6,26 +6,28 @@ their order. With a transactional id they are one transaction, or one after ever
 interrupt aborts the open one.
 """
 
-import errno
 import os
 import queue
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from enum import StrEnum
 from io import UnsupportedOperation
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, note
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, not_found, note
+from exacta.cli.interrupts import termination_interrupts
 from exacta.cli.lines import counted
 from exacta.cli.progress import counting
 from exacta.cli.record_formats import WrongFormat, unescaped
 from exacta.cli.record_lines import Line, NoRecord, Reading
 
 if TYPE_CHECKING:
+    from exacta.client.errors import KafkaError
     from exacta.client.routing import Client
     from exacta.client.topic_writer import TopicWriter
 
@@ -33,6 +35,10 @@ _CHUNK_BYTES = 64 * 1024
 _MOST_CHUNKS = 64
 _LINGER_S = 0.05
 """If nothing comes for this time, what has come is sent."""
+_CREATION_MS = 5_000
+"""A topic that is not there after this time is not created."""
+_LONGEST_S = 0.5
+"""The longest time after which what has come is sent, if lines come on and on."""
 
 
 class Codec(StrEnum):
@@ -106,8 +112,8 @@ _Timeout = Annotated[
 ]
 
 
-class UnreadableInput(Exception):
-    """Stdin cannot be read. The message is one sentence."""
+class _CannotBeRead(Exception):
+    """Stdin gives an error instead of bytes. The message is the system's reason."""
 
 
 def produce(
@@ -134,14 +140,12 @@ def produce(
     Exit code 1 if a line is no record, stdin cannot be read or the cluster refuses; what was read before is then
     written, but for what a transaction held, which is aborted.
     """
+    from exacta.client.errors import KafkaError
     from exacta.client.topic_writer import TopicWriter
 
-    if commit_every is not None and transactional_id is None:
-        fail("--commit-every needs --transactional-id", EXIT_USAGE)
-    if transactional_id == "":
-        fail("--transactional-id: the id is not empty", EXIT_USAGE)
+    _require_sense(topic, transactional_id, commit_every)
     reading = _reading(key, key_delimiter, delimiter, headers or [], json, null)
-    with client_of(bootstrap_servers, command_config, "exacta-produce") as client:
+    with termination_interrupts(), client_of(bootstrap_servers, command_config, "exacta-produce") as client:
         _check_partition(client, topic, partition)
         writer = TopicWriter(
             client,
@@ -155,17 +159,46 @@ def produce(
             _write(writer, reading, commit_every)
             writer.close()
         except KeyboardInterrupt:
-            writer.give_up(send=True)
-            fail("interrupted" + (": the transaction is aborted" if transactional_id else ""), EXIT_NO)
-        except (NoRecord, UnreadableInput) as error:
-            writer.give_up(send=True)
-            fail(str(error), EXIT_NO)
+            _fail_after_giving_up(writer, "interrupted", ": the transaction is aborted" if transactional_id else "")
+        except NoRecord as error:
+            _fail_after_giving_up(writer, str(error), "")
+        except _CannotBeRead as error:
+            _fail_after_giving_up(writer, f"stdin cannot be read: {error}", "")
+        except KafkaError as error:
+            writer.give_up(send=False)
+            _fail_if_fenced(error, transactional_id)
+            raise
         except BaseException:
             writer.give_up(send=False)
             raise
     if not quiet:
         committed = f", committed in {counted(writer.transactions, 'transaction')}" if transactional_id else ""
         note(f"{counted(writer.written, 'record')} written to {topic}{committed}")
+
+
+def _require_sense(topic: str, transactional_id: str | None, commit_every: int | None) -> None:
+    """End the command where the call makes no sense."""
+    if commit_every is not None and transactional_id is None:
+        fail("--commit-every needs --transactional-id", EXIT_USAGE)
+    if transactional_id == "":
+        fail("--transactional-id: the id is not empty", EXIT_USAGE)
+    if topic == "":
+        fail("the name of a topic is not empty", EXIT_USAGE)
+    if sys.stdin is None:
+        fail("stdin is closed: there is nothing to read", EXIT_USAGE)
+
+
+def _fail_if_fenced(error: "KafkaError", transactional_id: str | None) -> None:
+    """End the command with a sentence where another producer has the transactional id, or the time was over."""
+    from exacta.protocol.kafka.errors import ErrorCode
+
+    if transactional_id and error.code in (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED):
+        fail(f"{error}: fenced, as `exacta transactions explain {transactional_id}` tells", EXIT_NO)
+
+
+def _fail_after_giving_up(writer: "TopicWriter", why: str, done: str) -> NoReturn:
+    """Write what was read, or abort the transaction that it is in, and end the command."""
+    fail(why + (done if writer.give_up(send=True) else ": what was read last could not be sent"), EXIT_NO)
 
 
 def _reading(
@@ -197,15 +230,29 @@ def _header(text: str) -> tuple[str, bytes | None]:
 
 def _check_partition(client: "Client", topic: str, partition: int | None) -> None:
     """Create the topic if need be; end the command where it has no such partition."""
-    count = client.partitions([topic], create=True)[topic]
+    count = _partitions(client, topic)
     if partition is not None and partition >= count:
         fail(f"topic {topic} has no partition {partition}: it has {count}", EXIT_NO)
+
+
+def _partitions(client: "Client", topic: str) -> int:
+    """Return how many partitions the topic has; end the command where the cluster does not create it."""
+    from exacta.client.errors import DeadlineExceeded, KafkaError
+    from exacta.protocol.kafka.errors import ErrorCode
+
+    try:
+        return client.partitions([topic], create=True, deadline=client.deadline(_CREATION_MS))[topic]
+    except DeadlineExceeded as error:
+        last = error.__cause__
+        if isinstance(last, KafkaError) and last.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            not_found("the cluster creates no topics on demand, and has no topic", topic, client.topic_names())
+    return client.partitions([topic], create=True)[topic]  # nobody could be reached so far
 
 
 def _write(writer: "TopicWriter", reading: Reading, commit_every: int | None) -> None:
     """Write what stdin holds, until it ends."""
     since_commit = 0
-    with nullcontext(_nobody_asks) if _is_typed() else counting("records") as tell:
+    with nullcontext(_nobody_asks) if sys.stdin.isatty() else counting("records") as tell:
         for line in _lines(reading.delimiter):
             if line is None:
                 writer.flush()
@@ -219,22 +266,15 @@ def _write(writer: "TopicWriter", reading: Reading, commit_every: int | None) ->
         writer.commit()
 
 
-def _is_typed() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()  # it is None where the shell has closed it
-
-
 def _nobody_asks(written: int) -> None:
     """Show nothing to a person who types the records."""
 
 
 def _lines(delimiter: bytes) -> Iterator[Line | None]:
-    """Yield the lines of stdin without their delimiters; None when nothing has come for a moment.
-
-    Raises `UnreadableInput`.
-    """
+    """Yield the lines of stdin without their delimiters; None when it is time to send what has come."""
     chunks: queue.Queue[bytes | OSError] = queue.Queue(_MOST_CHUNKS)
     threading.Thread(target=_read, args=(chunks,), daemon=True).start()
-    left, number, idle = b"", 0, True
+    left, number, idle, sent_at_s = b"", 0, True, 0.0
     while True:
         try:
             chunk = chunks.get(timeout=None if idle else _LINGER_S)
@@ -243,8 +283,9 @@ def _lines(delimiter: bytes) -> Iterator[Line | None]:
             yield None
             continue
         if isinstance(chunk, OSError):
-            raise UnreadableInput(f"the input cannot be read: {chunk.strerror or chunk}")
-        idle = False
+            raise _CannotBeRead(chunk.strerror) from chunk
+        if idle:
+            idle, sent_at_s = False, time.monotonic()
         *whole, left = (left + chunk).split(delimiter) if chunk else (left, b"")
         for text in whole:
             if chunk or text:
@@ -252,13 +293,13 @@ def _lines(delimiter: bytes) -> Iterator[Line | None]:
                 yield Line(number, text)
         if not chunk:
             return
+        if time.monotonic() - sent_at_s > _LONGEST_S:
+            yield None
+            sent_at_s = time.monotonic()
 
 
 def _read(chunks: "queue.Queue[bytes | OSError]") -> None:
-    """Put stdin into the queue, and behind it an empty chunk, or why there is no more."""
-    if sys.stdin is None:
-        chunks.put(OSError(errno.EBADF, "stdin is closed"))
-        return
+    """Put stdin into the queue, and behind it an empty chunk, or why it cannot be read on."""
     source = sys.stdin.buffer
     try:
         descriptor = source.fileno()
@@ -266,10 +307,13 @@ def _read(chunks: "queue.Queue[bytes | OSError]") -> None:
         chunks.put(source.read())
         chunks.put(b"")
         return
-    try:
+    while True:
         # Not by `source`: at the exit of the process this thread would still hold its lock.
-        while chunk := os.read(descriptor, _CHUNK_BYTES):
-            chunks.put(chunk)
-        chunks.put(b"")
-    except OSError as error:
-        chunks.put(error)
+        try:
+            chunk = os.read(descriptor, _CHUNK_BYTES)
+        except OSError as error:
+            chunks.put(error)
+            return
+        chunks.put(chunk)
+        if not chunk:
+            return

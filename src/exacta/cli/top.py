@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _MOST_GROUPS = 100
 """The groups that are asked for: each costs requests of its own at every look."""
 
+_LONGEST_S = 86_400.0
+"""The longest time between two looks: a system sleeps for no time that is infinite."""
+
 _LINES_AROUND = 4
 """The lines that a table has beside its rows: a heading, what is left out, and room between two tables."""
 
@@ -69,7 +72,7 @@ def _looks(client: "Client", interval: float, count: int | None) -> "Iterator[tu
         before, taken = now, taken + 1
         if taken == count:
             return
-        time.sleep(interval)
+        time.sleep(min(interval, _LONGEST_S))
 
 
 def _groups(client: "Client") -> list[str]:

@@ -152,10 +152,12 @@ def alter(
         fail("give --partitions, --set or --unset", EXIT_USAGE)
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         _found(client, [name])
-        if configs or unset:
-            change_settings(client, Resource("topic", name), configs, unset or [], dry_run=dry_run)
-        if partitions is not None:
-            add_partitions_to_topic(client, name, partitions, dry_run=dry_run)
+        # Both are let check before either is done, so that what the cluster refuses leaves all as it was.
+        for only_checked in (True,) if dry_run else (True, False):
+            if configs or unset:
+                change_settings(client, Resource("topic", name), configs, unset or [], dry_run=only_checked)
+            if partitions is not None:
+                add_partitions_to_topic(client, name, partitions, dry_run=only_checked)
     say(f"topic {name} {'could be' if dry_run else 'is'} changed")
 
 

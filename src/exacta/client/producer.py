@@ -145,8 +145,10 @@ class IdempotentProducer:
             self._pump(most_held_bytes=self._memory_bytes)
         return True
 
-    def flush(self) -> None:
-        """Send everything and wait until the brokers have taken it."""
+    def flush(self, *, timeout_ms: float | None = None) -> None:
+        """Send everything and wait until the brokers have taken it; with a time-out, while they take some of it."""
+        if timeout_ms is not None:
+            self._delivery_timeout_ms = timeout_ms
         for queue in self._partitions.values():
             self._end_batch(queue)
         self._pump(most_held_bytes=0)

@@ -11,7 +11,6 @@ remembered from one to the next.
 import random
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import NamedTuple
 
 from exacta.client.errors import ClientError
@@ -87,20 +86,25 @@ class TopicWriter:
         end_transaction(self._client, self._identity, commit=True)
         self.transactions += 1
 
-    def give_up(self, *, send: bool) -> None:
-        """Abort the open transaction; without one, send what was added if so asked. Raises nothing of the cluster's.
+    def give_up(self, *, send: bool) -> bool:
+        """Abort the open transaction; without one, send what was added if so asked. Return whether that was possible.
 
-        After an error of the producer there is nothing to send: it would be refused again.
+        It is given up after a few seconds, and raises nothing of the cluster's. After an error of the producer there is
+        nothing to send: it would be refused again.
         """
         if self._producer is None:
-            return
-        with suppress(ClientError):
+            return True
+        try:
             if self._identity.is_transactional:
                 deadline = self._client.deadline(_CLEAN_UP_MS)
                 end_transaction(self._client, self._identity, commit=False, deadline=deadline)
             elif send:
-                self._producer.flush()
-        self.close()
+                self._producer.flush(timeout_ms=_CLEAN_UP_MS)
+        except ClientError:
+            return False
+        finally:
+            self.close()
+        return True
 
     def close(self) -> None:
         """Give the connections back. What was not flushed is given up."""

@@ -61,11 +61,18 @@ def disk(data: Path) -> list[Measured]:
     """Return the room on the disk. It may wait for the disk."""
     try:
         usage = shutil.disk_usage(data)
-        files = sum(each.stat().st_size for each in os.scandir(data / "journal") if each.is_file())
-    except OSError:  # it is about to be made, or a file has just gone
+        files = sum(_size(each) for each in os.scandir(data / "journal") if each.is_file())
+    except OSError:  # it is about to be made
         return []
     return [
         single(families.JOURNAL_BYTES, files),
         single(families.DISK_FREE, usage.free),
         single(families.DISK_BYTES, usage.total),
     ]
+
+
+def _size(file: "os.DirEntry[str]") -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:  # it has just been deleted
+        return 0

@@ -7,7 +7,7 @@ from functools import partial
 
 from msgspec import Struct, field
 
-from exacta.core.ids import PartitionId, TransactionId
+from exacta.core.ids import Cause, PartitionId, TransactionId
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Transaction
 from exacta.engine.engine import Engine
@@ -66,7 +66,7 @@ async def measure(engine: Engine, most_timeout_ms: int, most: int) -> list[Measu
     counts = engine.counts
     ended: dict[Labels, float] = {
         ("committed" if committed else "aborted", cause.name.lower()): number
-        for (committed, cause), number in counts.ended.items()
+        for (committed, cause), number in {**_NONE_ENDED, **counts.ended}.items()
     }
     return [
         single(families.TRANSACTIONS_OPEN, len(ids)),
@@ -78,6 +78,13 @@ async def measure(engine: Engine, most_timeout_ms: int, most: int) -> list[Measu
         single(families.LATE, len(found.late)),
         labelled(families.FENCED, ((cause.name.lower(), counts.fenced.get(cause, 0)) for cause in sorted(FENCING))),
     ]
+
+
+_NONE_ENDED = {
+    (True, Cause.OWNER): 0,
+    **{(False, cause): 0 for cause in (Cause.OWNER, Cause.NEW_INSTANCE, Cause.TIME_OUT, Cause.MARKER, Cause.LOSS)},
+}
+"""A series that begins with its first transaction would hide that one from a rate."""
 
 
 def _add(found: _Open, ids: Iterable[TransactionId], state: State) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exacta.config.configuration import Configuration
+from exacta.config.dynamic import text_of
 from exacta.config.options import changed
 from exacta.posix import resource
 from exacta.release import release
@@ -95,14 +96,14 @@ def _beside_kafkas(server: Server) -> Iterator[tuple[Listener, str]]:
 
 
 def _tell_of_start(configuration: Configuration, data: Path) -> None:
-    settings = changed(configuration)
+    settings = [f"{name}={text_of(value)}" for name, value in changed(configuration).items()]
     logger.info(
         "exacta %(version)s begins: pid %(pid)d, data in %(data)s, %(settings)s",
         {
             "version": release(),
             "pid": os.getpid(),
             "data": str(data.absolute()),
-            "settings": ", ".join(f"{name}={value}" for name, value in settings.items()) or "all options at defaults",
+            "settings": ", ".join(settings) or "all options at defaults",
         },
     )
 

@@ -30,7 +30,6 @@ from exacta.config.dynamic import DynamicConfiguration
 from exacta.core.state.state import State
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
-from exacta.engine.event_lines import tell_of_broker_configs
 from exacta.engine.recovery import Recovered, recover
 from exacta.engine.schema import SCHEMA
 from exacta.front.connection_limits import Admission
@@ -45,6 +44,7 @@ from exacta.server.listeners import Doors, Endpoint, Listener
 from exacta.server.open_files import files_allowed
 from exacta.server.progress import Progress
 from exacta.server.pulsar_listeners import PulsarListeners
+from exacta.server.run_time_options import tell_of_options_set_at_run_time
 from exacta.server.tls import Certificate
 from exacta.server.web_listeners import WebListeners
 
@@ -262,8 +262,7 @@ class Server:
             "partitions=%(partitions)d, groups=%(groups)d, open transactions=%(transactions)d",
             values | engine.present.look(_contents),
         )
-        for broker_id, configs in recovered.state.broker_configs.items():
-            tell_of_broker_configs(broker_id, configs)
+        tell_of_options_set_at_run_time(self._configuration, recovered.state.broker_configs)
 
     async def start(self) -> None:
         """Accept clients. Raises ServerError."""

@@ -1,0 +1,25 @@
+"""The lines of a start about options that were set at run time: they count before those that the start was given."""
+
+import logging
+
+from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.dynamic import BrokerConfigs, in_force, possible_value
+from exacta.config.options import require_order
+from exacta.engine.event_lines import tell_of_broker_configs
+
+logger = logging.getLogger("exacta.server")
+
+
+def tell_of_options_set_at_run_time(started_with: Configuration, configs: BrokerConfigs) -> None:
+    """Tell which options are set, which of them mean nothing here, and whether they go with those of this start."""
+    for broker_id, options in configs.items():
+        tell_of_broker_configs(broker_id, dict(options))
+        for name, value in options.items():
+            if possible_value(name, value) is None:
+                text = "%(name)s=%(value)s was set at run time, and is no value of an option here: it is passed over"
+                logger.warning(text, {"name": name, "value": value})
+    try:
+        require_order(in_force(started_with, configs))
+    except ConfigurationError as wrong:
+        text = "what was set at run time does not go with the options of this start: %(why)s. exacta configs changes it"
+        logger.warning(text, {"why": str(wrong)})
