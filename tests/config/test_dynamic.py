@@ -54,14 +54,6 @@ def test_what_another_version_has_set_is_passed_over() -> None:
     assert broker.values("node.id") == [("3", ConfigSource.STATIC), ("0", ConfigSource.DEFAULT)]
 
 
-def test_options_that_do_not_go_together_are_told() -> None:
-    broker = Broker(group_consumer_session_timeout_ms=30_000)
-    assert broker.options.conflict() == ""
-    broker.configs = {"3": {"group.consumer.heartbeat.interval.ms": "40000"}}
-    told = "group.consumer.heartbeat.interval.ms (40000) must not be above group.consumer.session.timeout.ms (30000)"
-    assert broker.options.conflict() == told
-
-
 def test_what_topics_keep_goes_by_what_is_in_force() -> None:
     broker = Broker(log_retention_ms=10)
     rules = retention_rules(lambda: broker.now)

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from typing import Final
 
 from exacta.config.configuration import Configuration, ConfigurationError
-from exacta.config.options import Option, options, parse_value, require_order
+from exacta.config.options import Option, options, parse_value
 
 
 class ConfigSource(Enum):
@@ -60,17 +60,6 @@ class DynamicConfiguration:
         if configs is not self._known:
             self._known, self._now = configs, in_force(self.static, configs)
         return self._now
-
-    def conflict(self) -> str:
-        """Return why the options in force do not go together; "": they do.
-
-        A change is refused that would make them so. A start is not, if it is with other options than before.
-        """
-        try:
-            require_order(self.now)
-        except ConfigurationError as wrong:
-            return str(wrong)
-        return ""
 
     def of(self, broker_id: str) -> Mapping[str, str]:
         """Return what was set for one broker, or for `ALL_BROKERS`, while it ran."""

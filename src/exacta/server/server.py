@@ -243,10 +243,6 @@ class Server:
         )
         self._progress.has_recovered(engine)
         self._tell_of_recovery(engine, read.recovered)
-        if conflict := in_force.conflict():
-            logger.warning(
-                "what is set at run time does not go with the other options: %(conflict)s", {"conflict": conflict}
-            )
 
     def _cannot_use(self, error: JournalError | OSError, *, was_there: bool) -> str:
         if not was_there and not os.path.exists(self._data):
