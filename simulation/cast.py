@@ -150,6 +150,7 @@ class Cast:
             instance,
             chance,
             connection,
+            Connection(self._loop, self._network, chance, name),
             self._history,
             self._now_ms,
             lambda: self.is_over or self._has_failed(),

@@ -51,6 +51,8 @@ class _Group:
         self.members: set[str] = set()
         self.in_use_ms = 0
         """The last time at which it had a member."""
+        self.waited_ms = 0
+        """The last time at which it had offsets that waited for a transaction."""
 
     @property
     def of_spark(self) -> bool:
@@ -103,7 +105,7 @@ class GroupUse:
         for group_id, group in self._groups.items():
             if not group.has_offsets or group.members or group.pending or group.of_spark:
                 continue
-            late_ms = now_ms - group.used_ms(self._begun_ms) - self._retention_ms
+            late_ms = now_ms - max(group.used_ms(self._begun_ms) + self._retention_ms, group.waited_ms)
             if late_ms > self._late_ms:
                 complain(f"expiry: {group_id} is still there, {late_ms} ms after its time")
 
@@ -163,7 +165,11 @@ class GroupUse:
 
 
 def _end(group: _Group, event: TransactionEnded) -> None:
-    for place, offset in group.pending.pop(event.transaction_id, {}).items():
+    pending = group.pending.pop(event.transaction_id, None)
+    if pending is None:
+        return
+    group.waited_ms = event.at_ms
+    for place, offset in pending.items():
         present = group.offsets.get(place)
         if event.committed and (present is None or present.number < offset.number):
             group.offsets[place] = offset._replace(at_ms=event.at_ms)

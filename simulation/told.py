@@ -63,17 +63,12 @@ class OptionsTold:
         self._possible: set[Options] = {frozenset()}
 
     def asks(self, broker_id: str, changes: Mapping[str, str | None]) -> None:
-        """Somebody asks for these changes; None: back to the default."""
+        """Somebody asks for these changes, or has asked and was maybe not heard yet; None: back to the default."""
         self._possible |= {_changed(each, broker_id, changes) for each in self._possible}
 
-    def altered(self, before: "set[Options]", broker_id: str, changes: Mapping[str, str | None]) -> None:
-        """The broker says that these changes are made; `before` is what may have been set before they were asked for."""
-        self._possible = {_changed(each, broker_id, changes) for each in before}
-
-    @property
-    def possible(self) -> set[Options]:
-        """Everything that may be set now."""
-        return set(self._possible)
+    def altered(self, broker_id: str, changes: Mapping[str, str | None]) -> None:
+        """The broker says that these changes are made. Changes that are made twice are as if they were made once."""
+        self._possible = {_changed(each, broker_id, changes) for each in self._possible}
 
     def read(self, found: Options, how: str) -> Iterator[str]:
         """Go on with what was read as a whole; yield what must not be."""
@@ -85,7 +80,7 @@ class OptionsTold:
         """Go on with the value by which the broker acts; yield what must not be."""
         left = {each for each in self._possible if _in_force(each, broker_id, name, default) == found}
         if not left:
-            yield f"options: the broker acts as if {name} was {found}, and may have {sorted(map(sorted, self._possible))}"
+            yield f"options: the broker acts as if {name} was {found}, not as of {sorted(map(sorted, self._possible))}"
         self._possible = left or self._possible
 
 

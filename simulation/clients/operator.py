@@ -5,6 +5,7 @@ three replicas.
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from exacta.protocol.kafka.errors import ErrorCode
@@ -15,7 +16,7 @@ from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from simulation.clients.connection import Disconnected
+from simulation.clients.connection import Connection, Disconnected
 from simulation.clients.offsets import SETTLED_SECONDS
 from simulation.clients.surroundings import Surroundings
 from simulation.told import Options, OptionsTold
@@ -29,6 +30,9 @@ VALUES = {
     "group.consumer.heartbeat.interval.ms": ["1000", "2000", "5000"],
     "message.max.bytes": ["1048588", "2000000"],
 }
+MEANWHILE = 0.5
+"""The share of changes during which somebody looks from elsewhere."""
+MEANWHILE_SECONDS = (0.0, 0.01)
 SOURCES = {2: THIS, 3: ALL}
 """The places of KIP-226 that change while a broker runs, by their numbers: for one broker, and for all."""
 
@@ -46,7 +50,7 @@ async def operate(here: Surroundings) -> bool:
             elif dice < 0.8:
                 await _describe(here, here.history.options)
             else:
-                await _try(here, here.history.options)
+                await _try(here, here.history.options, here.connection)
         except Disconnected:
             await asyncio.sleep(SETTLED_SECONDS)
     return False
@@ -58,7 +62,7 @@ async def look_at_options(here: Surroundings) -> None:
     while told is not None:
         try:
             await _describe(here, told)
-            await _try(here, told)
+            await _try(here, told, here.connection)
         except Disconnected:
             await asyncio.sleep(SETTLED_SECONDS)
         else:
@@ -75,11 +79,16 @@ async def _alter(here: Surroundings, told: OptionsTold) -> None:
         for name, value in changes.items()
     ]
     resource = AlterConfigsResource(resource_type=BROKER, resource_name=broker_id, configs=configs)
-    before = told.possible
     told.asks(broker_id, changes)
-    answer = await here.connection.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    altering = here.connection.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
+    outcomes: list[Any] = await asyncio.gather(altering, _look_meanwhile(here, told), return_exceptions=True)
+    told.asks(broker_id, changes)  # what was seen meanwhile may have been before it
+    answer = outcomes[0]
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
     if answer.responses[0].error_code == ErrorCode.NONE:
-        told.altered(before, broker_id, changes)
+        told.altered(broker_id, changes)
         here.history.options_altered += 1
     else:
         here.history.refusals.append(f"refused: options {changes}: {answer.responses[0].error_message}")
@@ -101,9 +110,17 @@ def _options_in(answer: Any) -> Options:
     )
 
 
-async def _try(here: Surroundings, told: OptionsTold) -> None:
+async def _look_meanwhile(here: Surroundings, told: OptionsTold) -> None:
+    """Look on another connection while the answer is on its way: what is seen there must stay, too."""
+    if here.chance.random() < MEANWHILE:
+        await asyncio.sleep(here.chance.uniform(*MEANWHILE_SECONDS))
+        with suppress(Disconnected):
+            await _try(here, told, here.other_connection)
+
+
+async def _try(here: Surroundings, told: OptionsTold, connection: Connection) -> None:
     topic = CreatableTopic(name="replicated", num_partitions=1, replication_factor=3)
-    answer = await here.connection.ask(CreateTopicsRequest(topics=[topic], validate_only=True), 5)
+    answer = await connection.ask(CreateTopicsRequest(topics=[topic], validate_only=True), 5)
     code = answer.topics[0].error_code
     if code in (ErrorCode.NONE, ErrorCode.INVALID_REPLICATION_FACTOR):
         found = "true" if code == ErrorCode.NONE else "false"

@@ -175,8 +175,7 @@ def offset_request(places: list[Place], group: str = GROUP, *, stable: bool = Tr
         group_id=group,
         require_stable=stable,
         topics=[
-            OffsetFetchRequestTopic(name=topic, partition_indexes=partitions)
-            for topic, partitions in topics.items()
+            OffsetFetchRequestTopic(name=topic, partition_indexes=partitions) for topic, partitions in topics.items()
         ],
     )
 
