@@ -81,7 +81,7 @@ async def _alter(here: Surroundings, told: OptionsTold) -> None:
     resource = AlterConfigsResource(resource_type=BROKER, resource_name=broker_id, configs=configs)
     told.asks(broker_id, changes)
     altering = here.connection.ask(IncrementalAlterConfigsRequest(resources=[resource]), 1)
-    outcomes: list[Any] = await asyncio.gather(altering, _look_meanwhile(here, told), return_exceptions=True)
+    outcomes: list[Any] = [*await asyncio.gather(altering, _look_meanwhile(here, told), return_exceptions=True)]
     told.asks(broker_id, changes)  # what was seen meanwhile may have been before it
     answer = outcomes[0]
     for outcome in outcomes:
