@@ -28,7 +28,7 @@ from exacta.core.state.limits import Limits
 Complain = Callable[[str], None]
 Place = tuple[str, int]
 SPARKS = ("spark replay marker ", '{"form":')
-"""What Spark queries write beside offsets begins with one of these."""
+"""The metadata of the offsets by which Spark queries remember something begin with one of these."""
 SLACK_MS = 1_000
 """A group that may go may stay for so long beyond three looks at it."""
 

@@ -117,11 +117,11 @@ class History:
     retention_seconds: float = inf
     """Groups that nobody uses are forgotten after so long."""
     options: OptionsTold | None = None
-    """What an operator knows of the broker's options, if there is one."""
+    """The knowledge that an operator has of the broker's options, if there is one."""
     options_altered: int = 0
     """The number of times that the operator was told that options are altered."""
     offsets_told: dict[str, OffsetsTold] = field(default_factory=dict)
-    """What a client knows of the offsets of groups that may expire."""
+    """The knowledge that a client has of the offsets of groups that may expire."""
     topic_epochs: dict[Place, int] = field(default_factory=dict)
     """The highest epoch under which some client was told that it has a partition for itself."""
 

@@ -24,13 +24,13 @@ class OffsetsTold:
         self._possible: dict[Place, set[int | None]] = {}
 
     def passes(self, now: float) -> None:
-        """Time has passed: maybe the group is gone."""
+        """Note that time has passed, in which the group may have gone."""
         if not self._stays and now >= self._used + self._retention_seconds:
             for possible in self._possible.values():
                 possible.add(None)
 
     def asks(self, offsets: Mapping[Place, int]) -> None:
-        """Somebody asks for these to be stored."""
+        """Note that somebody asks for these to be stored."""
         for place, offset in offsets.items():
             self._possible.setdefault(place, {None}).add(offset)
 

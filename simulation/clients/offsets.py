@@ -32,7 +32,7 @@ GROUPS = (*STANDALONE, OF_SPARK, TRANSACTIONAL, CLASSIC, CONSUMERS)
 PLACES: list[Place] = [("plain", 0), ("plain", 1)]
 NOBODY = ("", -1)
 SETTLED_SECONDS = 0.1
-"""After so long nothing arrives any more of what was sent on a connection that was given up."""
+"""The seconds after which nothing arrives any more of what was sent on a connection that was given up."""
 LEAVING_EPOCH = -1
 
 
