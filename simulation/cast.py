@@ -125,7 +125,7 @@ class Cast:
             clients["behind0"] = _Client(subscriptions, AGING, 0)
         if self._history.retention_seconds < inf:
             clients["offsets0"] = _Client(keep_offsets, [], dice(self._seed, "offsets").choice([1, 2]))
-        if dice(self._seed, "operator").random() < 0.25:
+        if dice(self._seed, "operator").random() < 0.2:
             clients["operator0"] = _Client(operate, [], 0)
         return clients
 

@@ -67,8 +67,8 @@ def draw_staging_limits(chance: random.Random) -> dict[str, int]:
 
 
 def draw_expiry(chance: random.Random) -> dict[str, int]:
-    """Say when groups are forgotten: in a third of the worlds soon, and in steps, in the others never."""
-    if chance.random() >= 1 / 3:
+    """Say when groups are forgotten: in a quarter of the worlds soon, and in steps, in the others never."""
+    if chance.random() >= 0.25:
         return {}
     return {
         "offsets_retention_ms": chance.choice([2_000, 4_000, 8_000]),

@@ -100,7 +100,7 @@ class World:
             "group_consumer_session_timeout_ms": SESSION_MS,
             "max_participants_per_handle": dice(seed, "participants").choice([3, *[20_000] * 7]),
             **draw_staging_limits(dice(seed, "staging")),
-            **draw_expiry(dice(seed, "expiry")),
+            **draw_expiry(dice(seed, "expiries")),
         }
         if "offsets_retention_ms" in limits:
             self.history.retention_seconds = limits["offsets_retention_ms"] / 1_000
