@@ -152,7 +152,7 @@ class WatchedEngine(Engine):
         self._machine_stopped = watch.machine_stopped
         self._now_ms, self._on_aged, self._on_partly = watch.now_ms, watch.on_aged, watch.on_partly
         self._on_staged, self._on_expired = watch.on_staged, watch.on_expired
-        self._has_recovered = False
+        self._has_recovered = self._is_closing = False
         self._looked_at = 0
         self._latest_ms = 0
         self._full: set[PartitionId] = set()
@@ -173,6 +173,11 @@ class WatchedEngine(Engine):
         rests_on = super().submit(commands, self.groups.listening(commands, done), payloads)
         self.look()
         return rests_on
+
+    def close(self, done: Callable[[], None]) -> None:
+        """See `Engine.close`. Nothing goes by time any more, and a stuck disk may keep it waiting for long."""
+        self._is_closing = True
+        super().close(done)
 
     def _submit_of_dispatcher(self, commands: Sequence[Command], done: Callable[..., None]) -> int:
         for command in commands:
@@ -296,7 +301,8 @@ class WatchedEngine(Engine):
             timer = ExpireTransaction(transaction_id=transaction.transaction_id)
             if transaction.deadline_ms is not None and timer not in self._timers:
                 self.complain(f"7: nothing will ever end the transaction of {name_of(transaction)}")
-        self.group_use.look(self.now_ms(), self.complain)
+        if not self._is_closing:
+            self.group_use.look(self.now_ms(), self.complain)
         for violation in entries_have_one_place(self._state):  # it is over soon, and no later look would find it
             self.complain(violation)
         count = len(self.ledger.events)
