@@ -123,6 +123,7 @@ class Broker:
         self.cleanings = 0
         self.compactions = 0
         self.retentions = 0
+        self.expiries = 0
         self.partly = 0
         self.staging: Counter[str] = Counter()
         """The things that became of staged streams, and their number."""
@@ -201,6 +202,7 @@ class Broker:
             self._retained,
             self._shown_in_part,
             self.staging.update,
+            self._expired,
         )
         try:
             engine = assemble_engine(
@@ -249,6 +251,10 @@ class Broker:
     def _retained(self) -> None:
         self.retentions += 1
         self._trace.note("retention")
+
+    def _expired(self) -> None:
+        self.expiries += 1
+        self._trace.note("group expired")
 
     def _shown_in_part(self, count: int) -> None:
         self.partly += count

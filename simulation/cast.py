@@ -8,6 +8,7 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from math import inf
 from typing import Any, NamedTuple
 
 from simulation.broker import Broker
@@ -20,6 +21,8 @@ from simulation.clients.joint import joint_pipeline
 from simulation.clients.keyed_messages import keyed_messages
 from simulation.clients.leading import lead
 from simulation.clients.non_durable import non_durable
+from simulation.clients.offsets import keep_offsets
+from simulation.clients.operator import operate
 from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, pipeline
 from simulation.clients.plain_calls import PlainCalls
 from simulation.clients.pulsar import pulsar_pipeline
@@ -120,6 +123,10 @@ class Cast:
         if dice(self._seed, "backlogs", "clients").random() < 1 / 3:
             clients["aging0"] = _Client(idempotent, AGING, 0)
             clients["behind0"] = _Client(subscriptions, AGING, 0)
+        if self._history.retention_seconds < inf:
+            clients["offsets0"] = _Client(keep_offsets, [], dice(self._seed, "offsets").choice([1, 2]))
+        if dice(self._seed, "operator").random() < 0.2:
+            clients["operator0"] = _Client(operate, [], 0)
         return clients
 
     async def _pulsar_pipeline(self, here: Surroundings) -> bool:
@@ -143,6 +150,7 @@ class Cast:
             instance,
             chance,
             connection,
+            Connection(self._loop, self._network, chance, name),
             self._history,
             self._now_ms,
             lambda: self.is_over or self._has_failed(),

@@ -50,7 +50,9 @@ class GroupsTold:
     def decided(self, state: State, event: Event, complain: Complain) -> None:
         """Look at an event that is about to be applied."""
         if isinstance(event, GroupDeleted):
+            # Another group of the same name gives out member ids of its own, and may count from 1 (decision 0012).
             self._synced.pop(event.group_id, None)
+            self._joined.pop(event.group_id, None)
         if not isinstance(event, MembershipChanged) or event.membership.phase is not Phase.COMPLETING_REBALANCE:
             return
         group_id, generation = event.group_id, event.membership.generation

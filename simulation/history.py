@@ -8,9 +8,11 @@ they are tombstones.
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from enum import Enum
+from math import inf
 
 from exacta.core.log.staging import is_provisional
 from exacta.core.state.topic import SIDECAR
+from simulation.told import OffsetsTold, OptionsTold
 
 KEY_SIGN, TOMBSTONE_SIGN = b"~", b"!"
 Place = tuple[str, int]
@@ -112,6 +114,14 @@ class History:
     given: set[tuple[str, int]] = field(default_factory=set)
     """The ids that some client was told are its own: their kind and number."""
 
+    retention_seconds: float = inf
+    """Groups that nobody uses are forgotten after so long."""
+    options: OptionsTold | None = None
+    """The knowledge that an operator has of the broker's options, if there is one."""
+    options_altered: int = 0
+    """The number of times that the operator was told that options are altered."""
+    offsets_told: dict[str, OffsetsTold] = field(default_factory=dict)
+    """The knowledge that a client has of the offsets of groups that may expire."""
     topic_epochs: dict[Place, int] = field(default_factory=dict)
     """The highest epoch under which some client was told that it has a partition for itself."""
 

@@ -66,6 +66,17 @@ def draw_staging_limits(chance: random.Random) -> dict[str, int]:
     }
 
 
+def draw_expiry(chance: random.Random) -> dict[str, int]:
+    """Say when groups are forgotten: in a quarter of the worlds soon, and in steps, in the others never."""
+    if chance.random() >= 0.25:
+        return {}
+    return {
+        "offsets_retention_ms": chance.choice([2_000, 4_000, 8_000]),
+        "group_expiry_interval_ms": chance.choice([100, 500, 2_000]),
+        "max_offsets_looked_at": chance.choice([1, 4, 10_000]),
+    }
+
+
 def draw_input(chance: random.Random) -> dict[str, str]:
     """Say how the input of Pulsar's program is compacted, if it is."""
     return _with_compaction(chance, _stamped(chance, "compact")) if chance.random() < 0.5 else {}

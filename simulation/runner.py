@@ -25,6 +25,8 @@ class Totals:
     cleanings: int = 0
     compactions: int = 0
     retentions: int = 0
+    expiries: int = 0
+    options: int = 0
     partly: int = 0
     acknowledged: int = 0
     staging: Counter[str] = field(default_factory=Counter)
@@ -41,6 +43,8 @@ class Totals:
         self.cleanings += verdict.cleanings
         self.compactions += verdict.compactions
         self.retentions += verdict.retentions
+        self.expiries += verdict.expiries
+        self.options += verdict.options
         self.partly += verdict.partly
         self.acknowledged += verdict.acknowledged
         self.staging += verdict.staging
@@ -56,6 +60,7 @@ class Totals:
             f"{self.seeds} seeds, {hours:.2f} virtual hours in {self.real_seconds:.0f} s; "
             f"{self.lives} lives of the broker, {self.cleanings} cleanings of its journal, "
             f"{self.compactions} compactions, {self.retentions} deletions by age, "
+            f"{self.expiries} groups forgotten, {self.options} changes of options, "
             f"{self.acknowledged} records acknowledged, {self.partly} committed transactions shown in part first"
         )
         yield f"staged streams: {', '.join(f'{count} {what}' for what, count in sorted(self.staging.items()))}"

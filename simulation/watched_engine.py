@@ -35,6 +35,7 @@ from exacta.engine.visible import Changes
 from exacta.ports.compaction import Compact
 from exacta.ports.journal import Appended, AppendResult, Cleaned, CompactionOrder, Entry, Failed
 from exacta.ports.record_format import Buffer
+from simulation.group_use import GroupUse
 from simulation.groups import GroupsTold
 from simulation.ledger import Ledger
 from simulation.policies import EVICT, FOR_EVER_MS
@@ -122,6 +123,8 @@ class Watch(NamedTuple):
     """The function that is told of how many committed transactions readers are shown a part first."""
     on_staged: Callable[[list[str]], None] = lambda what: None
     """The function that is told what becomes of staged streams."""
+    on_expired: Callable[[], None] = lambda: None
+    """The function that is told whenever a group expires."""
 
 
 def _of_staged(state: State, event: Event) -> Iterator[str]:
@@ -148,8 +151,8 @@ class WatchedEngine(Engine):
         self.groups = watch.groups
         self._machine_stopped = watch.machine_stopped
         self._now_ms, self._on_aged, self._on_partly = watch.now_ms, watch.on_aged, watch.on_partly
-        self._on_staged = watch.on_staged
-        self._has_recovered = False
+        self._on_staged, self._on_expired = watch.on_staged, watch.on_expired
+        self._has_recovered = self._is_closing = False
         self._looked_at = 0
         self._latest_ms = 0
         self._full: set[PartitionId] = set()
@@ -170,6 +173,11 @@ class WatchedEngine(Engine):
         rests_on = super().submit(commands, self.groups.listening(commands, done), payloads)
         self.look()
         return rests_on
+
+    def close(self, done: Callable[[], None]) -> None:
+        """See `Engine.close`. Nothing goes by time any more, and a stuck disk may keep it waiting for long."""
+        self._is_closing = True
+        super().close(done)
 
     def _submit_of_dispatcher(self, commands: Sequence[Command], done: Callable[..., None]) -> int:
         for command in commands:
@@ -192,6 +200,7 @@ class WatchedEngine(Engine):
         for violation in lost_handles_do_not_commit([event], self.ledger.lost_handles):
             self.complain(violation)
         self.groups.decided(self._state, event, self.complain)
+        self.group_use.decided(event, self.now_ms(), self.complain)
         self._on_staged(list(_of_staged(self._state, event)))
         super()._take(event, payload, wait)
         if event.durable:
@@ -266,6 +275,8 @@ class WatchedEngine(Engine):
                 found = (key for key, each in self._state.transactions.items() if each.owner is None)
                 self.ledger.lost_handles.update(found)
             self._latest_ms = latest_noted_ms(self._state)
+            limits, events = self._state.limits, self.ledger.events
+            self.group_use = GroupUse(limits, self.now_ms(), events, self._on_expired)
         super()._show(changes)
         count = self.ledger.count_at(self._journal.position)
         for event in self.ledger.events[self.steps.count : count]:
@@ -290,6 +301,8 @@ class WatchedEngine(Engine):
             timer = ExpireTransaction(transaction_id=transaction.transaction_id)
             if transaction.deadline_ms is not None and timer not in self._timers:
                 self.complain(f"7: nothing will ever end the transaction of {name_of(transaction)}")
+        if not self._is_closing:
+            self.group_use.look(self.now_ms(), self.complain)
         for violation in entries_have_one_place(self._state):  # it is over soon, and no later look would find it
             self.complain(violation)
         count = len(self.ledger.events)

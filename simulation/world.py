@@ -24,6 +24,8 @@ from simulation.cast import SHORT, Cast
 from simulation.chance import dice
 from simulation.clients.admin import TOPICS, create, intrude
 from simulation.clients.connection import Disconnected
+from simulation.clients.offsets import look_at_offsets
+from simulation.clients.operator import look_at_options
 from simulation.clients.pipeline import INPUTS, SESSION_MS, offset_request, offsets_in
 from simulation.clients.pulsar_reading import read_everything_by_pulsar
 from simulation.clients.reading import read_everything
@@ -35,7 +37,15 @@ from simulation.late_requests import Late
 from simulation.loop import NothingHappens, SimulatedLoop
 from simulation.nemesis import Nemesis
 from simulation.network import Network
-from simulation.policies import FEW_STAGED_BYTES, FOR_EVER_MS, draw, draw_backlogs, draw_buffers, draw_staging_limits
+from simulation.policies import (
+    FEW_STAGED_BYTES,
+    FOR_EVER_MS,
+    draw,
+    draw_backlogs,
+    draw_buffers,
+    draw_expiry,
+    draw_staging_limits,
+)
 from simulation.trace import Trace
 
 FAULTY_SECONDS = (15.0, 60.0)
@@ -60,6 +70,10 @@ class Verdict(NamedTuple):
     cleanings: int
     compactions: int
     retentions: int
+    expiries: int
+    """Groups that were forgotten because nobody used them."""
+    options: int
+    """Changes of the broker's options that were acknowledged."""
     partly: int
     """Committed transactions that readers were shown in part while an older one was open."""
     staging: Counter[str]
@@ -86,7 +100,10 @@ class World:
             "group_consumer_session_timeout_ms": SESSION_MS,
             "max_participants_per_handle": dice(seed, "participants").choice([3, *[20_000] * 7]),
             **draw_staging_limits(dice(seed, "staging")),
+            **draw_expiry(dice(seed, "expiries")),
         }
+        if "offsets_retention_ms" in limits:
+            self.history.retention_seconds = limits["offsets_retention_ms"] / 1_000
         self.history.may_be_full = limits["max_staged_bytes"] == FEW_STAGED_BYTES
         self.broker = Broker(
             self.loop,
@@ -183,6 +200,8 @@ class World:
             self.broker.cleanings,
             self.broker.compactions,
             self.broker.retentions,
+            self.broker.expiries,
+            self.history.options_altered,
             self.broker.partly,
             self.broker.staging,
             acknowledged,
@@ -251,6 +270,8 @@ class World:
         here.places.remove(SHORT[0])
         await read_everything(here)
         await read_everything_by_pulsar(here, self._network)
+        await look_at_offsets(here)
+        await look_at_options(here)
         self._note_what_was_written()
         self.history.pipeline_inputs.update(INPUTS)
         while True:

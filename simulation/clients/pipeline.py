@@ -1,20 +1,22 @@
 """A program that consumes, transforms and produces: one group, outputs and offsets in one transaction (KIP-447)."""
 
 import asyncio
+from math import inf
 from typing import Any
 
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import (
-    k09_offset_fetch,
     k11_join_group,
     k12_heartbeat,
     k14_sync_group,
     k68_consumer_group_heartbeat,
 )
+from exacta.protocol.kafka.messages.k09_offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from simulation.clients.connection import Disconnected
 from simulation.clients.reading import fetch_request, shares
 from simulation.clients.surroundings import Surroundings
 from simulation.clients.transactional import REJOIN, Abort, Fenced, Producer
+from simulation.group_use import SPARKS
 from simulation.history import Outcome, Place, value_of
 
 GROUP = "pipelines"
@@ -26,14 +28,15 @@ INPUTS: list[Place] = [("in", 0), ("in", 1)]
 OUTPUTS: list[Place] = [("out", 0), ("out", 1)]
 
 
-class _Rejoin(Exception):
+class Rejoin(Exception):
     """The group has changed."""
 
 
-class _Member:
+class Member:
     """One membership."""
 
-    def __init__(self, here: Surroundings) -> None:
+    def __init__(self, here: Surroundings, group: str = GROUP) -> None:
+        self.group = group
         self._here = here
         self.member_id = ""
         self.generation = -1
@@ -42,7 +45,7 @@ class _Member:
         """Join, get a share of the inputs, and the positions there."""
         while True:
             request = k11_join_group.JoinGroupRequest(
-                group_id=GROUP,
+                group_id=self.group,
                 session_timeout_ms=SESSION_MS,
                 rebalance_timeout_ms=REBALANCE_MS,
                 member_id=self.member_id,
@@ -81,7 +84,7 @@ class _Member:
                     k14_sync_group.SyncGroupRequestAssignment(member_id=member_id, assignment=",".join(mine).encode())
                 )
         request = k14_sync_group.SyncGroupRequest(
-            group_id=GROUP, generation_id=self.generation, member_id=self.member_id, assignments=assignments
+            group_id=self.group, generation_id=self.generation, member_id=self.member_id, assignments=assignments
         )
         answer = await self._ask(request, 3, 30.0)
         if answer is None or answer.error_code != ErrorCode.NONE:
@@ -101,22 +104,27 @@ class _Member:
         return {}
 
     async def heartbeat(self) -> None:
-        """Stay in the group; raise _Rejoin."""
+        """Stay in the group; raise Rejoin."""
+        await self.is_heard()
+
+    async def is_heard(self) -> bool:
+        """Stay in the group; return whether the broker says so. Raise Rejoin."""
         request = k12_heartbeat.HeartbeatRequest(
-            group_id=GROUP, generation_id=self.generation, member_id=self.member_id
+            group_id=self.group, generation_id=self.generation, member_id=self.member_id
         )
         answer = await self._ask(request, 3, 8.0)
         if answer is not None and answer.error_code != ErrorCode.NONE:
             if answer.error_code in REJOIN and answer.error_code != ErrorCode.REBALANCE_IN_PROGRESS:
                 self.member_id = ""
-            raise _Rejoin
+            raise Rejoin
+        return answer is not None
 
 
-class _Consumer(_Member):
+class ConsumerMember(Member):
     """One membership by the consumer protocol (KIP-848): what it shall own comes with heartbeats."""
 
-    def __init__(self, here: Surroundings) -> None:
-        super().__init__(here)
+    def __init__(self, here: Surroundings, group: str = GROUP) -> None:
+        super().__init__(here, group)
         self.member_id = f"{here.writer}-{here.chance.getrandbits(32):x}"
         self.generation = 0
         self._owned: list[k68_consumer_group_heartbeat.TopicPartitions] = []
@@ -125,7 +133,7 @@ class _Consumer(_Member):
         """Join where it is no member; get the positions of what it owns."""
         while self.generation == 0:
             request = k68_consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
-                group_id=GROUP,
+                group_id=self.group,
                 member_id=self.member_id,
                 rebalance_timeout_ms=REBALANCE_MS,
                 subscribed_topic_names=[INPUTS[0][0]],
@@ -135,15 +143,16 @@ class _Consumer(_Member):
                 await self._here.connection.back_off()
         return await self.positions([(INPUTS[0][0], index) for each in self._owned for index in each.partitions])
 
-    async def heartbeat(self) -> None:
-        """Stay in the group; raise _Rejoin, also where it shall own something else."""
+    async def is_heard(self) -> bool:
+        """Stay in the group; raise Rejoin, also where it shall own something else."""
         owned = self._owned
         request = k68_consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
-            group_id=GROUP, member_id=self.member_id, member_epoch=self.generation, topic_partitions=owned
+            group_id=self.group, member_id=self.member_id, member_epoch=self.generation, topic_partitions=owned
         )
         answer = await self._ask(request, 0, 8.0)
         if answer is not None and (not self._hear(answer) or self._owned != owned):
-            raise _Rejoin
+            raise Rejoin
+        return answer is not None
 
     def _hear(self, answer: Any) -> bool:
         if answer is None or answer.error_code != ErrorCode.NONE:
@@ -157,17 +166,16 @@ class _Consumer(_Member):
         return True
 
 
-def offset_request(places: list[Place]) -> k09_offset_fetch.OffsetFetchRequest:
-    """Make an OffsetFetch of the pipelines' group, stable."""
+def offset_request(places: list[Place], group: str = GROUP, *, stable: bool = True) -> OffsetFetchRequest:
+    """Make an OffsetFetch of the pipelines' group, or another one."""
     topics: dict[str, list[int]] = {}
     for topic, partition in places:
         topics.setdefault(topic, []).append(partition)
-    return k09_offset_fetch.OffsetFetchRequest(
-        group_id=GROUP,
-        require_stable=True,
+    return OffsetFetchRequest(
+        group_id=group,
+        require_stable=stable,
         topics=[
-            k09_offset_fetch.OffsetFetchRequestTopic(name=topic, partition_indexes=partitions)
-            for topic, partitions in topics.items()
+            OffsetFetchRequestTopic(name=topic, partition_indexes=partitions) for topic, partitions in topics.items()
         ],
     )
 
@@ -187,15 +195,15 @@ def offsets_in(answer: Any) -> dict[Place, int] | None:
 
 async def pipeline(here: Surroundings) -> bool:
     """Consume, transform, produce, until the world is over; return whether another instance should go on."""
-    return await _pipe(here, _Member(here))
+    return await _pipe(here, Member(here))
 
 
 async def consumer_pipeline(here: Surroundings) -> bool:
     """Do the same as a member by the consumer protocol."""
-    return await _pipe(here, _Consumer(here))
+    return await _pipe(here, ConsumerMember(here))
 
 
-async def _pipe(here: Surroundings, member: _Member) -> bool:
+async def _pipe(here: Surroundings, member: Member) -> bool:
     producer = Producer(here)
     number = 0
     try:
@@ -208,7 +216,7 @@ async def _pipe(here: Surroundings, member: _Member) -> bool:
                     await member.heartbeat()
                     number += 1
                     await _turn(here, producer, member, positions, number)
-            except _Rejoin:
+            except Rejoin:
                 pass
     except Fenced:
         return not here.is_superseded()
@@ -221,7 +229,7 @@ async def _stall(here: Surroundings) -> None:
 
 
 async def _turn(
-    here: Surroundings, producer: Producer, member: _Member, positions: dict[Place, int], number: int
+    here: Surroundings, producer: Producer, member: Member, positions: dict[Place, int], number: int
 ) -> None:
     """Read a few records, and write for each one of their own: all of it, or nothing."""
     if not positions:
@@ -246,11 +254,13 @@ async def _turn(
         await producer.send(writing, list(batches.items()))
         if here.chance.random() < STALLS:
             await _stall(here)
-        await producer.send_offsets(GROUP, (member.member_id, member.generation), ends)
+        # Where groups expire, nothing but what stands beside its offsets keeps the pipelines' group.
+        metadata = SPARKS[0] if here.history.retention_seconds < inf else ""
+        await producer.send_offsets(GROUP, (member.member_id, member.generation), ends, metadata)
         if here.chance.random() < STALLS:
             await _stall(here)
         await producer.commit(writing)
         positions.update(ends)
     except Abort:
         await producer.abort(bump=True)
-        raise _Rejoin from None
+        raise Rejoin from None

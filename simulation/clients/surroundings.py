@@ -22,6 +22,8 @@ class Surroundings:
     instance: int
     chance: random.Random
     connection: Connection
+    other_connection: Connection
+    """A second one, for those who look from elsewhere."""
     history: History
     now_ms: Callable[[], int]
     is_over: Callable[[], bool]

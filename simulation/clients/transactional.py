@@ -169,7 +169,9 @@ class Producer:
         if code != ErrorCode.NONE:
             raise Fenced
 
-    async def send_offsets(self, group: str, member: tuple[str, int], offsets: dict[Place, int]) -> None:
+    async def send_offsets(
+        self, group: str, member: tuple[str, int], offsets: dict[Place, int], metadata: str = ""
+    ) -> None:
         """Let the group's offsets take part in the transaction, by its member and generation (KIP-447)."""
         if not self._is_second and not self._group_added:
             add = k25_add_offsets_to_txn.AddOffsetsToTxnRequest(
@@ -180,7 +182,7 @@ class Producer:
         topics: dict[str, list[k28_txn_offset_commit.TxnOffsetCommitRequestPartition]] = {}
         for (topic, partition), offset in offsets.items():
             entry = k28_txn_offset_commit.TxnOffsetCommitRequestPartition(
-                partition_index=partition, committed_offset=offset
+                partition_index=partition, committed_offset=offset, committed_metadata=metadata or None
             )
             topics.setdefault(topic, []).append(entry)
         request = k28_txn_offset_commit.TxnOffsetCommitRequest(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from exacta.core.commands import AppendBatch, ForgetCompacted
+from exacta.core.commands import AppendBatch, ForgetCompacted, OffsetToCommit
 from exacta.core.events import (
     BatchAppended,
     GroupDeleted,
@@ -19,6 +19,7 @@ from exacta.core.events import (
     TransactionEnded,
     WriterNamed,
 )
+from exacta.core.groups.expiry import KEPT_METADATA
 from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.invariants.invariants import violations
 from exacta.core.state.partition import ProducerState
@@ -272,6 +273,12 @@ def expire_a_group_whose_offset_waits(world: World) -> None:
     world.log += [waiting, GroupDeleted(group_id="w", expired_at_ms=world.state.limits.offsets_retention_ms)]
 
 
+def expire_a_group_of_a_spark_query(world: World) -> None:
+    remembered = OffsetToCommit(topic="t", partition=0, offset=1, metadata=KEPT_METADATA[0])
+    committed = OffsetsCommitted(group_id="s", offsets=(remembered,), at_ms=0)
+    world.log += [committed, GroupDeleted(group_id="s", expired_at_ms=world.state.limits.offsets_retention_ms)]
+
+
 def reserve_nothing(world: World) -> None:
     world.log[:] = [event for event in world.log if not isinstance(event, GroupEpochsReserved)]
 
@@ -287,6 +294,7 @@ def reserve_nothing(world: World) -> None:
         expire_a_group_that_has_members,
         expire_a_group_that_has_left_just_now,
         expire_a_group_whose_offset_waits,
+        expire_a_group_of_a_spark_query,
     ],
 )
 def test_a_planted_defect_of_groups_is_found(plant: Callable[[World], None]) -> None:

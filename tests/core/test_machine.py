@@ -21,6 +21,7 @@ from exacta.core.commands import (
     Trim,
 )
 from exacta.core.events import BatchAppended, TransactionEnded
+from exacta.core.groups.expiry import KEPT_METADATA
 from exacta.core.ids import PartitionId, ProducerEpoch, TransactionId, TransactionVersion, WriterId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionJoinedReply
@@ -147,9 +148,9 @@ class CoreMachine(RuleBasedStateMachine):
                 producer.add_group()
             producer.commit_offsets(offset, partition=partition)
 
-    @rule(offset=st.integers(0, 9))
-    def plain_offsets(self, offset: int) -> None:
-        offsets = (OffsetToCommit(topic="t", partition=0, offset=offset),)
+    @rule(offset=st.integers(0, 9), metadata=st.sampled_from(["", KEPT_METADATA[0]]))
+    def plain_offsets(self, offset: int, metadata: str) -> None:
+        offsets = (OffsetToCommit(topic="t", partition=0, offset=offset, metadata=metadata),)
         self.world.send(CommitOffsets(group_id="g", offsets=offsets))
 
     @rule(producer=producers, commit=st.booleans(), answered=st.booleans())

@@ -5,6 +5,13 @@ from typing import Any
 import pytest
 
 from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
+from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.kafka.by_hand import Broker
 from tests.kafka.test_configs import APPEND, BROKER, DELETE, GROUP, SET, Change, changes, describe, replaced, value
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Wire, batch, front, produce
@@ -116,3 +123,26 @@ def test_groups_show_it_and_cannot_change_it(wire: Wire) -> None:
     changed(wire, ("group.consumer.heartbeat.interval.ms", SET, "3000"))
     [config] = describe(wire, GROUP, "any", keys=["consumer.heartbeat.interval.ms"]).configs
     assert (config.value, config.config_source, config.read_only) == ("3000", 3, True)
+
+
+def test_a_topic_is_not_refused_by_an_option_that_is_not_durable_yet() -> None:
+    broker = Broker()
+    operator, client = broker.connect(), broker.connect()
+    topic = CreatableTopic(name="t", num_partitions=1, replication_factor=3)
+
+    def alter(value: str) -> IncrementalAlterConfigsRequest:
+        config = AlterableConfig(name="accept.any.replication.factor", config_operation=SET, value=value)
+        resource = AlterConfigsResource(resource_type=BROKER, resource_name=ALL, configs=[config])
+        return IncrementalAlterConfigsRequest(resources=[resource])
+
+    assert broker.ask(operator, alter("true"), 1).responses[0].error_code == ErrorCode.NONE
+    broker.hold_syncs()
+    operator.send(alter("false"), 1)
+    broker.settle()
+    client.send(CreateTopicsRequest(topics=[topic]), 5)
+    broker.settle()
+    assert client.answers() == []
+    broker.release_syncs()
+    broker.settle()
+    [(_, answer)] = client.answers()
+    assert answer.topics[0].error_code == ErrorCode.INVALID_REPLICATION_FACTOR

@@ -26,6 +26,8 @@ def test_nothing_is_wrong_in_these_worlds(first: int) -> None:
     assert totals.cleanings
     assert totals.compactions
     assert totals.retentions
+    assert totals.expiries
+    assert totals.options
     assert totals.partly, "an older open transaction has held back a part of a committed one"
     assert totals.lives > 2 * count
     assert {*totals.staging} >= STAGED

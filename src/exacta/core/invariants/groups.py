@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Set
 
 from msgspec.structs import replace
 
+from exacta.core.commands import OffsetToCommit
 from exacta.core.events import (
     ConsumerGroupUpdated,
     Event,
@@ -17,6 +18,7 @@ from exacta.core.events import (
     TransactionalOffsetsCommitted,
     TransactionEnded,
 )
+from exacta.core.groups.expiry import KEPT_METADATA
 from exacta.core.ids import TransactionId
 from exacta.core.invariants.log import Log
 from exacta.core.state.classic_membership import Phase, settled
@@ -34,7 +36,7 @@ def group_offsets_have_taken_effect(state: State, log: Log) -> Iterator[str]:
         for topic, by_partition in group.offsets.items()
         for index, each in by_partition.items()
     }
-    expected = {place: offset for place, (_, offset) in _effective_offsets(log).items()}
+    expected = {place: each.offset for place, (_, each) in _effective_offsets(log).items()}
     for place in sorted(found.keys() | expected.keys()):
         if found.get(place) != expected.get(place):
             yield f"3: the offset of {place} is {found.get(place)}, and {expected.get(place)} has taken effect"
@@ -42,8 +44,8 @@ def group_offsets_have_taken_effect(state: State, log: Log) -> Iterator[str]:
 
 GroupPartition = tuple[str, str, int]
 """Group, topic, partition index."""
-Written = dict[GroupPartition, tuple[int, int]]
-"""The time at which each offset was written, and the offset."""
+Written = dict[GroupPartition, tuple[int, OffsetToCommit]]
+"""The place in the log at which each offset was written, and the offset."""
 
 
 def _effective_offsets(log: Log) -> Written:
@@ -61,7 +63,7 @@ def _effective_offsets(log: Log) -> Written:
             case TransactionEnded():
                 for place, last in pending.pop(event.transaction_id, {}).items():
                     if event.committed:
-                        effective[place] = max(last, effective.get(place, last))
+                        effective[place] = max(last, effective.get(place, last), key=_number)
             case TopicDeleted():
                 topics.discard(event.topic)
                 for offsets in (effective, *pending.values()):
@@ -79,10 +81,12 @@ def _effective_offsets(log: Log) -> Written:
 
 def _written(event: OffsetsCommitted | TransactionalOffsetsCommitted, number: int, topics: Set[str]) -> Written:
     return {
-        (event.group_id, each.topic, each.partition): (number, each.offset)
-        for each in event.offsets
-        if each.topic in topics
+        (event.group_id, each.topic, each.partition): (number, each) for each in event.offsets if each.topic in topics
     }
+
+
+def _number(written: tuple[int, OffsetToCommit]) -> int:
+    return written[0]
 
 
 def _forget(offsets: Written, places: Iterable[GroupPartition]) -> None:
@@ -91,11 +95,14 @@ def _forget(offsets: Written, places: Iterable[GroupPartition]) -> None:
 
 
 def groups_expire_unused(state: State, log: Log) -> Iterator[str]:
-    """No group expires that has members, or offsets that wait for a transaction or were committed too lately."""
+    """No group expires that has members, or offsets that wait for a transaction or were committed too lately.
+
+    And none expires with what a Spark query remembers.
+    """
     used_ms: dict[str, int] = {}
     members: dict[str, set[str]] = {}
     pending: dict[TransactionId, set[str]] = {}
-    for event in log:
+    for number, event in enumerate(log):
         match event:
             case OffsetsCommitted():
                 used_ms[event.group_id] = event.at_ms
@@ -116,10 +123,17 @@ def groups_expire_unused(state: State, log: Log) -> Iterator[str]:
                 too_early = idle_ms < state.limits.offsets_retention_ms
                 if event.expired_at_ms and (members.get(event.group_id) or waits or too_early):
                     yield f"groups: {event} is in use: {members.get(event.group_id)}, {waits}, idle for {idle_ms} ms"
+                if event.expired_at_ms and _remembers_spark(event.group_id, log[:number]):
+                    yield f"groups: {event} has what a Spark query remembers"
                 for each in pending.values():
                     each.discard(event.group_id)
             case _:
                 pass
+
+
+def _remembers_spark(group_id: str, log: Log) -> bool:
+    offsets = ((place[0], each) for place, (_, each) in _effective_offsets(log).items())
+    return any(name == group_id and each.metadata.startswith(KEPT_METADATA) for name, each in offsets)
 
 
 def groups_are_durable(state: State, log: Log) -> Iterator[str]:

@@ -81,8 +81,8 @@ def handle(broker: BrokerContext, request: CreateTopicsRequest, context: Request
 
     if commands:
         broker.submit(context, commands, done)
-    else:
-        reply(response)
+    else:  # refused, maybe by an option that is not durable yet
+        broker.when_durable(context, lambda: reply(response))
 
 
 def _command(broker: BrokerContext, topic: CreatableTopic, validate_only: bool) -> CreateTopic:
