@@ -10,9 +10,7 @@ from exacta.core.state.group import Group
 from exacta.core.state.state import State
 from exacta.core.transactions.expiry import timers_after_recovery
 from exacta.engine import recovery
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary(
@@ -25,12 +23,12 @@ def expiry_counts_from_the_commit() -> Replacements:
 
 @canary("a group expires that has members", shows=r"expiry: .* has the members")
 def expiry_of_active_groups() -> Replacements:
-    expired = expiry._has_expired
+    is_in_use = expiry._is_in_use
 
-    def has_expired(state: State, group: Group, since_ms: int, begun_ms: int) -> bool:
-        return not group.pending and expired(state, Group(group.group_id + "!", group.offsets), since_ms, begun_ms)
+    def of_another(state: State, group_id: str, since_ms: int, begun_ms: int) -> bool:
+        return is_in_use(state, group_id + "!", since_ms, begun_ms)
 
-    return [(expiry, "_has_expired", has_expired)]
+    return [(expiry, "_is_in_use", of_another)]
 
 
 @canary("a group expires in which a Spark query remembers what it has committed", shows=r"expiry: .* Spark query")
@@ -40,28 +38,28 @@ def expiry_of_spark_groups() -> Replacements:
 
 @canary("a group expires whose offsets wait for a transaction", shows=r"expiry: .* that wait for")
 def expiry_of_pending_offsets() -> Replacements:
-    expired = expiry._has_expired
+    is_old = expiry._is_old
 
-    def has_expired(state: State, group: Group, since_ms: int, begun_ms: int) -> bool:
-        return expired(state, Group(group.group_id, group.offsets), since_ms, begun_ms)
+    def without_pending(group: Group, since_ms: int) -> bool:
+        return is_old(Group(group.group_id, group.offsets), since_ms)
 
-    return [(expiry, "_has_expired", has_expired)]
+    return [(expiry, "_is_old", without_pending)]
 
 
 @canary(
     "a group expires as soon as one of its offsets is old enough", shows=r"expiry: .* is idle for|offsets: .* has None"
 )
 def expiry_by_the_oldest_offset() -> Replacements:
-    expired = expiry._has_expired
+    is_old = expiry._is_old
 
-    def has_expired(state: State, group: Group, since_ms: int, begun_ms: int) -> bool:
+    def by_one(group: Group, since_ms: int) -> bool:
         return any(
-            expired(state, Group(group.group_id, {topic: {index: offset}}, group.pending), since_ms, begun_ms)
+            is_old(Group(group.group_id, {topic: {index: offset}}, group.pending), since_ms)
             for topic, by_partition in group.offsets.items()
             for index, offset in by_partition.items()
         ) and not expiry.is_kept(group)
 
-    return [(expiry, "_has_expired", has_expired)]
+    return [(expiry, "_is_old", by_one)]
 
 
 @canary(
@@ -69,12 +67,12 @@ def expiry_by_the_oldest_offset() -> Replacements:
     shows=r"expiry: .* is idle for|offsets: .* has None",
 )
 def expiry_forgets_the_start() -> Replacements:
-    expired = expiry._has_expired
+    is_in_use = expiry._is_in_use
 
-    def has_expired(state: State, group: Group, since_ms: int, begun_ms: int) -> bool:
-        return expired(state, group, since_ms, 0)
+    def never_begun(state: State, group_id: str, since_ms: int, begun_ms: int) -> bool:
+        return is_in_use(state, group_id, since_ms, 0)
 
-    return [(expiry, "_has_expired", has_expired)]
+    return [(expiry, "_is_in_use", never_begun)]
 
 
 @canary("groups expire in memory, and are back after a restart", shows=r"offsets: .* has \d+ of .*, and not \['None'\]")

@@ -13,9 +13,7 @@ from exacta.core.commands import SetBrokerConfigs
 from exacta.core.events import BrokerConfigsSet
 from exacta.core.promises import Promise
 from exacta.core.state.state import State
-from simulation.canaries import canary
-
-Replacements = list[tuple[object, Any, object]]
+from simulation.canaries import Replacements, canary
 
 
 @canary("an option is said to be set before that is durable", shows=r"options: ")
