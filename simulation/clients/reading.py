@@ -11,6 +11,8 @@ from simulation.clients.surroundings import Surroundings
 from simulation.history import Partition, Place, Poll
 
 EARLIEST, LATEST = -2, -1
+_LOOKS = 10
+"""A deletion is durable, or its broker is at its end, after as many pauses."""
 MAX_BYTES = (200, 1_000, 1 << 20)
 
 
@@ -163,6 +165,9 @@ async def _read_place(here: Surroundings, place: Place) -> bool:
             (share,) = shares(answer, {place: position}, committed=committed)
             if share.log_start > final.log_start:
                 return False
+            is_short = share.next_offset == position != (share.last_stable if committed else share.high_watermark)
+            if (is_short or share.error_code) and await _is_being_deleted(here, place, final.log_start):
+                return False
             if share.error_code != ErrorCode.NONE:
                 name = ErrorCode(share.error_code).name
                 here.history.refusals.append(f"refused: reading {place} at the end: {name}")
@@ -171,13 +176,22 @@ async def _read_place(here: Surroundings, place: Place) -> bool:
                 final.committed.update(share.records)
             else:
                 _note(final, share, position)
-            if share.next_offset == position:
+            if is_short:
                 end = share.last_stable if committed else share.high_watermark
-                if position != end:
-                    here.history.refusals.append(f"refused: {place} ends at {end}, read up to {position}")
+                here.history.refusals.append(f"refused: {place} ends at {end}, read up to {position}")
+            if share.next_offset == position:
                 break
             position = share.next_offset
     return (await bounds(here.connection, place))[0] == final.log_start
+
+
+async def _is_being_deleted(here: Surroundings, place: Place, log_start: int) -> bool:
+    """Return whether the partition's beginning moves: until that is durable, a Fetch below it is answered with nothing."""
+    for _ in range(_LOOKS):
+        if (await bounds(here.connection, place))[0] > log_start:
+            return True
+        await here.connection.back_off()
+    return False
 
 
 def _note(final: Partition, share: Share, position: int) -> None:
