@@ -5,6 +5,7 @@ anything) outlives the broker, and a restart goes on from there. And a generatio
 begun a second time.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from exacta.core.commands import Command, ConsumerHeartbeat, JoinGroup, SyncGroup
@@ -26,6 +27,7 @@ class GroupsTold:
         self._joined: dict[str, set[int]] = {}
         self._synced: dict[str, int] = {}
         self._epochs: dict[tuple[str, str], int] = {}
+        self._deletions: Counter[str] = Counter()
 
     def listening(self, commands: Sequence[Command], done: Done) -> Done:
         """Return `done`, and note what it tells."""
@@ -33,9 +35,13 @@ class GroupsTold:
         if not isinstance(asked, JoinGroup | SyncGroup | ConsumerHeartbeat):
             return done
 
+        deletions = self._deletions[asked.group_id]
+
         def told(answers: list[object]) -> None:
             [answer] = answers
-            if isinstance(answer, Joined):
+            if self._deletions[asked.group_id] != deletions:
+                pass  # it is told late, of the group that was deleted
+            elif isinstance(answer, Joined):
                 self._joined.setdefault(asked.group_id, set()).add(answer.generation)
             elif isinstance(asked, SyncGroup) and isinstance(answer, Synced):
                 last = max(asked.generation, self._synced.get(asked.group_id, 0))
@@ -53,6 +59,7 @@ class GroupsTold:
             # Another group of the same name gives out member ids of its own, and may count from 1 (decision 0012).
             self._synced.pop(event.group_id, None)
             self._joined.pop(event.group_id, None)
+            self._deletions[event.group_id] += 1
         if not isinstance(event, MembershipChanged) or event.membership.phase is not Phase.COMPLETING_REBALANCE:
             return
         group_id, generation = event.group_id, event.membership.generation
