@@ -45,9 +45,10 @@ class _JointPipeline(Pipeline):
     async def _transform(self, taken: list[Pushed]) -> None:
         here, link = self._here, self._worker
         self.attempts += 1
-        writing = here.history.begin(f"{here.writer}.{self.attempts}", Outcome.NO_COMMIT)
         try:
             producer = self._producer or await self._new_producer()
+            # Not before: another instance may write and be fenced by this one's producer meanwhile.
+            writing = here.history.begin(f"{here.writer}.{self.attempts}", Outcome.NO_COMMIT)
             await self._transact(producer, taken, writing)
         except Abort:
             await self._abort()
