@@ -46,7 +46,7 @@ def test_a_topic_is_created_written_and_read_without_any_extra():
             run("produce", "orders", "-z", codec, typed=f"{codec * 50}\n")
         assert run("consume", "orders", "-e", "--group", "g", "-c", "1") == "none" * 50 + "\n"
         assert run("consume", "orders", "-e", "-o", "-1") == "zstd" * 50 + "\n"
-        run("groups", "reset", "g", "--to", "latest", "--execute")
+        run("groups", "reset", "g", "--to", "latest", "--yes")
         assert run("groups", "describe", "g").startswith("group g: Empty")
         assert "retention.ms" in run("configs", "describe", "topic", "orders", "--all")
         run("transactions", "list")

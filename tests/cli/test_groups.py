@@ -51,7 +51,7 @@ def test_a_group_is_described_with_its_members(run, topic, stands, member):
 
 def test_a_group_with_members_stays_as_it_is(run, topic, stands, member):
     refused = f"group {topic} has 1 member: end them first"
-    assert run.refused("groups", "reset", topic, "--to", "earliest", "--execute") == refused
+    assert run.refused("groups", "reset", topic, "--to", "earliest", "--yes") == refused
     assert run.refused("groups", "delete", topic, "--yes") == refused
     assert stands() == [2, 2]
 
@@ -71,16 +71,18 @@ def test_a_group_with_members_stays_as_it_is(run, topic, stands, member):
     ],
 )
 def test_a_group_is_moved_when_that_was_shown(run, topic, stands, arguments, new):
-    shown, told = run.both("groups", "reset", topic, *arguments)
-    assert told == "exacta: nothing was changed: --execute does it\n"
-    assert stands() == [2, 2]
-    done, told = run.both("groups", "reset", topic, *arguments, "--execute")
-    assert (done, told) == (shown, f"exacta: group {topic} was moved\n")
+    shown, told = run.both("groups", "reset", topic, *arguments, "--dry-run")
+    assert told == "exacta: nothing was changed\n"
+    for answer, code in (("n", 1), ("y", 0)):
+        assert stands() == [2, 2]
+        done, told = run.both("groups", "reset", topic, *arguments, typed=f"{answer}\n", code=code)
+        assert done.startswith(shown)
+        assert told.startswith(f"Move group {topic}? [y/N]:")
     assert stands() == new
 
 
 def test_a_group_that_is_not_there_yet_is_given_a_place(run, topic, stands):
-    moved = run.found("groups", "reset", f"{topic}-new", "--to", "latest", "--topic", topic, "--execute")
+    moved = run.found("groups", "reset", f"{topic}-new", "--to", "latest", "--topic", topic, "--yes")
     assert [(each["partition"], each["from"], each["to"]) for each in moved] == [(0, None, 5), (1, None, 5)]
     found = run.found("groups", "lag", f"{topic}-new")
     assert [each["unread"] for each in found["partitions"]] == [0, 0]
@@ -92,7 +94,7 @@ def test_a_move_to_the_end_skips_nothing_that_is_open(run, topic, stands):
     producer.begin_transaction()
     producer.produce(topic, b"open", partition=0)
     assert producer.flush(30) == 0
-    run("groups", "reset", topic, "--to", "latest", "--execute")
+    run("groups", "reset", topic, "--to", "latest", "--yes")
     producer.commit_transaction(30)
     del producer
     assert stands() == [5, 5]

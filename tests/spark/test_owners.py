@@ -73,7 +73,7 @@ def test_a_group_with_replay_markers_is_neither_moved_nor_deleted(query, place):
     query.settings.update(NAMED)
     group = f"{query.names.name}-0"
     query.write(query.noted(place, 0), 0, [0])
-    for command in (["delete", group, "--yes"], ["reset", group, "--to", "earliest", "--execute"]):
+    for command in (["delete", group, "--yes"], ["reset", group, "--to", "earliest", "--yes"]):
         refused = CliRunner().invoke(app, ["groups", *command, "--bootstrap-server", query.client.bootstrap])
         assert refused.exit_code == 1
         assert refused.stderr.startswith(f"exacta: group {group} holds replay markers of Spark query 'clicks by hour'")

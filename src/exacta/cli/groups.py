@@ -168,12 +168,13 @@ def reset(
     ] = None,
     topics: OnlyTopics = None,
     partitions: OnlyPartitions = None,
-    execute: Annotated[bool, typer.Option("--execute", help="Do it. Without this it is only shown.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     output: Output = OutputFormat.TABLE,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
 ) -> None:
-    """Let a group go on elsewhere; without --execute, show where that would be.
+    """Let a group go on elsewhere: show where that is, and ask before it is done.
 
     The group may have no members meanwhile. A position beyond the records that there are is moved to the nearest one.
 
@@ -196,14 +197,18 @@ def reset(
         if not wanted:
             fail(f"group {group} has no position there", EXIT_NO)
         new = destinations(client, wanted, place, committed)
-        if execute:
-            commit_offsets(client, group, new)
-    records = [
-        {"topic": at.topic, "partition": at.partition, "from": committed.get(at), "to": new[at]}
-        for at in sorted(wanted)
-    ]
-    print_records(records, output, nothing="")
-    note(f"group {group} was moved" if execute else "nothing was changed: --execute does it")
+        records = [
+            {"topic": at.topic, "partition": at.partition, "from": committed.get(at), "to": new[at]}
+            for at in sorted(wanted)
+        ]
+        print_records(records, output, nothing="")
+        if dry_run:
+            note("nothing was changed")
+            return
+        if not yes and not typer.confirm(f"Move group {group}?", err=True):
+            raise typer.Exit(EXIT_NO)
+        commit_offsets(client, group, new)
+    note(f"group {group} was moved")
 
 
 @groups.command()
