@@ -186,7 +186,7 @@ async def _read_place(here: Surroundings, place: Place) -> bool:
 
 
 async def _is_being_deleted(here: Surroundings, place: Place, log_start: int) -> bool:
-    """Return whether the partition's beginning moves: until that is durable, a Fetch below it is answered with nothing."""
+    """Return whether the beginning moves: until that is durable, a Fetch below it is answered with nothing."""
     for _ in range(_LOOKS):
         if (await bounds(here.connection, place))[0] > log_start:
             return True
