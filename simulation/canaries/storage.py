@@ -8,6 +8,7 @@ from exacta.adapters.local import writer
 from exacta.adapters.local.files import Files, write_fully
 from exacta.adapters.local.format import MARK_BYTES, TEMPORARY_SUFFIX, SegmentHeader, pack_segment_header
 from exacta.adapters.local.opening import recovery, segment_scan, unsynced_end
+from exacta.adapters.local.opening.segment_scan import SegmentScan
 from exacta.adapters.local.space import cleaning
 from exacta.ports.journal import Buffer
 from simulation.canaries import Replacements, canary
@@ -32,7 +33,11 @@ def retry_after_failed_sync() -> Replacements:
     shows=r"8: (.* it was sound when|recovered up to .* was durable)",
 )
 def tail_not_written_again() -> Replacements:
-    return [(recovery, "_rewrite_tail", lambda files, handle, scan: None)]
+    def cut_only(files: Files, handle: int, scan: SegmentScan) -> None:
+        files.truncate(handle, scan.offset)
+        files.sync(handle)
+
+    return [(recovery, "_make_end_durable", cut_only)]
 
 
 @canary(

@@ -215,8 +215,8 @@ def _open_last(
         if witness > scan.end:  # case 10
             raise damaged(files, segment.name, scan.offset, f"the journal ends before its snapshot of {witness}")
         if scan.fault is not None:
-            _cut_torn_tail(files, segment, handle, scan, scan.fault)  # case 5
-        _rewrite_tail(files, handle, scan)  # case 3
+            _require_torn_tail(files, segment, scan, scan.fault)  # case 5
+        _make_end_durable(files, handle, scan)  # case 3
         return Writer(files, handle, header, scan.last_checksum, scan.end), scan.end
     except BaseException:
         files.close(handle)
@@ -267,8 +267,8 @@ def evidence_of_damage(scan: SegmentScan, fault: Fault) -> str | None:
     return None
 
 
-def _cut_torn_tail(files: Files, segment: Segment, handle: int, scan: SegmentScan, fault: Fault) -> None:
-    """Cut what follows the last sound group if no sync can have covered it; else raise JournalDamaged."""
+def _require_torn_tail(files: Files, segment: Segment, scan: SegmentScan, fault: Fault) -> None:
+    """Say that what follows the last sound group is dropped; raise JournalDamaged if a sync can have covered it."""
     evidence = evidence_of_damage(scan, fault)
     if evidence is not None:
         raise damaged(files, segment.name, fault.offset, fault.reason + evidence)
@@ -278,20 +278,19 @@ def _cut_torn_tail(files: Files, segment: Segment, handle: int, scan: SegmentSca
         scan.size - fault.offset,
         fault.offset,
     )
-    files.truncate(handle, fault.offset)
-    files.sync(handle)
 
 
-def _rewrite_tail(files: Files, handle: int, scan: SegmentScan) -> None:
-    """Make certain that the last writes are on disk, and not just in memory.
+def _make_end_durable(files: Files, handle: int, scan: SegmentScan) -> None:
+    """Let the segment end behind its last sound group, on disk and not just in memory.
 
-    They may be ahead of their sync: whole in the page cache, and so about to be believed, but not yet durable. A
-    sync alone would not do: if the sync of the process before us failed, the kernel may have marked the pages clean
-    all the same, and the next sync then reports success without writing them (Rebello et al., ATC 2020). Written once
-    more they are dirty, and the sync means something. Sectors are overwritten by what they contain, so a crash here
-    harms nothing. For the same reason the size is set once more: the process before us may have cut a torn tail off and
-    failed to sync that, and the tail would be back, behind later groups, after a loss of power.
+    The last writes may be ahead of their sync: whole in the page cache, and so about to be believed, but not yet
+    durable. A sync alone would not do: if the sync of the process before us failed, the kernel may have marked the
+    pages clean all the same, and the next sync then reports success without writing them (Rebello et al., ATC 2020).
+    Written once more they are dirty, and the sync means something. Sectors are overwritten by what they contain, so a
+    crash here harms nothing. For the same reason the size is set even where it is right: the process before us may have
+    cut a torn tail off and failed to sync that, and the tail would be back, behind later groups, after a loss of power.
     """
+    files.truncate(handle, scan.offset)
     offset = scan.durable_offset
     while offset < scan.offset:
         part = files.read(handle, min(WINDOW_BYTES, scan.offset - offset), offset)
@@ -299,5 +298,4 @@ def _rewrite_tail(files: Files, handle: int, scan: SegmentScan) -> None:
             raise OSError(errno.EIO, "the segment ended while it was read")
         write_fully(files, handle, [part], offset)
         offset += len(part)
-    files.truncate(handle, scan.offset)
     files.sync(handle)
