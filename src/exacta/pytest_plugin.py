@@ -69,12 +69,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     """Fail a test whose fault was never met; leave no fault to the next one, and no clock that stands still."""
     __tracebackhide__ = True
-    try:
-        result = yield
-        _check(item.config)
-    finally:
-        _take_back(item.config)
-    return result
+    return (yield from _judged(item.config))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -90,18 +85,19 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
     """Do for the end of a test's fixtures what is done for the test, and for a setup that has failed or skipped."""
     __tracebackhide__ = True
     _take_back(item.config)
+    return (yield from _judged(item.config))
+
+
+def _judged(config: pytest.Config) -> Generator[None, Any, Any]:
+    """Fail if a fault was never met in what runs meanwhile, and take back what it leaves."""
+    __tracebackhide__ = True
     try:
         result = yield
-        _check(item.config)
+        for broker in config.stash[_BROKERS]:
+            broker.faults.check()
     finally:
-        _take_back(item.config)
+        _take_back(config)
     return result
-
-
-def _check(config: pytest.Config) -> None:
-    __tracebackhide__ = True
-    for broker in config.stash[_BROKERS]:
-        broker.faults.check()
 
 
 def _take_back(config: pytest.Config) -> None:
