@@ -38,6 +38,20 @@ _LEAVING_MS = 5_000
 _FENCED = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.STALE_MEMBER_EPOCH})
 
 
+def remove_member(client: Client, group: str, member_id: str, deadline: Deadline | None = None) -> None:
+    """Take a member out of a group of the consumer protocol, as it does itself when it leaves; harmless if it is out.
+
+    Raises `KafkaError`.
+    """
+    client.call(
+        Coordinator(GROUP, group),
+        ConsumerGroupHeartbeatRequest(group_id=group, member_id=member_id, member_epoch=_LEAVES),
+        what=f"removing member '{member_id}' of group '{group}'",
+        codes=lambda reply: [reply.error_code] if reply.error_code != ErrorCode.UNKNOWN_MEMBER_ID else [],
+        deadline=deadline,
+    )
+
+
 class GroupMember:
     """A member of a group. It stays in the group only while the caller asks again and again what is assigned to it."""
 
@@ -71,7 +85,7 @@ class GroupMember:
         """
         if not self.seconds_to_heartbeat:
             try:
-                reply = self._heartbeat(self._epoch)
+                reply = self._heartbeat()
             except KafkaError as error:
                 if error.code not in _FENCED or self._epoch == _JOINS:
                     raise
@@ -110,7 +124,7 @@ class GroupMember:
         """Give all partitions back; where the coordinator cannot be told soon, it finds out when the session ends."""
         if self._epoch != _JOINS:
             with suppress(ClientError):
-                self._heartbeat(_LEAVES, self._client.deadline(_LEAVING_MS))
+                remove_member(self._client, self._group, self._id, self._client.deadline(_LEAVING_MS))
             self._fenced()
 
     def _fenced(self) -> None:
@@ -119,7 +133,7 @@ class GroupMember:
         self._has_lost_all = True
         self._due_s = _AT_ONCE
 
-    def _heartbeat(self, epoch: int, deadline: Deadline | None = None) -> ConsumerGroupHeartbeatResponse:
+    def _heartbeat(self) -> ConsumerGroupHeartbeatResponse:
         held: dict[str, list[int]] = {}
         for topic, partition in sorted(self._held):
             held.setdefault(topic, []).append(partition)
@@ -128,7 +142,7 @@ class GroupMember:
             ConsumerGroupHeartbeatRequest(
                 group_id=self._group,
                 member_id=self._id,
-                member_epoch=epoch,
+                member_epoch=self._epoch,
                 rebalance_timeout_ms=_REBALANCE_TIMEOUT_MS,
                 subscribed_topic_names=self._topics,
                 topic_partitions=[
@@ -139,7 +153,6 @@ class GroupMember:
             ),
             what=f"being a member of group '{self._group}'",
             codes=lambda reply: (reply.error_code,),
-            deadline=deadline,
         )
         return reply
 

@@ -13,16 +13,14 @@ from typing import Any
 
 from exacta.client.errors import KafkaError
 from exacta.client.group_administration import listed_groups
+from exacta.client.group_member import remove_member
 from exacta.client.routing import GROUP, Client, Coordinator
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from exacta.protocol.kafka.messages.k13_leave_group import LeaveGroupRequest, MemberIdentity
 from exacta.protocol.kafka.messages.k15_describe_groups import DescribeGroupsRequest
-from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from exacta.protocol.kafka.messages.k69_consumer_group_describe import ConsumerGroupDescribeRequest
 
-_LEAVES = -1
-"""The epoch by which a member of the consumer protocol says that it leaves."""
 _SESSION_TIMEOUT_MS = 30_000
 _SUBSCRIBES_TO_NOTHING = bytes(2 + 4 + 4)
 """A subscription of version 0 without topics and user data: two bytes, and two counts of four."""
@@ -34,7 +32,7 @@ def rebalance(client: Client, group: str) -> None:
         raise ValueError(f"rebalance({group!r}): there is no such group")
     members = _consumer_members(client, group)
     for member_id in members:
-        _remove(client, group, member_id)
+        remove_member(client, group, member_id)
     if not members:
         _join_and_leave(client, group)
 
@@ -50,15 +48,6 @@ def _consumer_members(client: Client, group: str) -> list[str]:
         ],
     )
     return [member.member_id for each in reply.groups for member in each.members]
-
-
-def _remove(client: Client, group: str, member_id: str) -> None:
-    client.call(
-        Coordinator(GROUP, group),
-        ConsumerGroupHeartbeatRequest(group_id=group, member_id=member_id, member_epoch=_LEAVES),
-        what=f"removing member '{member_id}' of group '{group}'",
-        codes=lambda reply: [reply.error_code] if reply.error_code != ErrorCode.UNKNOWN_MEMBER_ID else [],
-    )
 
 
 def _join_and_leave(client: Client, group: str) -> None:
