@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, not_found, note
+from exacta.cli.confirmation import OnlyShow, Yes, require_consent
 from exacta.cli.lines import counted, say
 from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
 from exacta.cli.positions import NoPlace, Place, destination_of, destinations
@@ -168,8 +169,8 @@ def reset(
     ] = None,
     topics: OnlyTopics = None,
     partitions: OnlyPartitions = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: OnlyShow = False,
+    yes: Yes = False,
     output: Output = OutputFormat.TABLE,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
@@ -205,8 +206,7 @@ def reset(
         if dry_run:
             note("nothing was changed")
             return
-        if not yes and not typer.confirm(f"Move group {group}?", err=True):
-            raise typer.Exit(EXIT_NO)
+        require_consent(f"Move group {group}?", yes=yes, err=True)
         commit_offsets(client, group, new)
     note(f"group {group} was moved")
 
@@ -214,7 +214,7 @@ def reset(
 @groups.command()
 def delete(
     names: Annotated[list[str], typer.Argument(metavar="GROUP", help="The groups' ids.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
 ) -> None:
@@ -226,8 +226,7 @@ def delete(
 
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         _check_free(client, names)
-        if not yes and not typer.confirm(f"Delete {', '.join(dict.fromkeys(names))} with all positions?"):
-            raise typer.Exit(EXIT_NO)
+        require_consent(f"Delete {', '.join(dict.fromkeys(names))} with all positions?", yes=yes)
         for name in dict.fromkeys(names):
             delete_group(client, name)
             say(f"group {name} is deleted")

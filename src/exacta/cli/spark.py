@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, note
+from exacta.cli.confirmation import Yes, require_consent
 from exacta.cli.lines import counted, say
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def clean(
             show_default=False,
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     watch: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="How long to look whether the query is still running.")
     ] = 5,
@@ -64,8 +65,7 @@ def clean(
             found = [each for each in _find(client, name, watch, by_prefix=prefix is not None) if not each.nothing]
             if not found:
                 return
-            if not yes and not typer.confirm(f"Remove what query {name} has left? It must never run again"):
-                raise typer.Exit(EXIT_NO)
+            require_consent(f"Remove what query {name} has left? It must never run again", yes=yes)
             for each in found:
                 _tell(each.name, cleaning.clean(client, each.name))
     except (SinkError, CheckpointUnreadable, UnreadableDecision) as error:

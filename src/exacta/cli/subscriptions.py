@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, not_found, note
+from exacta.cli.confirmation import OnlyShow, Yes, require_consent
 from exacta.cli.lines import acknowledged_in_words, counted, runs_in_words, say
 from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
 from exacta.cli.tables import held_by, print_table
@@ -146,8 +147,8 @@ def reset(
         typer.Option("--to", metavar="WHERE", help="earliest, latest, an offset, or a time (2026-01-31T12:00:00Z)."),
     ],
     partition: Partition = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: OnlyShow = False,
+    yes: Yes = False,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
 ) -> None:
@@ -171,8 +172,7 @@ def reset(
         if dry_run:
             note("nothing was changed")
             return
-        if not yes and not typer.confirm("Move it?"):
-            raise typer.Exit(EXIT_NO)
+        require_consent("Move it?", yes=yes)
         done = reset_subscription(client, name, subscription, indexes, target)
     _fail_where_refused(name, done, found)
     say(f"subscription {subscription} was moved")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, note
+from exacta.cli.confirmation import Yes, require_consent
 from exacta.cli.lines import counted, say
 from exacta.cli.output import Output, OutputFormat, print_json, print_records
 from exacta.cli.settings import DryRun, Setting, settings_in
@@ -165,7 +166,7 @@ def alter(
 def delete(
     names: Names,
     if_exists: Annotated[bool, typer.Option("--if-exists", help="A topic that is not there is no error.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
 ) -> None:
@@ -181,8 +182,7 @@ def delete(
             say("none of the topics is there")
             return
         listed = ", ".join(f"{each.name} ({counted(len(each.partitions), 'partition')})" for each in found)
-        if not yes and not typer.confirm(f"Delete {listed} with all records?"):
-            raise typer.Exit(EXIT_NO)
+        require_consent(f"Delete {listed} with all records?", yes=yes)
         for each in found:
             delete_topic(client, each.name)
             say(f"topic {each.name} is deleted")

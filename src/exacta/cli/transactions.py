@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from exacta.cli.cluster import EXIT_NO, CommandConfig, Servers, client_of, fail, not_found
+from exacta.cli.confirmation import Yes, require_consent
 from exacta.cli.lines import acknowledged_in_words, counted, say
 from exacta.cli.output import Output, OutputFormat, plain, print_json
 from exacta.cli.times import now_ms, time_in_words
@@ -104,7 +105,7 @@ def explain_one(
 def abort(
     name: Name,
     is_transactional_id: IsTransactionalId = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
 ) -> None:
@@ -125,8 +126,7 @@ def abort(
         question = "Abort it?" if found.is_handle else "Abort it? Its producer will be fenced"
         if found.deadline_ms is None and found.gives_reasons:
             question += ", and if another system has committed its part, this one is lost"
-        if not yes and not typer.confirm(question):
-            raise typer.Exit(EXIT_NO)
+        require_consent(question, yes=yes)
         now = _look_up(client, name, is_transactional_id)
         if _identity(now) != _identity(found):
             fail(f"that transaction of {name} has ended meanwhile", EXIT_NO)
