@@ -108,11 +108,14 @@ class OfMember:
         from exacta.client.errors import KafkaError, UnsupportedByBroker
         from exacta.protocol.kafka.errors import ErrorCode
 
-        instead = "name the partitions with -p, and it reads beside the group"
         try:
             return self._member.assigned()
         except UnsupportedByBroker:
-            fail(f"the cluster has no groups of KIP-848's protocol, which this command speaks: {instead}", EXIT_NO)
+            fail(
+                "the cluster has no groups of KIP-848's protocol, which this command speaks: name the partitions with "
+                "-p, and it reads beside the group",
+                EXIT_NO,
+            )
         except KafkaError as error:
             if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
                 raise

@@ -44,9 +44,8 @@ def verify(data: DataDirectory = DEFAULT_DATA) -> None:
 
     groups = entries = 0
     end, damaged = 0, False
-    with _inspected(data) as found, measuring("reading", (read := _BytesRead(data / JOURNAL_DIRECTORY)).total) as tell:
-        for each in found:
-            tell(read.by(each))
+    with _inspected(data) as found:
+        for each in _measured(found, data / JOURNAL_DIRECTORY):
             if isinstance(each, Place):
                 groups += 1
                 entries += sum(1 for entry in each.group.entries if entry.event)
@@ -189,21 +188,17 @@ def _keeping(directory: Path) -> "Iterator[Files]":
         files.unlock()
 
 
-class _BytesRead:
-    """Tells how far the files of a journal have been read."""
-
-    def __init__(self, directory: Path) -> None:
-        self._sizes = {each.name: each.stat().st_size for each in directory.iterdir()}
-        self.total = sum(self._sizes.values())
-        self._name = ""
-        self._of_whole_files = 0
-
-    def by(self, each: "Place | Finding") -> int:
-        """Return how many bytes were read when this was found; files come one after the other."""
-        if each.name != self._name:
-            self._of_whole_files += self._sizes.get(self._name, 0)
-            self._name = each.name
-        return self._of_whole_files + each.offset
+def _measured(found: "Iterator[Place | Finding]", journal: Path) -> "Iterator[Place | Finding]":
+    """Yield what is found, and show which part of the files has been read: they come one after the other."""
+    sizes = {each.name: each.stat().st_size for each in journal.iterdir()}
+    name, of_whole_files = "", 0
+    with measuring("reading", sum(sizes.values())) as tell:
+        for each in found:
+            if each.name != name:
+                of_whole_files += sizes.get(name, 0)
+                name = each.name
+            tell(of_whole_files + each.offset)
+            yield each
 
 
 @contextmanager

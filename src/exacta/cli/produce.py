@@ -190,9 +190,7 @@ def _require_sense(topic: str, transactional_id: str | None, commit_every: int |
 
 def _fail_if_fenced(error: "KafkaError", transactional_id: str | None) -> None:
     """End the command with a sentence where another producer has the transactional id, or the time was over."""
-    from exacta.protocol.kafka.errors import ErrorCode
-
-    if transactional_id and error.code in (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED):
+    if transactional_id and error.fenced:
         fail(f"{error}: fenced, as `exacta transactions explain {transactional_id}` tells", EXIT_NO)
 
 
