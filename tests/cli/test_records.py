@@ -210,6 +210,19 @@ def test_what_is_refused_is_told_in_one_line(run, topic, arguments, code, why):
     assert why.replace("TOPIC", topic) in refused
 
 
+def redirected(bootstrap, call):
+    """Run a command as a shell does that redirects its streams; return its exit code and what it said."""
+    done = subprocess.run(
+        f"exec {sys.executable} -m exacta.cli {call}",
+        shell=True,
+        env=os.environ | {"EXACTA_BOOTSTRAP_SERVERS": bootstrap},
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+    return done.returncode, done.stderr
+
+
 @pytest.mark.parametrize(
     ("call", "code", "why"),
     [
@@ -219,10 +232,7 @@ def test_what_is_refused_is_told_in_one_line(run, topic, arguments, code, why):
     ],
 )
 def test_streams_that_cannot_be_used_are_told_in_one_line(bootstrap, topic, call, code, why):
-    command = f"{sys.executable} -m exacta.cli {call.replace('TOPIC', topic)}"
-    environment = os.environ | {"EXACTA_BOOTSTRAP_SERVERS": bootstrap}
-    done = subprocess.run(command, shell=True, env=environment, stderr=subprocess.PIPE, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (code, f"exacta: {why}\n")
+    assert redirected(bootstrap, call.replace("TOPIC", topic)) == (code, f"exacta: {why}\n")
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
@@ -256,13 +266,19 @@ def test_lines_that_come_on_and_on_are_sent_meanwhile(monkeypatch):
     assert None in found
 
 
-def test_a_producer_that_is_fenced_is_told_where_to_look(start, run, topic):
+def in_a_transaction(start, run, topic):
+    """Return a process that has written a record in a transaction, and waits for more."""
     writer = start("produce", topic, "--transactional-id", topic)
     writer.stdin.write(b"never\n")
     writer.stdin.flush()
     with Client(run.bootstrap) as client:
         while not list_transactions(client, topic):
             assert writer.poll() is None
+    return writer
+
+
+def test_a_producer_that_is_fenced_is_told_where_to_look(start, run, topic):
+    writer = in_a_transaction(start, run, topic)
     run("produce", topic, "--transactional-id", topic, typed="theirs\n")
     writer.stdin.close()
     assert writer.wait(60) == 1
@@ -273,30 +289,13 @@ def test_a_producer_that_is_fenced_is_told_where_to_look(start, run, topic):
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_aborts_the_transaction(start, run, topic, stop):
-    writer = start("produce", topic, "--transactional-id", topic)
-    writer.stdin.write(b"never\n")
-    writer.stdin.flush()
+    writer = in_a_transaction(start, run, topic)
+    writer.send_signal(stop)
+    _, told = writer.communicate(timeout=30)
+    assert (writer.returncode, told) == (1, b"exacta: interrupted: the transaction is aborted\n")
     with Client(run.bootstrap) as client:
-        while not list_transactions(client, topic):
-            assert writer.poll() is None
-        writer.send_signal(stop)
-        _, told = writer.communicate(timeout=30)
-        assert (writer.returncode, told) == (1, b"exacta: interrupted: the transaction is aborted\n")
         assert list_transactions(client, topic) == []
     assert run("consume", topic, "-e") == ""
-
-
-def redirected(bootstrap, *arguments, to):
-    """Call a command whose stdin or stdout a shell redirects."""
-    done = subprocess.run(
-        ["sh", "-c", f'exec "$0" -m exacta.cli "$@" {to}', sys.executable, *arguments],
-        env=os.environ | {"EXACTA_BOOTSTRAP_SERVERS": bootstrap},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return done.returncode, done.stderr
 
 
 def test_an_input_that_fails_is_told_after_what_it_has_held(monkeypatch):
@@ -321,7 +320,7 @@ def test_an_input_that_fails_is_told_after_what_it_has_held(monkeypatch):
 def test_an_output_that_cannot_be_written_is_told(run, bootstrap, topic):
     run("produce", topic, typed="a\n")
     full = "exacta: the output cannot be written: No space left on device\n"
-    assert redirected(bootstrap, "consume", topic, "-e", to="> /dev/full") == (1, full)
+    assert redirected(bootstrap, f"consume {topic} -e > /dev/full") == (1, full)
 
 
 def test_that_the_reader_has_enough_is_no_error(start, run, topic):
