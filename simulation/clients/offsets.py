@@ -36,12 +36,16 @@ SETTLED_SECONDS = 0.1
 LEAVING_EPOCH = -1
 
 
-class _Sitter(Member):
-    """A member of the classic protocol that reads nothing."""
+class _ReadsNothing:
+    """A member that reads nothing."""
 
     async def positions(self, places: list[Place]) -> dict[Place, int]:
         """Return none: nobody needs them."""
         return {}
+
+
+class _Sitter(_ReadsNothing, Member):
+    """Such a member by the classic protocol."""
 
     async def leave(self) -> None:
         """Leave; the session ends it where nobody hears of that."""
@@ -49,12 +53,8 @@ class _Sitter(Member):
         await self._ask(request, 2, 8.0)
 
 
-class _ConsumerSitter(ConsumerMember):
-    """The same by the consumer protocol."""
-
-    async def positions(self, places: list[Place]) -> dict[Place, int]:
-        """Return none: nobody needs them."""
-        return {}
+class _ConsumerSitter(_ReadsNothing, ConsumerMember):
+    """Such a member by the consumer protocol."""
 
     async def leave(self) -> None:
         """Leave; the session ends it where nobody hears of that."""

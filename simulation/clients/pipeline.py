@@ -254,7 +254,7 @@ async def _turn(
         await producer.send(writing, list(batches.items()))
         if here.chance.random() < STALLS:
             await _stall(here)
-        # Where groups expire, nothing but what stands beside its offsets keeps the pipelines' group.
+        # The pipelines' group must not expire: what a Spark query writes beside its offsets keeps it.
         metadata = SPARKS[0] if here.history.retention_seconds < inf else ""
         await producer.send_offsets(GROUP, (member.member_id, member.generation), ends, metadata)
         if here.chance.random() < STALLS:

@@ -1,4 +1,4 @@
-"""What clients know of options and of offsets: the simulation complains of what cannot be, and of nothing else."""
+"""The simulation complains of options and offsets that cannot be after what clients were told, and of nothing else."""
 
 from simulation.told import OffsetsTold, OptionsTold, Place
 

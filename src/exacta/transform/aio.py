@@ -201,9 +201,8 @@ class AsyncExactlyOnce:
             return False
         is_own = error is None or transaction._is_told_by(error)
         if is_own and (isinstance(failure, ProducerFenced) or claim.is_lost):
-            self._seek(
-                claim.partition, transaction._first
-            )  # a message must come for a new claim, which knows where to begin
+            # A message must come for a new claim, which knows where to begin.
+            self._seek(claim.partition, transaction._first)
             await self._give_up(claim)
             logger.info("%s begins anew, and its messages come again: %r", claim.partition, failure)
             return True
