@@ -47,7 +47,7 @@ class _Group:
         self.offsets: dict[Place, _Offset] = {}
         self.pending: dict[TransactionId, dict[Place, _Offset]] = {}
         self.has_offsets = False
-        """True if it is one of those that can expire: it has, or has had, offsets."""
+        """True if it has, or has had, offsets. Whether others go in time is not judged: a restart may forget them."""
         self.members: set[str] = set()
         self.in_use_ms = 0
         """The last time at which it had a member."""
