@@ -1,4 +1,4 @@
-"""Kafka's own admin client for Java: what it asks of a broker beside topics (`make test-java`)."""
+"""Kafka's own admin client for Java: what it asks of a broker beside topics (`make test-with WHAT=java`)."""
 
 import os
 from collections.abc import Iterator

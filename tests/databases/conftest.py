@@ -1,7 +1,7 @@
 """Fixtures: a broker with two-phase commits, and a place of each kind for a test.
 
-`EXACTA_TEST_TWO_PHASE=N` (`make test-two-phase`) runs all tests with PostgreSQL as well, every pair of crashes, and the
-campaign with N kills.
+`EXACTA_TEST_TWO_PHASE=N` (`make test-with WHAT=two-phase`) runs all tests with PostgreSQL as well, every
+pair of crashes, and the campaign with N kills.
 """
 
 import os
@@ -21,9 +21,9 @@ KINDS = ["sqlite", "postgres"] if KILLS else ["sqlite"]
 each_kind = pytest.mark.parametrize("kind", KINDS)
 on_sqlite = pytest.mark.parametrize("kind", ["sqlite"])
 on_postgres = pytest.mark.parametrize(
-    "kind", [pytest.param("postgres", marks=pytest.mark.skipif(not KILLS, reason="make test-two-phase runs it"))]
+    "kind", [pytest.param("postgres", marks=pytest.mark.skipif(not KILLS, reason="make test-with WHAT=two-phase"))]
 )
-takes_minutes = pytest.mark.skipif(not KILLS, reason="it takes minutes: make test-two-phase")
+takes_minutes = pytest.mark.skipif(not KILLS, reason="it takes minutes: make test-with WHAT=two-phase")
 OPTIONS = {"transaction.two.phase.commit.enable": True}
 
 NewPlace = Callable[..., shop.Place]

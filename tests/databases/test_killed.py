@@ -26,8 +26,8 @@ def test_at_every_point_of_a_recovery(place: shop.Place, lives: Lives, reports: 
     """A life that ends what another one has left is killed, too. Then a third one does it.
 
     The first one dies on both sides of the commit of the database: prepared and not decided, decided and not ended.
-    With `make test-two-phase` it dies at each point at which something may be in the log, and the second one dies at
-    points at which nothing can have changed, too.
+    With `make test-with WHAT=two-phase` it dies at each point at which something may be in the log, and the second
+    one dies at points at which nothing can have changed, too.
     """
     lives.live(place, 1)
     points = lives.live(place, 1).points

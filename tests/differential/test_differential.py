@@ -1,8 +1,8 @@
 """Random sequences of frames on Exacta and on a real Apache Kafka: the same answers, and the same logs afterwards.
 
-Runs where EXACTA_TEST_DIFFERENTIAL says how many sequences (`make test-differential`); needs Java and Maven. Hypothesis
-makes the sequences, the same ones for the same EXACTA_TEST_SEED, and shortens one that fails. What it then prints
-belongs into `test_regressions.py`, which needs no Kafka.
+Runs where EXACTA_TEST_DIFFERENTIAL says how many sequences (`make test-with WHAT=differential`); needs Java and
+Maven. Hypothesis makes the sequences, the same ones for the same EXACTA_TEST_SEED, and shortens one that fails. What it
+then prints belongs into `test_regressions.py`, which needs no Kafka.
 """
 
 from tests.differential import flights, members, odd, reads, steps

@@ -13,7 +13,7 @@ def test_killed_until_it_is_sold_out(capsys: pytest.CaptureFixture[str]) -> None
     assert "in the books only: 0" in capsys.readouterr().out
 
 
-@pytest.mark.skipif(not KILLS, reason="make test-two-phase runs it")
+@pytest.mark.skipif(not KILLS, reason="make test-with WHAT=two-phase runs it")
 @pytest.mark.timeout(600)
 def test_with_its_books_in_postgresql(capsys: pytest.CaptureFixture[str]) -> None:
     with a_server() as server:

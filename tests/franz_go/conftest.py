@@ -1,4 +1,4 @@
-"""Only where `make test-franz-go` runs (Go): builds the program once, and runs a broker for the plain scenarios."""
+"""Only where `make test-with WHAT=go` runs (Go): builds the program once, and runs a broker for the plain scenarios."""
 
 import itertools
 import os

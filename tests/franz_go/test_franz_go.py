@@ -1,4 +1,4 @@
-"""franz-go against a broker: it writes, reads and asks, another client judges (`make test-franz-go`)."""
+"""franz-go against a broker: it writes, reads and asks, another client judges (`make test-with WHAT=go`)."""
 
 import json
 import subprocess

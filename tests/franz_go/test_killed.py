@@ -1,4 +1,4 @@
-"""A consume-transform-produce loop of franz-go under kill -9, of itself and of the broker (`make test-franz-go`).
+"""A consume-transform-produce loop of franz-go under kill -9, of itself and of the broker (`make test-with WHAT=go`).
 
 The source is topped up for as long as there is something to kill. Each kill waits until the loop has told of new
 transactions and is seen in another one. Where an error ends the loop, as it may when the broker dies, it is started

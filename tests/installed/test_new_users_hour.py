@@ -2,8 +2,8 @@
 
 The wheel alone is installed, and only its own commands are called. It serves, creates, produces and consumes. A
 producer is fenced in the middle of a transaction, and the broker explains that. A real Prometheus scrapes the broker,
-where one is there (`make test-prometheus` gets it). Then the broker is killed, and started again. `make test-dist` runs
-this.
+where one is there (`make test-with WHAT=prometheus` gets it). Then the broker is killed, and started again.
+`make test-dist` runs this.
 """
 
 import json

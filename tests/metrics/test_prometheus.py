@@ -1,6 +1,6 @@
 """A real Prometheus scrapes the broker, and takes the alert rules and every expression of the dashboard.
 
-It is skipped where there is no Prometheus; `make test-prometheus` gets one from Debian's package.
+It is skipped where there is no Prometheus; `make test-with WHAT=prometheus` gets one from Debian's package.
 """
 
 import subprocess
@@ -15,7 +15,7 @@ from tests.metrics.test_monitoring_files import ALERTS, panels, rules
 from tests.waiting import wait_until
 
 PROGRAMS = programs()
-pytestmark = pytest.mark.skipif(PROGRAMS is None, reason="no Prometheus is here: `make test-prometheus` gets one")
+pytestmark = pytest.mark.skipif(PROGRAMS is None, reason="no Prometheus: `make test-with WHAT=prometheus` gets one")
 
 
 def test_the_rules_are_valid() -> None:

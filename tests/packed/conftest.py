@@ -1,4 +1,4 @@
-"""Only where `make test-spark-packed` runs: it makes the environment that is to be packed."""
+"""Only where `make test-with WHAT=spark-packed` runs: it makes the environment that is to be packed."""
 
 import os
 

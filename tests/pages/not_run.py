@@ -22,9 +22,9 @@ from tests.pages.names import (
 
 # Lines that no run runs, and why. The first one that begins so counts; an empty line and a comment need none.
 _AN_INDEX = "it installs from an index; tests/spark/installed.py makes such an environment"
-_TEN_MINUTES = "it takes ten minutes; tests/verify runs it for seconds, `make test-verify` for longer"
-_A_POSTGRESQL = "it takes a PostgreSQL; `make test-two-phase` has one"
-_PACKED = "it takes a cluster; `make test-spark-packed` does so"
+_TEN_MINUTES = "it takes ten minutes; tests/verify runs it for seconds, `make test-with WHAT=verify` for longer"
+_A_POSTGRESQL = "it takes a PostgreSQL; `make test-with WHAT=two-phase` has one"
+_PACKED = "it takes a cluster; `make test-with WHAT=spark-packed` does so"
 _A_SYSTEMD = "it takes root and a running systemd; tests/test_packaging.py has the unit verified"
 _AN_IMAGE = "it takes podman; `make test-dist` runs the steps of the image as a script"
 NOT_RUN = {
@@ -96,10 +96,10 @@ NO_EXAMPLE = {
     (MONITORING, "scrape_configs:"): "Prometheus reads it",
     (MONITORING, "rule_files:"): "the same",
     (README, " Kafka clients"): "a drawing",
-    (README, "var client = PulsarClient"): "it takes Java; `make test-pulsar` runs it as it is printed",
+    (README, "var client = PulsarClient"): "it takes Java; `make test-with WHAT=pulsar` runs it as it is printed",
     ("docs/how-to/verify.md", "…"): "the output of ten minutes",
     (DATABASE, "CREATE TABLE exacta_decisions"): "SQL; tests/databases/test_decisions.py compares it with the code",
-    (MOVING, "# before"): "it takes Spark's own connector; `make test-spark-connector` has that",
+    (MOVING, "# before"): "it takes Spark's own connector; `make test-with WHAT=spark-connector` has that",
     ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",
     ("docs/explanation/guarantees.md", " partition A"): "a drawing",
     ("docs/explanation/sidecar-topics.md", "                   slow writes"): "a drawing",

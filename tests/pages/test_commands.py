@@ -12,9 +12,10 @@ import typer
 from exacta.cli.app import app
 from exacta.cli.serve import _parser
 from tests.pages.blocks import PAGES, ROOT, blocks_of, inline_code
+from tests.suites import SUITES
 
 MAKEFILE = (ROOT / "Makefile").read_text()
-TARGETS = set(re.findall(r"^([a-z0-9.-]+):", MAKEFILE, re.MULTILINE))
+TARGETS = {*re.findall(r"^([a-z0-9.-]+):", MAKEFILE, re.MULTILINE), *(f"test-{name}" for name in SUITES)}
 # Options that a page names alone, and that are other programs': spark-submit's, the simulation's, the benchmark's.
 FOREIGN = {"--py-files", "--packages", "--canaries", "--warm-up"}
 
@@ -78,7 +79,11 @@ def test_targets_and_their_variables_exist(page: Path) -> None:
     called = [re.match(r"(?:\S+=\S+ )*make ([a-z0-9.-]+)(.*)", code) for code in code_of(page)]
     for target, arguments in (found.groups() for found in called if found):
         assert target in TARGETS
-        assert all(f"$({name})" in MAKEFILE for name in re.findall(r"\b([A-Z_]+)=", arguments)), target
+        given = dict(re.findall(r"\b([A-Z_]+)=(\S*)", arguments))
+        suite = SUITES.get(given.get("WHAT", target.removeprefix("test-")).strip("."))
+        assert suite or "WHAT" not in given or given["WHAT"] == "...", given
+        known = suite.variables if suite else {}
+        assert all(f"$({name})" in MAKEFILE or name in {"SHARE", *known} for name in given), target
 
 
 @each_page

@@ -1,4 +1,4 @@
-"""Fixtures of the scenarios; those in Java run only where `make test-pulsar` runs (Java and Maven)."""
+"""Fixtures of the scenarios; those in Java run only where `make test-with WHAT=pulsar` runs (Java and Maven)."""
 
 import os
 from collections.abc import Iterator

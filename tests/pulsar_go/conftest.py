@@ -1,4 +1,4 @@
-"""Only where `make test-pulsar-go` runs (Go): brings the client's source, builds its tests once, and runs a broker.
+"""Only in the suite `pulsar-go` (Go): brings the client's source, builds its tests once, and runs a broker.
 
 The tests of the client are written for one broker on this machine: its ports, its certificates and its largest message
 stand in them. So the broker listens where they look, and a port that is taken is an error.

@@ -2,8 +2,8 @@
 
 `sink.py` says why: preparing a batch is bound to pickling the writer, because only the process that plans a batch
 pickles it, and must not happen where the batch is committed. If this test fails with a new release of PySpark, that
-release is not safe until the protocol has been thought through again. `make test-spark-4.2` runs it with the oldest
-release, `make test-spark` with the newest.
+release is not safe until the protocol has been thought through again. `make test-with WHAT=spark-4.2` runs it
+with the oldest release, `make test-spark` with the newest.
 """
 
 import pytest

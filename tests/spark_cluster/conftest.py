@@ -1,4 +1,4 @@
-"""A standalone Spark cluster for the session; only where `make test-spark-cluster` runs."""
+"""A standalone Spark cluster for the session; only where `make test-with WHAT=spark-cluster` runs."""
 
 import os
 from contextlib import ExitStack, suppress

@@ -1,1 +1,1 @@
-"""Spark's own Kafka connector, unchanged, against Exacta: run by `make test-spark-connector`."""
+"""Spark's own Kafka connector, unchanged, against Exacta: run by `make test-with WHAT=spark-connector`."""

@@ -1,4 +1,4 @@
-"""A Spark session with the connector's jars, and an Exacta for it; only where `make test-spark-connector` runs."""
+"""A Spark session with the connector's jars, and an Exacta for it; only in the suite `spark-connector`."""
 
 import itertools
 import os

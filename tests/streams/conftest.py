@@ -1,4 +1,4 @@
-"""Only where `make test-streams` runs (Java and Maven)."""
+"""Only where `make test-with WHAT=streams` runs (Java and Maven)."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A Kafka Streams application with exactly_once_v2 under kill -9, of itself and of the broker (`make test-streams`).
+"""A Kafka Streams application with exactly_once_v2 under kill -9, of itself and of the broker (the suite `streams`).
 
 Theory of operation: orders are topped up for as long as there is something to kill. Each kill waits until the
 application has written more, and most until it is seen to be in a transaction. At the end every order must have been

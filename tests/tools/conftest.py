@@ -1,4 +1,4 @@
-"""Fixtures of the tools' tests; only where `make test-tools` runs (Java and Maven)."""
+"""Fixtures of the tools' tests; only where `make test-with WHAT=tools` runs (Java and Maven)."""
 
 import os
 from collections.abc import Iterator

@@ -109,7 +109,7 @@ def test_nothing_is_found_where_the_broker_is_killed(buffer: str, tmp_path: Path
             restart_command=broker.restart_command,
             restart_every_s=0.5,
             # A group waits for a killed member until its session ends, and sessions begin anew with each start (0025):
-            # a broker that is killed every half second would never let one end. `make test-verify` kills both.
+            # a broker that is killed every half second would never let one end. The suite `verify` kills both.
             kill_clients_every_s=0,
             transaction_buffer=buffer,
         )
@@ -252,7 +252,7 @@ def test_a_broker_that_writes_sidecar_topics_in_place_is_found_out(
     assert wanted <= set(verdict.anomalies), explained(verdict)
 
 
-@pytest.mark.skipif(not SECONDS, reason="make test-verify")
+@pytest.mark.skipif(not SECONDS, reason="make test-with WHAT=verify")
 @pytest.mark.parametrize("damage", [offsets_of_any_generation, offsets_that_are_pending_and_told])
 @pytest.mark.timeout(300)
 def test_a_member_that_dawdles_finds_out_who_lets_it_work_on(
@@ -273,7 +273,7 @@ def test_a_member_that_dawdles_finds_out_who_lets_it_work_on(
     assert verdict.anomalies == [Kind.OFFSET_AND_DATA_APART], explained(verdict)
 
 
-@pytest.mark.skipif(not SECONDS, reason="make test-verify")
+@pytest.mark.skipif(not SECONDS, reason="make test-with WHAT=verify")
 @pytest.mark.timeout(SECONDS + 900)
 def test_a_long_run(tmp_path: Path, reports: list[str]) -> None:
     with served(tmp_path) as broker:

@@ -114,7 +114,7 @@ def test_an_address_at_which_nobody_speaks_pulsars_protocol_ends_the_run(broker:
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.skipif(not SECONDS, reason="make test-verify")
+@pytest.mark.skipif(not SECONDS, reason="make test-with WHAT=verify")
 @pytest.mark.timeout(SECONDS + 900)
 def test_a_long_run(tmp_path: Path, reports: list[str]) -> None:
     with served_to_both(tmp_path) as (broker, url):

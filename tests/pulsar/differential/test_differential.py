@@ -1,6 +1,6 @@
 """Random programs on Exacta and on a real Apache Pulsar: the same answers, and the same deliveries.
 
-Runs where EXACTA_TEST_PULSAR names a Pulsar (`make test-pulsar-differential`) whose brokers have
+Runs where EXACTA_TEST_PULSAR names a Pulsar (`make test-with WHAT=pulsar-differential`) whose brokers have
 acknowledgmentAtBatchIndexLevelEnabled=true; EXACTA_TEST_PULSAR_WEB is its HTTP endpoint. EXACTA_TEST_SEED is the seed
 of the first program. What this finds belongs into `found.py`, from where `record.py` takes it into `recorded.json`.
 """
