@@ -4,8 +4,9 @@ Two partitions have batches of the same sizes at the same offsets, so that where
 batch that could be taken for the right one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
+from tests.shares import share_of, shared
 import pytest
 
 from exacta.adapters.local import LocalJournal
@@ -100,11 +101,11 @@ def count(batches: bytes) -> int:
     return number
 
 
-def flips(rig: KafkaRig, name: str) -> Iterator[tuple[int, int]]:
-    """A bit of every byte, another one each time, and every bit of some."""
+def flips(rig: KafkaRig, name: str) -> list[tuple[int, int]]:
+    """Return the share of a bit of every byte, another one each time, and every bit of some."""
     size = len(rig.disk.content(name))
-    yield from ((byte, byte % 8) for byte in range(size))
-    yield from ((byte, bit) for byte in range(size // 2, min(size // 2 + 16, size)) for bit in range(8))
+    some = range(size // 2, min(size // 2 + 16, size))
+    return share_of([*((byte, byte % 8) for byte in range(size)), *((byte, bit) for byte in some for bit in range(8))])
 
 
 def test_of_a_segment_all_but_what_is_altered_is_served(filled: KafkaRig):
@@ -125,7 +126,7 @@ def test_of_a_segment_all_but_what_is_altered_is_served(filled: KafkaRig):
             assert error is Rejection.STORAGE_ERROR, (name, byte)
             assert whole[bad[0]][0].startswith(served), (name, byte)
         # The first one holds the topic and its configurations, too, which no reader gets.
-        assert refused > len(filled.disk.content(name)) // (4 if place else 5), name
+        assert refused > shared(len(filled.disk.content(name))) // (4 if place else 5), name
 
 
 def test_by_an_altered_index_nothing_is_served_and_the_next_start_makes_it_anew(filled: KafkaRig):
@@ -151,7 +152,7 @@ def test_by_an_altered_index_nothing_is_served_and_the_next_start_makes_it_anew(
             again.journal.close()
     # But for the header, which nobody looks at again, and the checksum of the last block's numbers.
     header_bytes = len(pack_segment_index({}, b"12345678", 0, 0)[0])
-    assert noticed > 0.8 * (len(filled.disk.content(name)) - header_bytes)
+    assert noticed > 0.8 * shared(len(filled.disk.content(name)) - header_bytes)
 
 
 def test_the_operator_is_told_once(filled: KafkaRig, caplog: pytest.LogCaptureFixture):

@@ -34,6 +34,7 @@ from tests.repair.disks import (
     zero_sectors,
 )
 from tests.repairing import batches, findings
+from tests.shares import chosen, share_of
 
 ORDER = [Way.MEND, Way.DROP, Way.DROP_AND_CUT, Way.CUT]
 
@@ -43,20 +44,24 @@ ORDER = [Way.MEND, Way.DROP, Way.DROP_AND_CUT, Way.CUT]
 
 def test_a_flipped_bit_anywhere_is_put_back(sound: SimulatedDisk) -> None:
     whole = batches(sound)
-    chance = random.Random(1)
+    for name, offset, bit in share_of(bits(sound)):
+        disk = fresh(sound)
+        flip(disk, name, offset, bit)
+        assert findings(disk), (name, offset)
+        repaired(disk, Way.MEND)
+        assert batches(disk) == whole
+        assert is_same(state_of(disk), state_of(sound))
+        assert disk.content(name) == sound.content(name)
+
+
+def bits(sound: SimulatedDisk) -> list[tuple[str, int, int]]:
+    """Return a bit of each field of the headers of each file, and some bits behind them."""
+    chance, found = random.Random(1), []
     for name in [*names(sound, ".log"), *names(sound, ".snapshot"), "format"]:
         size = len(sound.content(name))
         spots = {0, 8, 13, 20, 30, 40, 60, 64, 70, 80, 100, 120, *(chance.randrange(size) for _ in range(5)), size - 1}
-        for offset in spots:
-            if offset >= size:
-                continue
-            disk = fresh(sound)
-            flip(disk, name, offset, chance.randrange(8))
-            assert findings(disk), (name, offset)
-            repaired(disk, Way.MEND)
-            assert batches(disk) == whole
-            assert is_same(state_of(disk), state_of(sound))
-            assert disk.content(name) == sound.content(name)
+        found += [(name, offset, chance.randrange(8)) for offset in sorted(spots) if offset < size]
+    return found
 
 
 @pytest.mark.parametrize("damage", [bytes(64), b"\xff" * 64, bytes(16)])
@@ -102,7 +107,7 @@ def test_a_torn_end_needs_no_remedy_and_is_cut_by_one(sound: SimulatedDisk) -> N
 
 
 @pytest.mark.parametrize("damage", [zero_sectors, cut_file, remove, zero_all])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", share_of(range(10)))
 def test_all_that_lies_outside_of_the_loss_is_kept(sound: SimulatedDisk, damage: Damage, seed: int) -> None:
     chance = random.Random(seed)
     whole = batches(sound)
@@ -215,9 +220,12 @@ def test_a_repair_that_is_cut_short_anywhere_is_finished_or_was_never_begun(soun
     repaired(damaged, way)
     wanted = {name: damaged.content(name) for name in damaged.files}
     outcomes = set()
-    for length in range(begin, len(damaged.log) + 1):
-        if damaged.log[length - 1][0] == "write" and length % 3:
-            continue
+    some_writes = [
+        length
+        for length in range(begin, len(damaged.log) + 1)
+        if damaged.log[length - 1][0] != "write" or length % 3 == 0
+    ]
+    for length in share_of(some_writes):
         for keep in (False, True):
             left = SimulatedDisk.after(damaged.log[:length]).crashed(
                 keep_sector=lambda _, keep=keep: keep, keep_names=keep
@@ -234,7 +242,8 @@ def test_a_repair_that_is_cut_short_anywhere_is_finished_or_was_never_begun(soun
                 repaired(left, way)
                 assert batches(left) == batches(damaged)
                 outcomes.add("begun anew")
-    assert outcomes == {"finished", "was finished", "begun anew"}
+    assert outcomes <= {"finished", "was finished", "begun anew"}
+    assert len(outcomes) == 3 or chosen() is not None
 
 
 def test_what_compaction_has_taken_in_of_a_stream_is_not_expected_there() -> None:

@@ -96,8 +96,8 @@ def check_recovery(
 
 
 def every_crash(log: list[Operation]) -> Iterator[tuple[list[Operation], SimulatedDisk]]:
-    """Yield the history up to each of its calls, and the disk at that moment."""
-    for length in range(len(log) + 1):
+    """Yield the history up to each of its calls that is in the share, and the disk at that moment."""
+    for length in share_of(range(len(log) + 1)):
         yield log[:length], SimulatedDisk.after(log[:length])
 
 

@@ -2,6 +2,7 @@
 
 import logging
 
+from tests.shares import share_of
 import pytest
 
 from exacta.adapters.local.damage.inspection import Finding, Verdict, inspect
@@ -65,7 +66,7 @@ def test_every_byte_of_a_cleaned_segment_is_checked_where_it_is_read_as_a_whole(
     disk = SimulatedDisk.after(history)
     name = next(name for name in names_of(disk, ".log") if name.count(".") == 2)
     whole = disk.content(name)
-    for at in range(0, len(whole), 7):
+    for at in share_of(range(0, len(whole), 7)):
         broken = disk.restarted()
         changed = bytearray(whole)
         changed[at] ^= 0x10

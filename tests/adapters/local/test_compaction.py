@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 
+from tests.shares import share_of
 import pytest
 
 from exacta.adapters.local import LocalJournal
@@ -118,7 +119,7 @@ def test_a_crash_after_any_call_leaves_it_done_or_not_done(history: list[Operati
         if name not in {"compacting", "cleaning"}:
             continue
         allowed = [before, after]
-        for length in range(begin + 1, end + 1):
+        for length in share_of(range(begin + 1, end + 1)):
             disk = SimulatedDisk.after(history[:length])
             check(disk.restarted(), allowed)
             for keep in (False, True):
@@ -284,7 +285,7 @@ def test_the_list_of_them_that_is_damaged_is_noticed(compacted: SimulatedDisk) -
 def test_every_flipped_bit_of_it_is_found(compacted: SimulatedDisk) -> None:
     name = next(name for name in compacted.names() if name.startswith("compacted-") and name.endswith(".log"))
     whole = compacted.content(name)
-    for at in range(0, len(whole), 7):
+    for at in share_of(range(0, len(whole), 7)):
         flipped = bytearray(whole)
         flipped[at] ^= 4
         compacted.put(name, bytes(flipped))

@@ -3,6 +3,7 @@
 import random
 import re
 
+from tests.shares import share_of
 import pytest
 
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
@@ -106,7 +107,7 @@ def test_any_flipped_bit_before_the_last_group_is_refused(disk: SimulatedDisk, e
 def test_flipped_bit_in_a_sealed_segment_is_refused_in_the_replay(disk: SimulatedDisk):
     name = segments_of(disk)[1]
     whole = disk.content(name)
-    for byte in range(0, len(whole), 3):
+    for byte in share_of(range(0, len(whole), 3)):
         disk.put(name, whole)
         flip(disk, name, byte, byte % 8)
         assert refuses(disk, name) <= byte
