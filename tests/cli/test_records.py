@@ -21,6 +21,7 @@ from exacta.client.partitioner import partition_of_key
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, list_transactions
 from tests.cli.conftest import Commands
+from tests.signals import heard
 from tests.spark.clusters import ON_KAFKA, new_topic, read_committed
 
 
@@ -30,13 +31,14 @@ def start(bootstrap):
     started = []
 
     def begin(*arguments):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "exacta.cli", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=os.environ | {"EXACTA_BOOTSTRAP_SERVERS": bootstrap},
-        )
+        with heard(signal.SIGINT):
+            process = subprocess.Popen(
+                [sys.executable, "-m", "exacta.cli", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=os.environ | {"EXACTA_BOOTSTRAP_SERVERS": bootstrap},
+            )
         started.append(process)
         return process
 
