@@ -21,7 +21,8 @@ from exacta.client.partitioner import partition_of_key
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, list_transactions
 from tests.cli.conftest import Commands
-from tests.spark.clusters import ON_KAFKA, read_committed
+from tests.signals import heard
+from tests.spark.clusters import ON_KAFKA, new_topic, read_committed
 
 
 @pytest.fixture
@@ -30,13 +31,14 @@ def start(bootstrap):
     started = []
 
     def begin(*arguments):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "exacta.cli", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=os.environ | {"EXACTA_BOOTSTRAP_SERVERS": bootstrap},
-        )
+        with heard(signal.SIGINT):
+            process = subprocess.Popen(
+                [sys.executable, "-m", "exacta.cli", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=os.environ | {"EXACTA_BOOTSTRAP_SERVERS": bootstrap},
+            )
         started.append(process)
         return process
 
@@ -208,6 +210,12 @@ def test_two_readers_of_a_group_share_the_partitions(start, run, topic):
 def test_what_is_refused_is_told_in_one_line(run, topic, arguments, code, why):
     refused = run.refused(*(each.replace("TOPIC", topic) for each in arguments), code=code, typed="x\n")
     assert why.replace("TOPIC", topic) in refused
+
+
+@pytest.mark.parametrize("further", [[], ["-e"]])
+def test_of_several_partitions_that_are_refused_the_first_one_is_told(run, bootstrap, further):
+    topic = new_topic(bootstrap, 20)  # by the order of a set it would be any of them
+    assert run.refused("consume", topic, "-o", "99", *further) == f"{topic}-0 has no offset 99: it has 0 up to 0"
 
 
 def redirected(bootstrap, call):

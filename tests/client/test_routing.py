@@ -72,6 +72,13 @@ def test_offsets_are_asked_of_the_new_leader_where_the_old_one_has_left_the_clus
         assert list_offsets(client, [TopicPartition(topic, 0)], LATEST) == {TopicPartition(topic, 0): 0}
 
 
+def test_offsets_come_in_the_order_in_which_they_are_asked_for(bootstrap):
+    topic = new_topic(bootstrap, 8)
+    asked = [TopicPartition(topic, partition) for partition in (5, 0, 7, 2, 6, 1, 4, 3)]
+    with Client(bootstrap) as client:
+        assert list(list_offsets(client, asked, LATEST)) == asked
+
+
 def test_a_topic_that_may_not_be_described_is_not_waited_for(monkeypatch):
     client = Client("127.0.0.1:1")
     monkeypatch.setattr(client, "refresh", lambda topics, _: {topics[0]: ErrorCode.TOPIC_AUTHORIZATION_FAILED})

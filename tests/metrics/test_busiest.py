@@ -3,7 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exacta.metrics import families
 from exacta.metrics.busiest import Busiest
+from exacta.metrics.measured import largest
 
 growths = st.dictionaries(st.sampled_from("abcde"), st.tuples(st.integers(0, 9), st.integers(0, 9)))
 
@@ -47,3 +49,15 @@ def test_a_topic_that_is_made_anew_begins_again() -> None:
     assert busiest.divide({"a": (3,)}) == ({"a": [13]}, [0])
     busiest.divide({})
     assert busiest.divide({"a": (4,)}) == ({"a": [4]}, [0])
+
+
+def test_topics_come_by_their_names_and_not_in_the_order_of_a_set() -> None:
+    names = [f"topic-{number}" for number in range(10, 30)]
+    own, _ = Busiest(1, 20).divide(dict.fromkeys(reversed(names), (1,)))
+    assert list(own) == names
+
+
+def test_of_equal_values_the_name_decides_which_is_shown() -> None:
+    names = "abcd"
+    found = largest(families.TOPIC_HELD_BACK, {(name,): 1.0 for name in names}, 2)
+    assert found == largest(families.TOPIC_HELD_BACK, {(name,): 1.0 for name in reversed(names)}, 2)

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ from exacta.protocol.kafka.messages.k35_describe_log_dirs import DescribeLogDirs
 from exacta.server.listeners import Endpoint, parse_endpoint
 from exacta.server.log_lines import OneLine
 from tests.kafka.wire import Wire, batch, values_in
+from tests.signals import heard
 
 EXIT_SECONDS = 30
 
@@ -32,9 +33,12 @@ EXIT_SECONDS = 30
 class Process:
     """A server of its own, listening."""
 
-    def __init__(self, data: Path, *arguments: str, listen: str = "127.0.0.1:0") -> None:
+    def __init__(
+        self, data: Path, *arguments: str, listen: str = "127.0.0.1:0", heeds: Collection[int] = ()
+    ) -> None:
         command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(data), "--listen", listen, *arguments]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with heard(*heeds):
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.ready_line = self.process.stdout.readline()
         self._wires: list[Wire] = []
@@ -74,8 +78,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Start servers on one data directory; they end with the test."""
     started: list[Process] = []
 
-    def starting(*arguments: str, listen: str = "127.0.0.1:0", data: Path = tmp_path / "data") -> Process:
-        started.append(Process(data, *arguments, listen=listen))
+    def starting(
+        *arguments: str,
+        listen: str = "127.0.0.1:0",
+        data: Path = tmp_path / "data",
+        heeds: Collection[int] = (),
+    ) -> Process:
+        started.append(Process(data, *arguments, listen=listen, heeds=heeds))
         return started[-1]
 
     yield starting
@@ -104,7 +113,7 @@ def consume(wire: Wire) -> list[bytes]:
 class TestLife:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
     def test_it_says_where_it_listens_and_stops_cleanly(self, start: Start, tmp_path: Path, number: int) -> None:
-        server = start()
+        server = start(heeds=[number])
         host, port = server.address
         assert server.ready_line == f"exacta: listening on {host}:{port}, data in {tmp_path / 'data'}\n"
         produce(server.connect(), b"kept")
@@ -113,13 +122,15 @@ class TestLife:
         assert "ERROR" not in errors
         assert consume(start().connect()) == [b"kept"]
 
-    def test_nohup_keeps_it_from_ending_with_the_terminal(self, start: Start) -> None:
-        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does it; the server inherits it
+    @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+    def test_what_is_ignored_when_it_starts_does_not_end_it(self, start: Start, number: int) -> None:
+        """By nohup it outlives the terminal; and Ctrl-C is not for a script's job in the background."""
+        before = signal.signal(number, signal.SIG_IGN)  # the server inherits it
         try:
             server = start()
         finally:
-            signal.signal(signal.SIGHUP, before)
-        server.process.send_signal(signal.SIGHUP)
+            signal.signal(number, before)
+        server.process.send_signal(number)
         produce(server.connect(), b"goes on")
         assert server.end(signal.SIGTERM)[0] == 0
 

@@ -285,8 +285,12 @@ def test_an_interrupt_while_it_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -
     before = set(threading.enumerate())  # brokers of the session's fixtures are among them
     monkeypatch.setattr(Server, "open", interrupted)
     broker = exacta.Broker()
-    with pytest.raises(KeyboardInterrupt):
-        broker.start()
+    disposition = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            broker.start()
+    finally:
+        signal.signal(signal.SIGINT, disposition)
     monkeypatch.undo()
     assert not [each for each in threading.enumerate() if each.name == "exacta-broker" and each not in before]
     with broker:

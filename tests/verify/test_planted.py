@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from exacta.verify.analysis import cycles as analysis
 from exacta.verify.analysis.anomalies import Kind
 from exacta.verify.analysis.cycles import components, mixed_cycle, shortest_cycle
 from exacta.verify.analysis.verdict import analyse
@@ -148,6 +149,14 @@ def test_a_cycle_of_both_has_a_step_of_each(
     reads: dict[str, set[str]], writes: dict[str, set[str]], cycle: list[str]
 ) -> None:
     assert mixed_cycle(reads, writes, ["a", "b", "c", "d"]) == cycle
+
+
+def test_cycles_are_told_in_the_same_order_whatever_the_order_of_a_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [(f"p.{number}", f"q.{number}") for number in range(10, 30)]
+    monkeypatch.setattr(analysis, "_writes", lambda ledger: {one: {other} for one, other in pairs})
+    monkeypatch.setattr(analysis, "_reads", lambda ledger: {other: {one} for one, other in pairs})
+    monkeypatch.setattr(analysis, "_anomaly", lambda kind, ledger, cycle, component, by_reads: sorted(cycle))
+    assert list(analysis.cycles(None)) == [[one, other] for one, other in pairs]
 
 
 def test_the_example_is_of_the_class_that_is_named() -> None:

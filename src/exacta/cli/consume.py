@@ -273,7 +273,8 @@ class _Reader:
             self.commit()
             for partition in self._partitions - assigned:
                 self._tail.positions.pop(partition, None)
-        if added := assigned - self._partitions:
+        # In their order: what is told of the first one that is refused must not depend on a set's.
+        if added := sorted(assigned - self._partitions):
             first = offsets_at(self._client, added, self._wanted.start, self._level)
             committed = self._assignment.committed()
             starts = {each: committed.get(each, start) for each, start in first.items()}

@@ -105,10 +105,12 @@ def list_offsets(
     """Return an offset of each partition: `at` is EARLIEST, LATEST or a timestamp in ms (first offset not older).
 
     It is one for all partitions, or one for each. With READ_COMMITTED the latest offset is the last stable one. A
-    timestamp after all records yields -1.
+    timestamp after all records yields -1. The offsets come in the order in which they are asked for, not in that of the
+    answers.
     """
     deadline = deadline or client.deadline()
-    missing = set(partitions)
+    wanted = list(dict.fromkeys(partitions))
+    missing = wanted
     found: dict[TopicPartition, int] = {}
     backoff = Backoff()
     while missing:
@@ -124,10 +126,10 @@ def list_offsets(
             for partition in missing:
                 client.forget(Leader(*partition))
             failure = lost
-        missing -= found.keys()
+        missing = [each for each in wanted if each not in found]
         if missing:
             backoff.wait(deadline, failure or ConnectionLost(f"no offsets of {len(missing)} partitions"))
-    return found
+    return {each: found[each] for each in wanted}
 
 
 def _by_leader(

@@ -157,7 +157,7 @@ class Dispatcher:
             self._look_soon((event.partition_id, event.name))
         elif isinstance(event, TransactionEnded):
             transaction = self._state.transactions.get(event.transaction_id)
-            for key in () if transaction is None else transaction.subscriptions:
+            for key in () if transaction is None else sorted(transaction.subscriptions):
                 self._look_soon(key)
 
     def stop(self) -> None:

@@ -41,7 +41,7 @@ class Busiest:
             target = self._own[topic] if topic in self._shown else self._others
             for number, amount in enumerate(growth):
                 target[number] += amount
-        return {topic: self._own[topic] for topic in self._shown}, self._others
+        return {topic: self._own[topic] for topic in sorted(self._shown)}, self._others
 
     def _choose(self, totals: Mapping[str, Amounts], grown: Mapping[str, Amounts]) -> None:
         activity = {topic: before / 2 for topic, before in self._activity.items() if topic in totals}

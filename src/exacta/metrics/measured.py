@@ -56,7 +56,7 @@ def largest(
     assert family.kind is Kind.GAUGE
     if len(values) <= most:
         return Measured(family, values)
-    chosen = nlargest(most, values, key=values.__getitem__)
+    chosen = nlargest(most, values, key=lambda labels: (values[labels], labels))
     shown = {labels: values[labels] for labels in chosen}
     rest = together(value for labels, value in values.items() if labels not in shown)
     return Measured(family, shown | {(OTHERS,) * len(family.labels): rest})

@@ -42,7 +42,7 @@ def serve(
     log_level: str = DEFAULT_LEVEL,
     log_format: str = DEFAULT_FORMAT,
 ) -> int:
-    """Run until SIGTERM, SIGINT or SIGHUP; return the process's exit code.
+    """Run until SIGTERM, or until a SIGINT or SIGHUP that is not ignored; return the process's exit code.
 
     Says where it listens in one line on stdout.
     """
@@ -116,10 +116,12 @@ async def _serve(configuration: Configuration, data: Path, doors: Doors, flood: 
     await server.open_in_sight()
     await server.start()
     asked = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, asked.set)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it, to have us outlive the terminal
-        loop.add_signal_handler(signal.SIGHUP, asked.set)
+    loop.add_signal_handler(signal.SIGTERM, asked.set)
+    # As the Java virtual machine does it: nohup ignores SIGHUP, to have us outlive the terminal, and a script's shell
+    # ignores SIGINT for its jobs in the background, whose work Ctrl-C does not mean.
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, asked.set)
     # What is alive now lives as long as the server: collecting garbage need not look at it.
     gc.collect()
     gc.freeze()

@@ -228,7 +228,7 @@ def _left(client: Client, group: str, topics: Set[str]) -> dict[TopicPartition, 
     if not names:
         return None
     left = {at: each.unread for at, each in positions.items() if at.topic in names and each.unread}
-    others = [at for name in names for at in _partitions(client, name) if at not in positions]
+    others = [at for name in sorted(names) for at in _partitions(client, name) if at not in positions]
     if others:
         first = list_offsets(client, others, EARLIEST)
         ends = list_offsets(client, others, LATEST, isolation_level=READ_COMMITTED)

@@ -242,6 +242,7 @@ class AiokafkaClient(Opened):
     registers_by_writing = False
     waits_for_stable_offsets = False
     speaks_consumer_protocol = False
+    joins_again_when_fenced = True
 
     def __init__(self) -> None:
         """Start the event loop."""

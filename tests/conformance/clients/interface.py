@@ -213,6 +213,8 @@ class Client(Protocol):
     """Whether a read_committed consumer asks for stable offsets only (OffsetFetch with require_stable)."""
     speaks_consumer_protocol: ClassVar[bool]
     """Whether its members can speak the consumer protocol (KIP-848)."""
+    joins_again_when_fenced: ClassVar[bool]
+    """Whether a static member joins again by itself when another one has its instance id, and so fences that one."""
 
     def producer(self, bootstrap: str, **options: Any) -> Producer:
         """Make a producer: `transactional_id`, `transaction_timeout_ms`, `batch_bytes`, `compression`, `idempotent`."""

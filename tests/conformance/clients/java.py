@@ -312,6 +312,7 @@ class JavaClient(Opened):
     registers_by_writing = TRANSACTION_VERSION == "2"
     waits_for_stable_offsets = True
     speaks_consumer_protocol = True
+    joins_again_when_fenced = False
 
     def producer(
         self,

@@ -176,6 +176,7 @@ class KafkaPythonClient(Opened):
     registers_by_writing = False
     waits_for_stable_offsets = True
     speaks_consumer_protocol = False
+    joins_again_when_fenced = False
 
     def producer(
         self,

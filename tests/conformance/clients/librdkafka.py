@@ -219,6 +219,7 @@ class LibrdkafkaClient(Opened):
     registers_by_writing = False
     waits_for_stable_offsets = True
     speaks_consumer_protocol = True
+    joins_again_when_fenced = False
 
     def producer(
         self,

@@ -73,7 +73,7 @@ def _produced(state: State, transaction: Transaction, names: Names) -> Metadata:
     """Return the partitions that it writes to. What was announced has the name by which it was announced."""
     told = {_parsed(name): name for name in sorted(names.topics)}
     found: Metadata = {name: {"aborted": False} for name in told.values()}
-    for partition_id in transaction.partitions:
+    for partition_id in sorted(transaction.partitions):
         partition = state.partitions.get(partition_id)
         if partition is None:
             continue
@@ -95,7 +95,7 @@ def _acknowledged(state: State, transaction: Transaction, names: Names) -> Metad
     found: Metadata = {}
     for topic, name in sorted(names.subscriptions):
         found.setdefault(told[_parsed(topic)], {})[name] = {}
-    for partition_id, name in transaction.subscriptions:
+    for partition_id, name in sorted(transaction.subscriptions):
         partition = state.partitions.get(partition_id)
         if partition is None:
             continue

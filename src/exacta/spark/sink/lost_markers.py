@@ -53,7 +53,7 @@ def settle_all(client: Client, names: QueryNames) -> None:
     """Have all of a query's transactions ended everywhere, as far as they are ended at all."""
     # The driver's id by name: a broker that has just started lists nothing before it has read its transactions, and
     # says so only of an id that it is asked for.
-    settle_ended(client, {names.driver, *list_transactions(client, names.prefix, states=())})
+    settle_ended(client, sorted({names.driver, *list_transactions(client, names.prefix, states=())}))
 
 
 def settle_ended(client: Client, transactional_ids: Collection[str]) -> None:

@@ -25,7 +25,7 @@ def cycles(ledger: Ledger) -> Iterator[Anomaly]:
         yield _anomaly(Kind.G1C, ledger, shortest_cycle(by_reads, component), component, by_reads)
     for component in components(by_writes):
         yield _anomaly(Kind.G0, ledger, shortest_cycle(by_writes, component), component, {})
-    both = {node: by_writes.get(node, set()) | by_reads.get(node, set()) for node in {*by_writes, *by_reads}}
+    both = {node: by_writes.get(node, set()) | by_reads.get(node, set()) for node in sorted({*by_writes, *by_reads})}
     for component in components(both):
         mixed = mixed_cycle(by_reads, by_writes, component)
         if mixed:

@@ -149,7 +149,7 @@ class _Staging:
         if self._plan.cut is not None:
             self._final.remove(NOTE_NAME)  # without it the next start aborts what is open: its end may be cut off
         self._segment_indexes()
-        for name in self._files.names():
+        for name in sorted(self._files.names()):
             is_gone = name not in self._final.sources and name not in self._put
             if is_gone and not name.endswith(TEMPORARY_SUFFIX):
                 self._remove.append(name)
