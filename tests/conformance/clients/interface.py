@@ -214,8 +214,16 @@ class Client(Protocol):
     speaks_consumer_protocol: ClassVar[bool]
     """Whether its members can speak the consumer protocol (KIP-848)."""
 
-    def producer(self, bootstrap: str, **options: Any) -> Producer:
-        """Make a producer: `transactional_id`, `transaction_timeout_ms`, `batch_bytes`, `compression`, `idempotent`."""
+    def producer(
+        self,
+        bootstrap: str,
+        *,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
+        batch_bytes: int | None = None,
+        compression: str | None = None,
+    ) -> Producer:
+        """Make an idempotent producer, transactional with an id."""
         ...
 
     def consumer(
