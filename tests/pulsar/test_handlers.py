@@ -41,7 +41,9 @@ def test_every_command_of_a_client_is_served() -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_is_named_by_its_command_and_declares_its_needs(name: str) -> None:
     module = importlib.import_module(f"{handlers.__name__}.{name}")
-    number, word = re.fullmatch(r"p(\d\d)_(\w+)", name).groups()
+    found = re.fullmatch(r"p(\d\d)_(\w+)", name)
+    assert found is not None
+    number, word = found.groups()
     assert BaseCommand.Type.Name(int(number)) == word.upper()
     assert module.HANDLER.type == int(number)
     assert module.HANDLER.needs is module.NEEDS

@@ -279,9 +279,9 @@ def test_missing_or_damaged_segment_indexes_are_made_again(disk: SimulatedDisk):
     whole = disk.content(name)
     damaged = [b"", whole[:-8], whole[:30], whole + bytes(8), bytes(len(whole))]
     for _ in range(50):
-        content = bytearray(whole)
-        content[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
-        damaged.append(bytes(content))
+        altered = bytearray(whole)
+        altered[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        damaged.append(bytes(altered))
     for content in damaged:
         disk.put(name, content)
         assert replayed(disk) == (None, GROUP_COUNT)
