@@ -54,7 +54,7 @@ def refusing(switch: Path, call: str, pattern: str, number: int) -> type[PosixFi
 if __name__ == "__main__":
     switch_, call_, pattern_, errno_, *arguments_ = sys.argv[1:]
     files = refusing(Path(switch_), call_, pattern_, getattr(errno, errno_))
-    journal.PosixFiles = files  # type: ignore[misc]
+    journal.PosixFiles = files  # type: ignore[attr-defined]
     # A child process would know nothing of the refusals, so its jobs run in this one.
-    journal.ChildProcess = lambda directory: InPlace(files(directory))  # type: ignore[assignment,misc]
+    journal.ChildProcess = lambda directory: InPlace(files(directory))  # type: ignore[assignment,attr-defined,return-value]
     sys.exit(run(arguments_))

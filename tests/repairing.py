@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
@@ -70,7 +71,11 @@ def _newest_snapshot(data: Path) -> int:
 
 def clean(data: Path) -> None:
     """Let a broker free space, until there is a segment that was cleaned; its records of "moved" stay."""
-    options = {"log_retention_check_interval_ms": 10, "log_cleaner_backoff_ms": 10, "log_retention_bytes": 100_000}
+    options: dict[str, Any] = {
+        "log_retention_check_interval_ms": 10,
+        "log_cleaner_backoff_ms": 10,
+        "log_retention_bytes": 100_000,
+    }
     with exacta.Broker(data=data, log_segment_bytes=SEGMENT_BYTES, num_partitions=2, **options) as broker:
         servers = {"bootstrap.servers": broker.bootstrap_servers}
         entry = ConfigEntry("retention.bytes", "-1", incremental_operation=AlterConfigOpType.SET)
@@ -89,7 +94,7 @@ def clean(data: Path) -> None:
 
 def compact(data: Path) -> None:
     """Let a broker compact a topic, until there is a segment of what is left."""
-    options = {"log_retention_check_interval_ms": 10, "log_cleaner_backoff_ms": 10}
+    options: dict[str, Any] = {"log_retention_check_interval_ms": 10, "log_cleaner_backoff_ms": 10}
     with exacta.Broker(data=data, log_segment_bytes=SEGMENT_BYTES, num_partitions=2, **options) as broker:
         servers = {"bootstrap.servers": broker.bootstrap_servers}
         admin = AdminClient(servers)

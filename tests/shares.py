@@ -59,7 +59,9 @@ def closing_line() -> str:
     share = chosen()
     if share is None:
         return "the whole of each sweep ran"
-    return f"share {share} of {SHARES} of each sweep ran: {VARIABLE}={share} repeats it, {VARIABLE}={WHOLE} runs the whole"
+    return (
+        f"share {share} of {SHARES} of each sweep ran: {VARIABLE}={share} repeats it, {VARIABLE}={WHOLE} runs the whole"
+    )
 
 
 def _commits() -> int:

@@ -25,7 +25,9 @@ class Suite(NamedTuple):
 
 JAVA = "Java and Maven"
 FAILURES = "tests/spark/test_kill.py tests/spark/test_failures.py tests/spark/test_two_drivers.py tests/spark/sink/test_lost_markers.py"
-ASKED_OF_KAFKA = "tests/kafka/test_transaction_errors.py tests/kafka/test_pipelined_reads.py tests/kafka/test_internal_topics.py"
+ASKED_OF_KAFKA = (
+    "tests/kafka/test_transaction_errors.py tests/kafka/test_pipelined_reads.py tests/kafka/test_internal_topics.py"
+)
 
 SUITES = {
     "java": Suite(
@@ -37,9 +39,7 @@ SUITES = {
             "EXACTA_TEST_JAVA=1 EXACTA_TEST_TRANSACTION_VERSION=1 tests/conformance",
         ),
     ),
-    "tools": Suite(
-        "Kafka's command line tools work", "two minutes", JAVA, ("EXACTA_TEST_TOOLS=1 tests/tools",)
-    ),
+    "tools": Suite("Kafka's command line tools work", "two minutes", JAVA, ("EXACTA_TEST_TOOLS=1 tests/tools",)),
     "streams": Suite(
         "a Kafka Streams application counts each order once, while it and the broker are killed",
         "minutes",

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -60,8 +61,13 @@ def test_the_command_line_wins_over_the_file(capsys: pytest.CaptureFixture[str],
 
 def served(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Configuration, Path, Doors]:
     """Return what `exacta serve` with these arguments would serve, and where."""
-    calls = []
-    monkeypatch.setattr("exacta.cli.serve.serve", lambda *call, **_: calls.append(call) or 0)
+    calls: list[Any] = []
+
+    def serve(*call: object, **_: object) -> int:
+        calls.append(call)
+        return 0
+
+    monkeypatch.setattr("exacta.cli.serve.serve", serve)
     assert run(arguments) == 0
     (call,) = calls
     return call
@@ -96,7 +102,12 @@ def test_a_file_says_how_to_log_and_the_command_line_wins(monkeypatch: pytest.Mo
     file = tmp_path / "exacta.toml"
     file.write_text('log_level = "debug"\n"log.format" = "json"\n')
     asked: list[dict[str, str]] = []
-    monkeypatch.setattr("exacta.cli.serve.serve", lambda *_, **log: asked.append(log) or 0)
+
+    def serve(*_: object, **log: str) -> int:
+        asked.append(log)
+        return 0
+
+    monkeypatch.setattr("exacta.cli.serve.serve", serve)
     for arguments in ([], ["--config", str(file)], ["--config", str(file), "--log-level", "error"]):
         assert run(arguments) == 0
     assert [tuple(each.values()) for each in asked] == [("info", "text"), ("debug", "json"), ("error", "json")]

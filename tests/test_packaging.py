@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,8 +37,13 @@ def settings() -> dict[str, list[str]]:
 def called(monkeypatch: pytest.MonkeyPatch, command: list[str]) -> tuple[Configuration, Path, Doors]:
     """Return what `exacta serve` is called with by the command."""
     assert command[:2] == [PROGRAM, "serve"]
-    calls = []
-    monkeypatch.setattr("exacta.cli.serve.serve", lambda *call, **_: calls.append(call) or 0)
+    calls: list[Any] = []
+
+    def serve(*call: object, **_: object) -> int:
+        calls.append(call)
+        return 0
+
+    monkeypatch.setattr("exacta.cli.serve.serve", serve)
     assert run(command[2:]) == 0
     (call,) = calls
     return call

@@ -34,12 +34,12 @@ def test_they_are_those_of_their_modules() -> None:
     from exacta import spark, testing
     from exacta.client import joint
     from exacta.client.errors import ClientError
-    from exacta.config import options as config
+    from exacta.config import configuration
     from exacta.databases import errors
     from exacta.databases.postgres import Postgres
     from exacta.databases.sqlite import Sqlite
     from exacta.databases.two_phase import two_phase
-    from exacta.server import server
+    from exacta.server import errors as server_errors
     from exacta.transform.recognition import exactly_once
 
     found = [getattr(exacta, name) for name in NAMES]
@@ -47,8 +47,8 @@ def test_they_are_those_of_their_modules() -> None:
     assert found == [
         testing.Broker,
         ClientError,
-        config.ConfigurationError,
-        server.ServerError,
+        configuration.ConfigurationError,
+        server_errors.ServerError,
         joint.NotJoined,
         exactly_once,
         joint.join_transaction,

@@ -19,13 +19,14 @@ import errno
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from exacta.adapters.local.files import DirectoryInUse
 from exacta.ports.journal import Buffer
 
 SECTOR_BYTES = 512
 
-Operation = tuple[object, ...]  # name of the call, then its arguments
+Operation = tuple[Any, ...]  # name of the call, then its arguments
 KeepSectors = Callable[[int], bool]  # whether a sector or a cut, numbered from 0 through all unsynced, reached the disk
 
 

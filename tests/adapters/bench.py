@@ -33,13 +33,17 @@ class Bench:
             )
         else:
             self.files = SimulatedDisk() if name == "simulated disk" else directory
-            self._make = lambda: open_journal(
-                self.files,
-                call_soon,
-                segment_bytes=self.segment_bytes,
-                unsynced_writes=self.unsynced_writes,
-                elapsed_seconds=self._elapsed,
-            )
+            self._make = self._open_files
+
+    def _open_files(self) -> Journal:
+        assert self.files is not None
+        return open_journal(
+            self.files,
+            self.turns.call_soon,
+            segment_bytes=self.segment_bytes,
+            unsynced_writes=self.unsynced_writes,
+            elapsed_seconds=self._elapsed,
+        )
 
     def _elapsed(self) -> float:
         self._elapsed_seconds += self._second
@@ -50,6 +54,11 @@ class Bench:
         self._second = 0.0 if quick else 1.0
         if self.files is None:
             self.storage.is_quick = quick
+
+    def fail_sync(self) -> None:
+        """Let the next sync of the simulated disk fail."""
+        assert isinstance(self.files, SimulatedDisk)
+        self.files.failing["sync_data"] = 5
 
     def open(self) -> Journal:
         self.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exacta.ports.journal import Appended, AppendResult, Conflict, Entry, Failed, IndexEntry, Journal, TimeEntry
+from exacta.ports.journal import Appended, AppendResult, Buffer, Conflict, Entry, Failed, IndexEntry, Journal, TimeEntry
 from tests.adapters.bench import EVERYTHING, SEGMENT_BYTES, Bench, events
 from tests.adapters.turns import Turns, append, batch, read
 
@@ -117,7 +117,7 @@ def test_unsound_entries_are_refused_and_write_nothing(bench: Bench, turns: Turn
 def test_payload_of_any_buffers_is_written_verbatim(bench: Bench, turns: Turns):
     journal = bench.open()
     large = bytes(range(256)) * 1024
-    parts = [b"small", memoryview(b"..view..")[2:6], bytearray(b"array"), large, b"", b"x" * 4095, large, b"end"]
+    parts: list[Buffer] = [b"a", memoryview(b"..view..")[2:6], bytearray(b"b"), large, b"", b"x" * 4095, large, b"end"]
     payload = b"".join(parts)
     append(turns, journal, Entry(b"e", tuple(parts), (IndexEntry(5, 10, 19, 0, 0, len(payload)),)))
     for _ in range(2):
@@ -377,7 +377,7 @@ def failing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Be
         if request.param == "memory":
             bench.storage.append_fault = "no more"
         else:
-            bench._open._files.failing["sync_data"] = 5
+            bench.fail_sync()
 
     yield bench, fail
     bench.close()

@@ -9,7 +9,7 @@ from exacta.adapters.local.sync_pace import QUICK_SYNCS
 from exacta.ports.journal import Appended, AppendResult, Conflict, Entry, IndexEntry, Journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.bench import EVERYTHING, SEGMENT_BYTES, Bench, events
-from tests.adapters.turns import Turns, append, batch, become_quick, read
+from tests.adapters.turns import Turns, append, batch, become_quick, read, wants_snapshot
 
 
 class Stopping:
@@ -88,9 +88,9 @@ def test_what_is_large_or_begins_a_segment_is_left_to_append(turns: Turns, journ
     while journal.position < SEGMENT_BYTES:
         write(journal, Entry(b"e" * 100))
     assert journal.write(journal.position, [Entry(b"next segment")]) is None
-    assert not journal.wants_snapshot
+    assert not wants_snapshot(journal)
     append(turns, journal, Entry(b"next segment"))
-    assert journal.wants_snapshot
+    assert wants_snapshot(journal)
     write(journal, Entry(b"goes on"))
 
 

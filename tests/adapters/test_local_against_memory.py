@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from hypothesis import settings
@@ -92,12 +93,15 @@ class SideBySide(RuleBasedStateMachine):
             append(self.turns, journal, Entry(b"makes durable what is written"))
         for stream, next_offset in self.next_offsets.items():
             if not self.is_gone(stream):
-                floors = st.sampled_from([0, next_offset // 2, next_offset, next_offset, GONE])
-                self.floors[stream] = self.asked(stream, data.draw(floors))
+                raised = st.sampled_from([0, next_offset // 2, next_offset, next_offset, GONE])
+                self.floors[stream] = self.asked(stream, data.draw(raised))
         floors = {stream: self.asked(stream, 0) for stream in range(4) if not self.is_gone(stream)}
         for journal in self.both():
             while self.turns.wait(lambda done, journal=journal: journal.clean(floors, done)).freed_bytes:
                 pass
+
+    def is_compactable(self, stream: int, next_offset: int) -> bool:
+        return self.local.compactable(stream, 1 << 60)[1] == next_offset
 
     def seal(self, *next_offsets: tuple[int, int]) -> None:
         """Seal what is written, and wait until it can be compacted."""
@@ -106,9 +110,7 @@ class SideBySide(RuleBasedStateMachine):
             append(self.turns, journal, Entry(b"makes durable what is written"))
         for stream, next_offset in next_offsets:
             if self.next_offset(stream) == next_offset != GONE and self.local.find(stream, 0, 1 << 60, 1):
-                self.turns.run_until(
-                    lambda at=(stream, next_offset): self.local.compactable(at[0], 1 << 60)[1] == at[1]
-                )
+                self.turns.run_until(partial(self.is_compactable, stream, next_offset))
 
     @rule(data=st.data(), streams=st.sets(STREAMS, min_size=1))
     def compact(self, data: st.DataObject, streams: set[int]) -> None:

@@ -2,12 +2,11 @@
 
 import queue
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any
 
 from exacta.adapters.local.sync_pace import QUICK_SYNCS
-from exacta.ports.journal import Appended, Buffer, Entry, Extent, Failed, IndexEntry, Journal
+from exacta.ports.journal import Appended, Buffer, Entry, Extent, Failed, IndexEntry, Journal, TimeEntry
 
-T = TypeVar("T")
 PATIENCE_SECONDS = 60  # a failing test ends then; a passing one waits only for the event itself
 
 
@@ -35,9 +34,9 @@ class Turns:
         while not self._queue.empty():
             self.turn()
 
-    def wait(self, start: Callable[[Callable[[T], None]], object]) -> T:
-        """Hand `start` a callback and return what it is called with."""
-        results: list[T] = []
+    def wait(self, start: Callable[..., object]) -> Any:
+        """Hand `start` a callback and return what it is called with. (No type checker can infer that from a lambda.)"""
+        results: list[Any] = []
         start(results.append)
         self.run_until(lambda: bool(results))
         return results[0]
@@ -50,6 +49,17 @@ def append(turns: Turns, journal: Journal, *entries: Entry) -> int:
     assert result == Appended(end[0])
     assert journal.position == end[0]
     return end[0]
+
+
+def wants_snapshot(journal: Journal) -> bool:
+    """Return whether the journal asks for one now. (Type checkers take an attribute for what it was a line above.)"""
+    return journal.wants_snapshot
+
+
+def first_offset(found: TimeEntry | None) -> int:
+    """Return where the batch begins that was found."""
+    assert found is not None
+    return found.first_offset
 
 
 def become_quick(turns: Turns, journal: Journal) -> None:

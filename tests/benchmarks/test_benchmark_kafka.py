@@ -1,5 +1,6 @@
 """Apache Kafka beside us: what it needs is said in one line, and the node is configured as meant."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def test_java_version(banner, version):
 
 
 def found(monkeypatch, *programs):
-    monkeypatch.setattr(distribution.shutil, "which", lambda name: name if name in programs else None)
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in programs else None)
 
 
 def answering(monkeypatch, **outputs):
@@ -38,7 +39,7 @@ def answering(monkeypatch, **outputs):
             return text
         return subprocess.CompletedProcess(command, 0, stdout="", stderr=text)
 
-    monkeypatch.setattr(distribution.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
 
 
 def test_missing_java_and_maven_are_named(monkeypatch, tmp_path):

@@ -100,7 +100,9 @@ def test_usage_counts_children_that_have_ended():
     busy = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
     parent = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}]); print(flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
         assert process.stdout.readline()
         used = usage(psutil.Process(process.pid))
         process.communicate(b"\n")
+    assert used is not None
     assert used.cpu_s >= 0.3

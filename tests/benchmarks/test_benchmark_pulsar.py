@@ -1,5 +1,6 @@
 """The benchmark beside Apache Pulsar, without Pulsar: what it needs, what it starts, and the talk with the load."""
 
+import shutil
 import stat
 
 import pytest
@@ -69,7 +70,7 @@ def test_a_load_that_fails_says_why(java):
 
 
 def test_a_missing_compiler_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(distribution.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(distribution.PulsarUnavailableError, match="needs javac"):
         distribution.compile_load(tmp_path, tmp_path)
     with pytest.raises(distribution.PulsarUnavailableError, match="Apache Pulsar needs java"):

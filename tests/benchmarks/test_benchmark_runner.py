@@ -1,6 +1,7 @@
 """The runner: whose turn it is, what is kept, and that one failure does not hide the rest."""
 
 import contextlib
+import os
 
 import pytest
 from benchmarks import runner
@@ -35,7 +36,7 @@ def diary(monkeypatch):
     # A fake broker has no port to wait for.
     monkeypatch.setattr(Broker, "wait_until_ready", lambda self: None)
     # Writing out the page cache of the whole machine takes seconds, and shows nothing here.
-    monkeypatch.setattr(runner.os, "sync", lambda: None)
+    monkeypatch.setattr(os, "sync", lambda: None)
     return []
 
 
@@ -59,7 +60,7 @@ def launch_case(name, diary):
 
 
 def run(cases, launchers, tmp_path, rounds=1):
-    lines = []
+    lines: list[str] = []
     plan = runner.Plan(cases=cases, rounds=rounds, scale=Scale())
     return runner.run(launchers, plan, tmp_path, lines.append), lines
 

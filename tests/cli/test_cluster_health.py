@@ -11,7 +11,8 @@ from exacta.cli.cluster_health import _problems
 from exacta.client.routing import Client
 from exacta.client.topic_administration import PartitionDescription, TopicDescription, add_topic
 from exacta.demo.processes import free_port
-from tests.spark.clusters import ELSEWHERE, ON_KAFKA
+from tests.conformance.brokers import ON_KAFKA
+from tests.spark.clusters import ELSEWHERE
 
 
 def test_brokers_and_what_they_speak_are_shown(run):

@@ -53,11 +53,12 @@ def test_the_work_is_named(on_a_terminal):
 
 
 def test_nothing_is_shown_in_a_file(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    file = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", file)
     with measuring("reading", 10) as tell, counting("records") as count, working("waiting"):
         tell(5)
         count(5)
-    assert sys.stderr.getvalue() == ""
+    assert file.getvalue() == ""
 
 
 def test_what_a_command_prints_goes_to_its_file_while_a_bar_is_on_the_terminal(tmp_path):

@@ -9,20 +9,22 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer
 
 import exacta
 from exacta.cli import produce
-from exacta.client.group_description import describe_group
 from exacta.client.group_offsets import fetch_offsets
 from exacta.client.partitioner import partition_of_key
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, list_transactions
 from tests.cli.conftest import Commands
+from tests.client.described import members_of
+from tests.conformance.brokers import ON_KAFKA
 from tests.signals import heard
-from tests.spark.clusters import ON_KAFKA, new_topic, read_committed
+from tests.spark.clusters import new_topic, read_committed
 
 
 @pytest.fixture
@@ -47,6 +49,7 @@ def start(bootstrap):
         process.kill()
         process.wait()
         for stream in (process.stdin, process.stdout, process.stderr):
+            assert stream is not None
             stream.close()
 
 
@@ -168,7 +171,7 @@ def test_two_readers_of_a_group_share_the_partitions(start, run, topic):
     assert first.stdout.readline() == b"0 a\n"
     second = start("consume", topic, "--group", topic, "-f", r"%p %s\n")
     with Client(run.bootstrap) as client:
-        while [len(each.partitions) for each in describe_group(client, topic).members] != [1, 1]:
+        while [len(each.partitions) for each in members_of(client, topic)] != [1, 1]:
             pass  # it is asked again
     for partition in ("0", "1"):
         run("produce", topic, "-p", partition, typed="b\n")
@@ -178,7 +181,7 @@ def test_two_readers_of_a_group_share_the_partitions(start, run, topic):
             pass  # each commits from time to time
         second.send_signal(signal.SIGINT)
         assert second.wait(30) == 0
-        assert len(describe_group(client, topic).members) == 1
+        assert len(members_of(client, topic)) == 1
     first.send_signal(signal.SIGINT)
     assert first.wait(30) == 0
     assert run("consume", topic, "--group", topic, "-e") == ""
@@ -313,7 +316,7 @@ def test_an_input_that_fails_is_told_after_what_it_has_held(monkeypatch):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     held = [b"held\n"]
-    chunks = queue.Queue()
+    chunks: queue.Queue[Any] = queue.Queue()
     with monkeypatch.context() as patched:
         patched.setattr("exacta.cli.produce.os.read", read)
         with Path(__file__).open() as stdin:

@@ -69,7 +69,7 @@ def test_a_cluster_is_watched(run, topic):
 
 
 def test_no_interval_is_too_long(run, monkeypatch):
-    slept = []
+    slept: list[float] = []
     monkeypatch.setattr("exacta.cli.top.time", SimpleNamespace(sleep=slept.append))
     run("top", "-c", "2", "--interval", "inf")
     assert slept == [86_400.0]

@@ -27,7 +27,12 @@ from exacta.client.routing import Client
 from exacta.client.security import Cluster, KeyStore, Sasl, Security, Tls, TrustStore
 from exacta.protocol.kafka import codec
 from exacta.protocol.kafka.errors import ErrorCode
-from exacta.protocol.kafka.messages.k03_metadata import MetadataResponse, MetadataResponseBroker, MetadataResponseTopic
+from exacta.protocol.kafka.messages.k03_metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponseTopic,
+)
 from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorResponse
 from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeResponse
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersion, ApiVersionsResponse
@@ -171,12 +176,13 @@ class _Session:
         if self._user is None or (self._ends_s is not None and self._script.clock() > self._ends_s):
             return None
         if header.api_key == 3:
+            assert isinstance(request, MetadataRequest)
             return MetadataResponse(
                 brokers=[MetadataResponseBroker(node_id=1, host="127.0.0.1", port=self._port)],
                 controller_id=1,
                 topics=[
                     MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=topic.name)
-                    for topic in request.topics
+                    for topic in request.topics or ()
                 ],
             )
         code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if self._user == "stranger" else ErrorCode.NONE

@@ -68,6 +68,7 @@ def test_an_open_transaction_is_seen(client, bootstrap, topic, on_exacta):
     (found,) = explain(client, [topic])
     assert (found.producer_id, found.producer_epoch) == (producer.producer_id, producer.producer_epoch)
     assert found.is_open
+    assert found.start_ms is not None
     assert found.deadline_ms == found.start_ms + 60_000
     held = dict(found.partitions)
     assert held[TopicPartition(topic, 1)] == (0 if on_exacta else None)

@@ -1,5 +1,7 @@
 """Reading a range: by topic id where that is possible, and what a topic that was made anew does to it."""
 
+from typing import cast
+
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch
 from confluent_kafka import Producer
@@ -34,7 +36,7 @@ def test_a_topic_is_named_by_its_id_where_both_sides_can(newest, topic_id, versi
     wire = Wire(newest)
     positions = {TopicPartition("t", 0): 5}
     request = fetch_request(positions, isolation_level=1, max_wait_ms=1, max_bytes=1, topic_id=topic_id)
-    send_fetch(wire, request, Deadline(100))
+    send_fetch(cast("Connection", wire), request, Deadline(100))
     assert wire.sent == [(version, topic_id or bytes(16))]
 
 

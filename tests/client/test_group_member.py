@@ -4,13 +4,14 @@ import pytest
 from confluent_kafka import Consumer
 
 from exacta.client.errors import KafkaError
-from exacta.client.group_description import describe_group
 from exacta.client.group_member import GroupMember
 from exacta.client.group_offsets import fetch_offsets
 from exacta.client.transactions import TopicPartition
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.testing.rebalancing import rebalance
-from tests.spark.clusters import ON_KAFKA, new_topic
+from tests.client.described import members_of
+from tests.conformance.brokers import ON_KAFKA
+from tests.spark.clusters import new_topic
 
 HEARTBEATS = 1000
 """More than any rebalance takes."""
@@ -78,9 +79,9 @@ def test_a_member_alone_has_all_partitions_until_it_leaves(client, topic, member
     assert beating(member, until=[2]) == [both(topic)]
     member.assigned()  # it has told what it holds
     assert 0 < member.seconds_to_heartbeat <= 60
-    assert describe_group(client, topic).members
+    assert members_of(client, topic)
     member.leave()
-    assert not describe_group(client, topic).members
+    assert not members_of(client, topic)
 
 
 def test_two_members_share_and_the_one_that_is_left_takes_over(topic, member, new_member, beating):

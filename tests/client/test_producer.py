@@ -32,7 +32,7 @@ def test_order_within_each_partition(bootstrap, compression):
         writer.flush()
         writer.close()
         end_transaction(client, producer, commit=True)
-    found = [[], [], []]
+    found: list[list[int]] = [[], [], []]
     for partition, _, value in read_committed(bootstrap, topic):
         found[partition].append(int(value))
     assert found == [list(range(partition, ROWS, 3)) for partition in range(3)]
@@ -59,7 +59,7 @@ def test_a_broker_that_is_killed_again_and_again(tmp_path):
             writer.close()
             assert len(kills) >= KILLS
             end_transaction(client, producer, commit=True)
-        found = [[], []]
+        found: list[list[int]] = [[], []]
         for partition, _, value in read_committed(broker.bootstrap, topic):
             found[partition].append(int(value))
         assert found == [list(range(partition, ROWS, 2)) for partition in range(2)]

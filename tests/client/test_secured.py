@@ -84,7 +84,7 @@ def test_a_login_that_is_about_to_end_is_renewed_on_the_same_connection(access, 
     With the scripted one, time is virtual: on a busy machine the client would come too late for the little that is left
     of a short session. With the real one a session is long enough.
     """
-    is_real = bool(REAL) and Access.of(Path(REAL)) == access
+    is_real = REAL is not None and Access.of(Path(REAL)) == access
     if is_real and mechanism != "SCRAM-SHA-512":
         pytest.skip("only there the real one ends a session")
     now_s, lifetime_s = 0.0, REAUTHENTICATION_MS / 1000

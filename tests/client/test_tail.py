@@ -1,5 +1,7 @@
 """Reading partitions on and on: what comes, in which order, and what happens when the broker goes."""
 
+from typing import Any
+
 import pytest
 from confluent_kafka import Producer
 
@@ -21,7 +23,7 @@ def fill(bootstrap, topic, values, partition=0):
 
 
 def until(tail, count):
-    found = []
+    found: list[Any] = []
     while len(found) < count:
         found += tail.turn()
     return [(record.partition.partition, record.offset, record.value) for record in found]

@@ -48,8 +48,19 @@ def split_pem(path):
     return key, marker + chain
 
 
+def _private_key(pem):
+    """Return the key, which is of a kind that certificates have."""
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    key = load_pem_private_key(pem.encode(), None)
+    assert isinstance(key, EllipticCurvePrivateKey | RSAPrivateKey)
+    return key
+
+
 def test_stores_in_pkcs12(tls_broker, certificates, tmp_path):
-    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, load_pem_private_key, pkcs12
+    from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
     from cryptography.x509 import load_pem_x509_certificate, load_pem_x509_certificates
 
     key, chain = split_pem(certificates.folder / "client.pem")
@@ -57,9 +68,7 @@ def test_stores_in_pkcs12(tls_broker, certificates, tmp_path):
     encryption = BestAvailableEncryption(b"store-secret")
     keystore = tmp_path / "client.p12"
     keystore.write_bytes(
-        pkcs12.serialize_key_and_certificates(
-            b"client", load_pem_private_key(key.encode(), None), own, others or None, encryption
-        )
+        pkcs12.serialize_key_and_certificates(b"client", _private_key(key), own, others or None, encryption)
     )
     ca = load_pem_x509_certificate((certificates.folder / "ca.pem").read_bytes())
     truststore = tmp_path / "trust.p12"
@@ -80,7 +89,7 @@ def test_stores_in_pkcs12(tls_broker, certificates, tmp_path):
 
 def test_the_key_of_a_pkcs12_store_is_in_no_file_without_a_password(certificates, tmp_path):
     """It passes through a file, which stays behind where the process is killed in that moment."""
-    from cryptography.hazmat.primitives.serialization import NoEncryption, load_pem_private_key, pkcs12
+    from cryptography.hazmat.primitives.serialization import NoEncryption, pkcs12
     from cryptography.x509 import load_pem_x509_certificate
 
     key, chain = split_pem(certificates.folder / "client.pem")
@@ -88,7 +97,7 @@ def test_the_key_of_a_pkcs12_store_is_in_no_file_without_a_password(certificates
     keystore.write_bytes(
         pkcs12.serialize_key_and_certificates(
             b"client",
-            load_pem_private_key(key.encode(), None),
+            _private_key(key),
             load_pem_x509_certificate(chain.encode()),
             None,
             NoEncryption(),
@@ -97,10 +106,12 @@ def test_the_key_of_a_pkcs12_store_is_in_no_file_without_a_password(certificates
     files, passwords = [], set()
 
     class Watched(ssl.SSLContext):
-        def load_cert_chain(self, file, *, password):
-            files.append(Path(file).read_bytes())
+        def load_cert_chain(self, certfile, keyfile=None, password=None):
+            assert keyfile is None
+            assert callable(password)
+            files.append(Path(certfile).read_bytes())
             passwords.add(password())
-            super().load_cert_chain(file, password=password)
+            super().load_cert_chain(certfile, password=password)
 
     for _ in range(2):
         identify(Watched(ssl.PROTOCOL_TLS_CLIENT), KeyStore(location=str(keystore)))

@@ -9,7 +9,8 @@ from exacta.client.errors import KafkaError
 from exacta.client.partitioner import partition_of_key
 from exacta.client.routing import Client
 from exacta.client.topic_writer import NewRecord, TopicWriter
-from exacta.client.transactions import describe_transaction, init_producer_id
+from exacta.client.transactions import init_producer_id
+from tests.client.described import state_of
 from tests.spark.clusters import new_topic, read_committed
 
 
@@ -40,14 +41,14 @@ def test_each_transaction_is_committed_for_itself(client, topic):
     writer.flush()
     writer.give_up(send=True)
     assert (writer.written, writer.transactions) == (4, 3)
-    assert describe_transaction(client, topic).state in ("PrepareAbort", "CompleteAbort")
+    assert state_of(client, topic) in ("PrepareAbort", "CompleteAbort")
     assert values(client, topic) == [b"0", b"1", b"2"]
 
 
 def test_nothing_is_committed_where_nothing_was_written(client, topic):
     writer = TopicWriter(client, topic, transactional_id=topic)
     writer.commit()
-    assert (writer.transactions, describe_transaction(client, topic).state) == (0, "Empty")
+    assert (writer.transactions, state_of(client, topic)) == (0, "Empty")
 
 
 def test_whoever_takes_the_id_over_ends_the_writing(client, topic):

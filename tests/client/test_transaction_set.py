@@ -44,7 +44,8 @@ def test_all_are_committed_and_a_repeat_changes_nothing(client, bootstrap, topic
 
 @only_here
 def test_an_answer_that_is_lost_is_asked_for_again(client, bootstrap, topic, monkeypatch):
-    producers, lost = three(client, topic), []
+    producers = three(client, topic)
+    lost: list[object] = []
     connection = client.connection
 
     def losing(*arguments):

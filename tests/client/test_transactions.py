@@ -13,7 +13,6 @@ from exacta.client.transactions import (
     TopicPartition,
     add_partitions,
     commit_offset,
-    describe_transaction,
     describe_transactions,
     end_transaction,
     end_transactions,
@@ -22,6 +21,7 @@ from exacta.client.transactions import (
 )
 from exacta.protocol.kafka.errors import ErrorCode
 from tests.client.appending import append
+from tests.client.described import state_of
 from tests.spark.clusters import ELSEWHERE, new_topic, read_committed
 
 
@@ -136,15 +136,18 @@ def test_many_are_ended_listed_and_described_at_once(client, bootstrap, topic):
         written(client, producer, topic, producer.transactional_id.encode())
     names = [producer.transactional_id for producer in producers]
     assert list_transactions(client, f"{topic}-") == names[:8]
-    found = describe_transactions(client, [*names, f"{topic}-none"])
+    described = describe_transactions(client, [*names, f"{topic}-none"])
+    found = {name: each for name, each in described.items() if each is not None}
     assert [found[name].state for name in names] == ["Ongoing"] * 8 + ["Empty"]
     assert [found[name].is_open for name in names] == [True] * 8 + [False]
     assert (found[names[0]].producer_id, found[names[0]].producer_epoch) == producers[0][1:]
     assert found[names[0]].partitions >= {TopicPartition(topic, 0)}
-    assert found[f"{topic}-none"] is None
+    assert described[f"{topic}-none"] is None
     outcome = end_transactions(client, producers, commit=True)
     assert [error for error in outcome.values() if error is not None] == [outcome[producers[8]]]
-    assert outcome[producers[8]].code == ErrorCode.INVALID_TXN_STATE
+    refused = outcome[producers[8]]
+    assert refused is not None
+    assert refused.code == ErrorCode.INVALID_TXN_STATE
     assert {value.decode() for _, _, value in read_committed(bootstrap, topic)} == set(names[:8])
 
 
@@ -153,7 +156,7 @@ def test_a_transaction_left_alone_is_aborted_by_the_broker(client, topic):
     written(client, producer, topic, b"late")
     deadline = client.deadline(30_000)
     # The broker looks every so often; there is nothing to wait on but its answer.
-    while describe_transaction(client, producer.transactional_id).state == "Ongoing" and not deadline.passed:
+    while state_of(client, producer.transactional_id) == "Ongoing" and not deadline.passed:
         fetch_offset(client, "nobody", TopicPartition(topic, 0), stable=False)
     with pytest.raises(KafkaError) as refused:
         end_transaction(client, producer, commit=True)
@@ -207,9 +210,12 @@ def test_a_broker_that_has_left_is_not_waited_for_but_the_others_are_asked_again
     monkeypatch.setattr(client, "nodes", lambda _: lists.pop())
     asked = []
     call = client.call
-    monkeypatch.setattr(
-        client, "call", lambda route, *given, **named: asked.append(route) or call(route, *given, **named)
-    )
+
+    def noted(route, *given, **named):
+        asked.append(route)
+        return call(route, *given, **named)
+
+    monkeypatch.setattr(client, "call", noted)
     assert list_transactions(client, f"{topic}-left") == [f"{topic}-left"]
     again = [Node(node_id) for node_id in reversed(there)]
     assert asked == [*again, Node(4711), *again]

@@ -76,6 +76,7 @@ def test_every_option_has_a_description_and_a_default_in_its_range() -> None:
         assert option.description.endswith(".")
         if option.lowest is not None:
             assert option.highest is not None
+            assert isinstance(option.default, int)
             assert option.lowest <= option.default <= option.highest
 
 

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -66,7 +67,7 @@ def crash_consumer_scenario(client: Client, broker: BrokerProcess) -> Scenario:
     return Scenario(client, broker.bootstrap, _unique_name(), GroupProtocol.CONSUMER)
 
 
-def _process_scope(fixture_name: str, config: pytest.Config) -> str:
+def _process_scope(fixture_name: str, config: pytest.Config) -> Literal["session", "function"]:
     """A fresh broker for each scenario, where starting one is cheap."""
     return "session" if ON_KAFKA else "function"
 

@@ -8,7 +8,7 @@ import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tests.conformance.brokers import ON_SIDECAR
 from tests.conformance.clients import Client, Consumer, GroupProtocol, Isolation, Producer, Record, TopicPartition
@@ -57,13 +57,13 @@ class Scenario:
 
     def marker_partition(self) -> TopicPartition:
         """Create a topic that is none of the sidecar topics. Here readers wait for the end of a transaction."""
-        return TopicPartition(self.topic(**({"transaction_buffer": "marker"} if self.on_sidecar else {})))
+        return TopicPartition(self.topic(transaction_buffer="marker") if self.on_sidecar else self.topic())
 
-    def producer(self, **options: object) -> Producer:
+    def producer(self, **options: Any) -> Producer:
         """Make a producer."""
         return self.client.producer(self.bootstrap, **options)
 
-    def transactional(self, transactional_id: str | None = None, **options: object) -> Producer:
+    def transactional(self, transactional_id: str | None = None, **options: Any) -> Producer:
         """Make a transactional producer that has taken its id over."""
         producer = self.producer(transactional_id=transactional_id or self.new_name("id"), **options)
         producer.init_transactions()

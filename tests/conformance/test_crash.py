@@ -2,13 +2,15 @@
 
 import contextlib
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from threading import Semaphore
 
 import pytest
 
 from tests.conformance.brokers import BrokerProcess
 from tests.conformance.clients import ClientError, Consumer, FencedError, Isolation, TopicPartition
-from tests.conformance.scenario import CALL_TIMEOUT_S, POLL_S, Scenario, offsets_of, send_all, values, wait_until
+from tests.conformance.clients.interface import CALL_TIMEOUT_S
+from tests.conformance.scenario import POLL_S, Scenario, offsets_of, send_all, values, wait_until
 
 KILLS = 2
 RECORDS_BETWEEN_KILLS = 150
@@ -54,13 +56,13 @@ def test_what_was_acknowledged_survives(crash_scenario: Scenario, broker: Broker
         crash_scenario.send_offsets(producer, {partition: 1 if outcome == "committed" else 2}, group_id)
         end()
     # Two records and two markers, or the committed record; Kafka answers an end before its markers are written.
-    end = crash_scenario.holds(marker=4, sidecar=1)
-    wait_until(lambda: crash_scenario.last_stable_offset(partition) == end, "both markers")
+    end_offset = crash_scenario.holds(marker=4, sidecar=1)
+    wait_until(lambda: crash_scenario.last_stable_offset(partition) == end_offset, "both markers")
     broker.restart_killed()
     assert crash_scenario.read(partition) == [b"committed"]
     everything = crash_scenario.holds(marker=[b"committed", b"aborted"], sidecar=[b"committed"])
     assert crash_scenario.read(partition, Isolation.UNCOMMITTED) == everything
-    assert crash_scenario.high_watermark(partition) == end
+    assert crash_scenario.high_watermark(partition) == end_offset
     assert crash_scenario.committed(group_id, partition) == 1
 
 
@@ -177,7 +179,7 @@ def test_a_group_goes_on_where_it_was(crash_scenario: Scenario, broker: BrokerPr
         broker.restart_killed()
         consumer.commit({partition: count})  # between poll and commit: it is a member still (decision 0025)
         crash_scenario.fill(partition, values("after", 5))
-        wait_until(lambda count=count: have_arrived(count + 5), "the next five")
+        wait_until(partial(have_arrived, count + 5), "the next five")
     assert arrived == values("before", 5) + 2 * values("after", 5), "nothing comes twice"
     assert crash_scenario.committed(group_id, partition) == 10
     consumer.close()

@@ -5,7 +5,8 @@ import contextlib
 import pytest
 
 from tests.conformance.clients import FencedError, Isolation, Producer, TopicPartition
-from tests.conformance.scenario import CALL_TIMEOUT_S, Scenario, send_all, wait_until
+from tests.conformance.clients.interface import CALL_TIMEOUT_S
+from tests.conformance.scenario import Scenario, send_all, wait_until
 
 
 def finish(scenario: Scenario, successor: Producer, partition: TopicPartition) -> None:

@@ -1,6 +1,7 @@
 """Scenarios of consumer groups: sharing, rebalancing, committing, resuming."""
 
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.conformance.clients import Consumer, Record, TopicPartition
@@ -26,7 +27,7 @@ class Member:
             self.consumer.commit(ends)
 
 
-def drive(members: list[Member], until: object, what: str) -> None:
+def drive(members: list[Member], until: Callable[[], bool], what: str) -> None:
     """Serve the members side by side until the condition holds: one may wait for the others in its poll."""
     with ThreadPoolExecutor(len(members)) as threads:
 

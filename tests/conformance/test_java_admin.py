@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.clients import Client, GroupProtocol
+from tests.conformance.clients.interface import TopicPartition
 from tests.conformance.scenario import POLL_S, Scenario, send_all, wait_until
 from tests.conformance.test_groups import Member, drive
 
@@ -14,7 +15,7 @@ if not os.environ.get("EXACTA_TEST_JAVA"):
     pytest.skip("set EXACTA_TEST_JAVA to run Kafka's client for Java", allow_module_level=True)
 
 from tests.conformance.clients import FencedError
-from tests.conformance.clients.java import Admin, TopicPartition
+from tests.conformance.clients.java import Admin
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.brokers import ON_KAFKA
+from tests.conformance.clients.interface import TopicPartition
 from tests.conformance.scenario import Scenario, wait_until
 
 if not os.environ.get("EXACTA_TEST_JAVA"):
@@ -14,7 +15,7 @@ if not os.environ.get("EXACTA_TEST_JAVA"):
 
 from jpype import JClass
 
-from tests.conformance.clients.java import Admin, JavaClient, TopicPartition
+from tests.conformance.clients.java import Admin, JavaClient
 
 client = pytest.fixture(lambda: JavaClient(), name="client")
 """What is asked of the admin client does not depend on who produces."""

@@ -13,7 +13,8 @@ import pytest
 from exacta.testing import Fault, Proxy
 from tests.conformance.brokers import ON_KAFKA, BrokerProcess
 from tests.conformance.clients import CallAgainError, ClientError, Isolation, Producer, TopicPartition
-from tests.conformance.scenario import CALL_TIMEOUT_S, Scenario, offsets_of, send_all, values, wait_until
+from tests.conformance.clients.interface import CALL_TIMEOUT_S
+from tests.conformance.scenario import Scenario, offsets_of, send_all, values, wait_until
 
 # Kafka's broker sends the first one itself, to its coordinator, which here is behind the proxy too.
 REGISTERING = ("AddOffsetsToTxn",) if ON_KAFKA else ("AddOffsetsToTxn", "AddPartitionsToTxn")

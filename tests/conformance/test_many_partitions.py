@@ -55,7 +55,7 @@ def test_partitions_come_and_go(scenario: Scenario) -> None:
         for partition in dice.sample(partitions, 7):
             unread[partition].append(f"{turn}-{partition.partition}".encode())
             send_all(producer, partition, unread[partition][-1:])
-        wanted = {value for partition in some for value in unread[partition]}
+        wanted: set[bytes | None] = {value for partition in some for value in unread[partition]}
         _poll_until(consumer, wanted, f"what lies in the partitions of turn {turn}")
         for partition in some:
             read_to[partition] += len(unread[partition])

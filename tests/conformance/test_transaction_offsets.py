@@ -15,6 +15,7 @@ def take(consumer: Consumer, count: int) -> tuple[list[bytes], dict[TopicPartiti
 
     def enough() -> bool:
         for record in consumer.poll(POLL_S):
+            assert record.value is not None
             taken.append(record.value)
             ends[TopicPartition(record.topic, record.partition)] = record.offset + 1
         return len(taken) >= count

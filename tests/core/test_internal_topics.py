@@ -5,6 +5,7 @@ import pytest
 from exacta.core.apply import apply
 from exacta.core.commands import AddPartitions, AppendBatch, CreatePartitions, CreateTopic, DeleteRecords
 from exacta.core.decide import decide
+from exacta.core.ids import Offset, ProducerEpoch, ProducerId
 from exacta.core.log import append
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended, RecordsDeleted, TopicCreatedReply
@@ -45,7 +46,9 @@ def state() -> State:
 @pytest.mark.parametrize("topic", sorted(INTERNAL_TOPICS))
 def test_nobody_writes_into_them(state: State, topic: str) -> None:
     assert run(state, write(topic)) is Rejection.INTERNAL_TOPIC
-    named = AddPartitions(transactional_id="x", producer_id=0, producer_epoch=0, partitions=((topic, 0),))
+    named = AddPartitions(
+        transactional_id="x", producer_id=ProducerId(0), producer_epoch=ProducerEpoch(0), partitions=((topic, 0),)
+    )
     assert run(state, named) is Rejection.INTERNAL_TOPIC
     delete = DeleteRecords(topic=topic, partition=0, before_offset=-1, allowed=False)
     assert run(state, delete) is Rejection.INTERNAL_TOPIC
@@ -64,4 +67,4 @@ def test_retention_frees_what_an_older_version_has_taken(state: State, monkeypat
         assert isinstance(run(state, write(GROUP_OFFSETS)), Appended)
     assert run(state, write(GROUP_OFFSETS)) is Rejection.INTERNAL_TOPIC
     answer = run(state, DeleteRecords(topic=GROUP_OFFSETS, partition=0, before_offset=1))
-    assert answer == RecordsDeleted(log_start_offset=1)
+    assert answer == RecordsDeleted(log_start_offset=Offset(1))

@@ -121,7 +121,7 @@ def skip_a_marker(world: World) -> None:
 
 
 def forget_a_deadline(world: World) -> None:
-    world.open_transaction("y").timeout_ms = 0
+    world.ongoing("y").timeout_ms = 0
 
 
 def lose_an_open_transaction(world: World) -> None:

@@ -101,8 +101,9 @@ class TestProducersOfAPartition:
         here.pass_time(PROTECTED_MS)
         assert isinstance(producers[0].append(), Appended)
         assert isinstance(producers[2].append(), Appended)
-        known = here.state.partition("t", 0).producers
-        assert list(known) == [producers[0].producer_id, producers[2].producer_id]
+        partition = here.state.partition("t", 0)
+        assert partition is not None
+        assert list(partition.producers) == [producers[0].producer_id, producers[2].producer_id]
         assert isinstance(producers[0].append(), Appended), "whose state is there goes on"
         here.check()
 
@@ -113,7 +114,7 @@ class TestProducersOfAPartition:
         first.append()
         here.pass_time(PROTECTED_MS - 1)
         assert other.append() is Rejection.LIMIT_REACHED
-        assert first.append(sequence=0) == Appended(base_offset=0, repeated=True, max_timestamp_ms=1_000_000)
+        assert first.append(sequence=0) == Appended(base_offset=Offset(0), repeated=True, max_timestamp_ms=1_000_000)
         here.pass_time(1)
         assert isinstance(other.append(), Appended)
         here.check()

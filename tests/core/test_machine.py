@@ -51,7 +51,7 @@ FORGETFUL = replace(
     max_held_bytes=6 * 62,
     max_staged_bytes=12 * 62,
 )
-BUFFERS = ({}, {"transaction.buffer": "marker"}, {"transaction.buffer": "sidecar"})
+BUFFERS: tuple[dict[str, str], ...] = ({}, {"transaction.buffer": "marker"}, {"transaction.buffer": "sidecar"})
 
 
 class CoreMachine(RuleBasedStateMachine):

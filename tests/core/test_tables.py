@@ -2,7 +2,7 @@
 
 from collections import Counter
 from types import UnionType
-from typing import get_args
+from typing import TypeVar, get_args
 
 from exacta.core import apply, commands, decide, events
 from exacta.core.commands import Command, Parked
@@ -17,10 +17,11 @@ from exacta.core.subscriptions import rules as subscriptions_rules
 from exacta.core.transactions import fold as transactions_fold
 from exacta.core.transactions import rules as transactions_rules
 
+T = TypeVar("T")
 BASES = {Command, Parked, Event}
 
 
-def of_kind(module: object, base: type) -> set[type]:
+def of_kind(module: object, base: type[T]) -> set[type[T]]:
     found = {each for each in vars(module).values() if isinstance(each, type) and issubclass(each, base)}
     return found - BASES
 

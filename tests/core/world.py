@@ -1,5 +1,7 @@
 """A core with a log and a clock to drive by hand: what the engine does, without waiting and without a disk."""
 
+from typing import TypedDict
+
 from exacta.core.apply import apply
 from exacta.core.commands import (
     AddGroup,
@@ -29,7 +31,8 @@ from exacta.core.ids import (
     TransactionId,
     TransactionVersion,
 )
-from exacta.core.invariants.invariants import Acknowledged, violations
+from exacta.core.invariants.invariants import violations
+from exacta.core.invariants.log import Acknowledged
 from exacta.core.outcome import Notice, Outcome, Timer
 from exacta.core.promises import Promise
 from exacta.core.replies import (
@@ -53,6 +56,14 @@ _NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING, Promise.NEW_ID, Promise.S
 
 NOBODY = IdempotentWriter(producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH, base_sequence=-1)
 SMALL = Limits(highest_epoch=3, sequence_modulus=8, retained_batches=2, group_min_session_timeout_ms=1)
+
+
+class Who(TypedDict):
+    """A producer as commands name it."""
+
+    transactional_id: str
+    producer_id: ProducerId
+    producer_epoch: ProducerEpoch
 
 
 class World:
@@ -161,6 +172,12 @@ class World:
         """Return what the transactional id has open."""
         return self.state.open_transaction(self.state.transactional_ids[transactional_id])
 
+    def ongoing(self, transactional_id: str = "x") -> Transaction:
+        """Return what the transactional id has open, which it must have."""
+        transaction = self.open_transaction(transactional_id)
+        assert transaction is not None
+        return transaction
+
     def producer(
         self,
         transactional_id: str | None = "x",
@@ -258,7 +275,8 @@ class Producer:
         self.written: list[tuple[PartitionId, int]] = []
         """What it knows to be written, in version 2, since its last transaction."""
 
-    def _who(self) -> dict[str, object]:
+    def _who(self) -> Who:
+        assert self.transactional_id is not None
         return {
             "transactional_id": self.transactional_id,
             "producer_id": self.producer_id,

@@ -79,6 +79,11 @@ def giving_up(place: shop.Place) -> shop.Place:
     return place._replace(timeout_ms=1_000, address=f"{place.address} options='-c lock_timeout=100'")
 
 
+def stopping_at(number: int) -> Callable[[int, str], bool]:
+    """Return what stops a life at its point of this number."""
+    return lambda at, _: at == number
+
+
 def never(_: int, __: str) -> bool:
     return False
 
@@ -101,7 +106,7 @@ def test_a_successor_at_each_point_of_a_life(new_place: NewPlace, kind: str) -> 
     points = points_of(place)
     fenced = refused = 0
     for number in range(1, len(points) + 1):
-        first = Actor(lambda: shop.life(place, 1), lambda at, _, number=number: at == number)
+        first = Actor(lambda: shop.life(place, 1), stopping_at(number))
         second = Actor(lambda: shop.life(hasty, 1), never)
         with hooked(hook):
             first.until_it_stops()
@@ -130,8 +135,8 @@ def test_two_lives_that_cross(new_place: NewPlace, kind: str, reports: list[str]
     ends: set[tuple[str, str]] = set()
     for number in in_block:
         for other in range(points.index("before Connection.send of InitProducerIdRequest") + 1, in_block[0]):
-            first = Actor(lambda: shop.life(hasty, 1), lambda at, _, number=number: at == number)
-            second = Actor(lambda: shop.life(hasty, 1), lambda at, _, other=other: at == other)
+            first = Actor(lambda: shop.life(hasty, 1), stopping_at(number))
+            second = Actor(lambda: shop.life(hasty, 1), stopping_at(other))
             with hooked(hook):
                 first.until_it_stops()
                 second.until_it_stops()

@@ -294,12 +294,13 @@ def test_commits_are_durable_whatever_the_user_has_set(place: shop.Place) -> Non
             transaction.connection.execute("SET synchronous_commit = off")
         seen = []
         commit = exacta.Postgres.commit
+
+        def noted(self):
+            seen.extend(self.ask("SHOW synchronous_commit"))
+            return commit(self)
+
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(
-                exacta.Postgres,
-                "commit",
-                lambda self: (seen.extend(self.ask("SHOW synchronous_commit")), commit(self))[1],
-            )
+            patched.setattr(exacta.Postgres, "commit", noted)
             shop.order(both, place)
         assert seen == [("on",)]
 

@@ -1,6 +1,7 @@
 """The closing table of the demo."""
 
 import io
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -10,7 +11,7 @@ from exacta.demo.verify import OutputVerdict
 
 
 def verdict(**changes):
-    right = {
+    right: dict[str, Any] = {
         "name": "flights",
         "expected": 1_000,
         "seen": 1_000,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from exacta.protocol.kafka.errors import ErrorCode
@@ -66,7 +67,7 @@ class Side:
         self._new_topic()
         for kind in (0, 1):
             ask = k10_find_coordinator.FindCoordinatorRequest(key="x", key_type=kind)
-            self._until_known(lambda ask=ask: self.wire.ask(ask, 3).error_code)
+            self._until_known(partial(self._error_code, ask))
         some = k15_describe_groups.DescribeGroupsRequest(groups=[f"g{number}" for number in range(500)])
         self._until_known(lambda: max(group.error_code for group in self.wire.ask(some, 5).groups))
         self.parking = Parking(address)
@@ -113,12 +114,20 @@ class Side:
             if self.end_offset(partition, committed=True) != self.end_offset(partition, committed=False)
         ]
 
+    def _error_code(self, ask: k10_find_coordinator.FindCoordinatorRequest) -> int:
+        code: int = self.wire.ask(ask, 3).error_code
+        return code
+
+    def _end_code(self, partition: int) -> int:
+        code: int = self._end(partition, committed=False).error_code
+        return code
+
     def _new_topic(self) -> None:
         self.topic = f"t{next(self._topics)}"
         topics = [k03_metadata.MetadataRequestTopic(name=self.topic)]
         self._until_known(lambda: self.wire.ask(k03_metadata.MetadataRequest(topics=topics), 9).topics[0].error_code)
         for partition in PARTITIONS:
-            self._until_known(lambda partition=partition: self._end(partition, committed=False).error_code)
+            self._until_known(partial(self._end_code, partition))
 
     def run(self, step: Step, like: Side | None = None) -> Answer:
         """Send the step's request; return its error code's name, and what else its answer says.

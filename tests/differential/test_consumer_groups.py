@@ -12,6 +12,7 @@ import itertools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -92,9 +93,12 @@ class Broker:
         _until(there)
         for kind in (0, 1):
             ask = k10_find_coordinator.FindCoordinatorRequest(coordinator_keys=["x"], key_type=kind)
-            _until(lambda ask=ask: self.wire.ask(ask, 4).coordinators[0].error_code == 0)
+            _until(partial(self._is_found, ask))
         self.names = {topic_id: name for name, topic_id in self.ids.items()}
         _until(self._binds)
+
+    def _is_found(self, ask: k10_find_coordinator.FindCoordinatorRequest) -> bool:
+        return bool(self.wire.ask(ask, 4).coordinators[0].error_code == 0)
 
     def _binds(self) -> bool:
         request = k22_init_producer_id.InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=60_000)

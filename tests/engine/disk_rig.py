@@ -33,6 +33,7 @@ class DiskLoop(ManualLoop):
 class DiskRig(Rig):
     """A rig over a simulated disk; a crash is another rig, over what `disk.crashed()` or `disk.restarted()` leaves."""
 
+    loop: DiskLoop
     fold_every_ms = 0  # no time passes
 
     def __init__(self, disk: SimulatedDisk, segment_bytes: int = 1 << 20, *, unsynced_writes: bool = True) -> None:

@@ -1,6 +1,7 @@
 """A client of the engine that writes in transactions."""
 
 from collections.abc import Callable
+from typing import Any
 
 from exacta.core.commands import AddPartitions, EndTransaction, InitProducerId
 from exacta.core.ids import TransactionVersion
@@ -8,6 +9,7 @@ from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionE
 from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.engine.engine import Answer
+from tests.core.world import Who
 from tests.engine.rig import Rig, batch
 
 
@@ -29,14 +31,14 @@ class Producer:
         self.pair = reply.producer_id, reply.producer_epoch
         self.sequences.clear()
 
-    def who(self) -> dict[str, object]:
+    def who(self) -> Who:
         return {
             "transactional_id": self.transactional_id,
             "producer_id": self.pair[0],
             "producer_epoch": self.pair[1],
         }
 
-    def add(self, *partitions: int) -> list[object]:
+    def add(self, *partitions: int) -> list[Any]:
         named = tuple(("t", partition) for partition in partitions or (0,))
         return self.rig.submit(AddPartitions(**self.who(), partitions=named))
 
@@ -48,7 +50,7 @@ class Producer:
         sequence: int | None = None,
         version: TransactionVersion = TransactionVersion.V1,
         then: Callable[[], None] = lambda: None,
-    ) -> list[object]:
+    ) -> list[Any]:
         """Submit a batch; the returned list is filled, and `then` called, when the answer comes."""
         if sequence is None:
             sequence = self.sequences.get(partition, 0)

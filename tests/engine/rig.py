@@ -9,10 +9,10 @@ from exacta.core.commands import AppendBatch, Command, CreateTopic
 from exacta.core.ids import NO_PRODUCER_ID, Body, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
 from exacta.core.state.limits import Limits
 from exacta.core.writers import IdempotentWriter
-from exacta.engine.engine import EngineFailed
+from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.fetch import ALL_BODIES, FetchPartition, FetchRequest, FetchResult
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
-from exacta.engine.upkeep import Schedule
+from exacta.engine.upkeep import Schedule, Upkeep
 from exacta.ports.journal import Journal
 from exacta.ports.record_format import Buffer, LogEntry, RecordFormat
 from exacta.server.assembly import assemble_engine
@@ -71,11 +71,14 @@ class ManualLoop:
 class PlainRecords:
     """Batches and markers that a test can read: `offset:bytes` is what is stored."""
 
-    def place(self, batch: Buffer, base_offset: int) -> list[bytes]:
+    def place(self, batch: Buffer, base_offset: int) -> list[Buffer]:
         return [batch]
 
     def entries(self, batches: Buffer, aborted: Iterable[tuple[int, int, int]]) -> list[LogEntry]:
         raise NotImplementedError("nobody reads these as entries")
+
+    def magic(self, batch: Buffer) -> int:
+        raise NotImplementedError("nobody asks how these are encoded")
 
     def marker(
         self, base_offset: int, producer_id: int, producer_epoch: int, *, commit: bool, timestamp_ms: int
@@ -111,7 +114,7 @@ class Rig:
     def start(self) -> None:
         """Recover an engine from what is stored; one that runs already goes on beside it."""
         self.journal = self.open_journal()
-        self.engine = assemble_engine(
+        self.engine: Engine = assemble_engine(
             self.journal,
             self.loop,
             records=self.format,
@@ -121,6 +124,12 @@ class Rig:
             schedule=self.schedule,
             fold_every_ms=self.fold_every_ms,
         )
+
+    @property
+    def upkeep(self) -> Upkeep:
+        """What the engine does by its schedule."""
+        assert self.engine._upkeep is not None
+        return self.engine._upkeep
 
     def open_journal(self) -> Journal:
         return MemoryJournal(

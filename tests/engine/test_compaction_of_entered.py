@@ -145,7 +145,7 @@ def test_nothing_is_compacted_across_a_stream_that_a_crash_would_bring_back(side
     enter(sidecar, b"a=1;", b"b=1;")
     put(sidecar, b"a=2;", b"a=3;")
     fill(sidecar)
-    compactions = sidecar.engine._upkeep._compactions
+    compactions = sidecar.upkeep._compactions
     sidecar.submit(DeleteRecords(topic="t", partition=0, before_offset=2, allowed=True))
     assert [each for each in compactions.candidates(sidecar.loop.now_ms) if each is not None] == []
     sidecar.settle()

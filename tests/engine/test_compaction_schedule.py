@@ -185,7 +185,7 @@ def test_a_crash_before_they_are_forgotten_is_made_up_for(rig: Rig) -> None:
     fill(rig)
     told: list[object] = []
     assert rig.engine.lookups.count_unaborted(PartitionId(0), 0, 2) == 0
-    compactions = rig.engine._upkeep._compactions
+    compactions = rig.upkeep._compactions
     found = [each for each in compactions.candidates(rig.loop.now_ms) if each is not None]
     rig.journal.compact(compactions.orders(found), dict.fromkeys(range(9), 0), noting, told.append)
     rig.settle()
@@ -225,7 +225,11 @@ def noted(rig: Rig, monkeypatch: pytest.MonkeyPatch, *names: str) -> list[str]:
     calls: list[str] = []
 
     def noting(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *args: [calls.append(name), call(*args)][1]
+        def noted(*args: Any) -> Any:
+            calls.append(name)
+            return call(*args)
+
+        return noted
 
     for name in names:
         monkeypatch.setattr(rig.journal, name, noting(name, getattr(rig.journal, name)))
@@ -250,7 +254,7 @@ def test_space_is_freed_between_two_compactions(rig: Rig, monkeypatch: pytest.Mo
 def test_few_partitions_are_looked_at_in_one_turn_of_the_loop(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     rig.ask(CreateTopic(topic="t", topic_id=b"0" * 16, partition_count=3 * PARTITIONS_AT_ONCE, configs={"compact": ""}))
     calls = noted(rig, monkeypatch, "sealed_to")
-    rig.engine._upkeep._clean()
+    rig.upkeep._clean()
     looked = [len(calls)]
     while rig.loop.ready:
         rig.loop.turn()
@@ -262,7 +266,7 @@ def test_a_topic_that_is_deleted_meanwhile_is_not_compacted(rig: Rig) -> None:
     topic(rig)
     put(rig, b"a=1;", b"a=2;")
     fill(rig)
-    compactions = rig.engine._upkeep._compactions
+    compactions = rig.upkeep._compactions
     found = [each for each in compactions.candidates(rig.loop.now_ms) if each is not None]
     assert len(compactions.orders(found)) == 1
     rig.ask(DeleteTopic(topic="t"))

@@ -1,5 +1,7 @@
 """Deadlines: in order of time, and those that are cancelled are neither called nor kept for long."""
 
+from functools import partial
+
 import pytest
 
 from exacta.engine.deadlines import MOST_CANCELLED, Deadlines
@@ -18,7 +20,7 @@ def deadlines(loop: ManualLoop) -> Deadlines:
 
 def test_a_cancelled_one_is_not_called_and_the_others_are_in_order(loop: ManualLoop, deadlines: Deadlines) -> None:
     called: list[int] = []
-    added = [deadlines.add(loop.now_ms + at_ms, lambda at_ms=at_ms: called.append(at_ms)) for at_ms in (30, 10, 20, 10)]
+    added = [deadlines.add(loop.now_ms + at_ms, partial(called.append, at_ms)) for at_ms in (30, 10, 20, 10)]
     deadlines.cancel(added[2])
     deadlines.cancel(added[2])
     loop.pass_time(100)
@@ -29,7 +31,7 @@ def test_a_cancelled_one_is_not_called_and_the_others_are_in_order(loop: ManualL
 
 def test_cancelled_ones_are_dropped_once_they_are_most(loop: ManualLoop, deadlines: Deadlines) -> None:
     called: list[int] = []
-    kept = [deadlines.add(loop.now_ms + number, lambda number=number: called.append(number)) for number in range(50)]
+    kept = [deadlines.add(loop.now_ms + number, partial(called.append, number)) for number in range(50)]
     for _ in range(10):
         for each in [deadlines.add(loop.now_ms + 60_000, lambda: called.append(-1)) for _ in range(MOST_CANCELLED)]:
             deadlines.cancel(each)

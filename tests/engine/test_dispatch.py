@@ -1,7 +1,7 @@
 """Dispatch: what is pushed to consumers, when, and that nothing else is."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any
 
 import pytest
@@ -320,7 +320,7 @@ def test_subscriptions_and_fetches_see_the_same(seed: int) -> None:
     assert not rig.failures
 
 
-def committed_bases(records: bytes, aborted: set[tuple[int, int]]) -> list[int]:
+def committed_bases(records: bytes, aborted: Set[tuple[int, int]]) -> list[int]:
     """Return the batches that a client of Kafka shows to its reader (KIP-98), which goes by markers."""
     found: list[int] = []
     gone: set[int] = set()

@@ -9,12 +9,14 @@ from exacta.core.commands import (
     EndTransaction,
     InitProducerId,
 )
+from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import snapshot
 from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.engine.deadlines import MOST_CANCELLED
+from exacta.engine.engine import Answer
 from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.visible import Visible
@@ -39,14 +41,19 @@ def bound(rig: Rig, transactional_id: str = "x") -> tuple[int, int]:
 def add(producer: tuple[int, int], *partitions: int) -> AddPartitions:
     return AddPartitions(
         transactional_id="x",
-        producer_id=producer[0],
-        producer_epoch=producer[1],
+        producer_id=ProducerId(producer[0]),
+        producer_epoch=ProducerEpoch(producer[1]),
         partitions=tuple(("t", partition) for partition in partitions or (0,)),
     )
 
 
 def end(producer: tuple[int, int], *, commit: bool) -> EndTransaction:
-    return EndTransaction(transactional_id="x", producer_id=producer[0], producer_epoch=producer[1], commit=commit)
+    return EndTransaction(
+        transactional_id="x",
+        producer_id=ProducerId(producer[0]),
+        producer_epoch=ProducerEpoch(producer[1]),
+        commit=commit,
+    )
 
 
 def test_an_answer_waits_for_its_group_and_no_reader_sees_it_before(rig: Rig) -> None:
@@ -54,11 +61,11 @@ def test_an_answer_waits_for_its_group_and_no_reader_sees_it_before(rig: Rig) ->
     rig.loop.turn()  # the group goes to the journal
     assert answers == []
     assert rig.records(read_committed=False) == b""
-    assert rig.engine.visible("t", 0) == Visible(0, 0, 0)
+    assert rig.engine.visible("t", 0) == Visible(Offset(0), Offset(0), Offset(0))
     rig.loop.turn()  # durable
-    assert answers == [Appended(base_offset=0)]
+    assert answers == [Appended(base_offset=Offset(0))]
     assert rig.records() == b"one"
-    assert rig.engine.visible("t", 0) == Visible(0, 1, 1)
+    assert rig.engine.visible("t", 0) == Visible(Offset(0), Offset(1), Offset(1))
 
 
 def test_an_engine_that_was_abandoned_leaves_its_journal_alone() -> None:
@@ -78,7 +85,7 @@ def test_what_arrives_together_or_during_a_sync_is_written_together(rig: Rig) ->
     rig.loop.turn()
     third, fourth = rig.append(b"c"), rig.append(b"d", partition=1)
     rig.loop.settle()
-    assert [first, second, third, fourth] == [[Appended(base_offset=offset)] for offset in (0, 1, 2, 0)]
+    assert [first, second, third, fourth] == [[Appended(base_offset=Offset(offset))] for offset in (0, 1, 2, 0)]
     assert len(rig.storage.groups) == groups_before + 2
     assert rig.records() == b"abc"
 
@@ -92,14 +99,14 @@ def test_a_repeat_of_what_is_not_durable_yet_waits_with_it(rig: Rig) -> None:
     repeat = rig.submit(write, payloads=[b"one"])
     assert repeat == [], "a crash now would make this answer a lie"
     rig.loop.turn()
-    assert repeat == [Appended(base_offset=0, repeated=True, max_timestamp_ms=0)]
+    assert repeat == [Appended(base_offset=Offset(0), repeated=True, max_timestamp_ms=0)]
 
 
 def test_a_rejection_and_a_view_wait_too(rig: Rig) -> None:
     rig.append(b"one")
     rejection = rig.append(b"two", partition=9)
     seen: list[int] = []
-    rig.engine.read(lambda state, now_ms: state.partitions[0].next_offset, seen.append)
+    rig.engine.read(lambda state, now_ms: state.partitions[PartitionId(0)].next_offset, seen.append)
     assert (rejection, seen) == ([], [])
     rig.loop.settle()
     assert (rejection, seen) == ([Rejection.UNKNOWN_TOPIC_OR_PARTITION], [1])
@@ -163,7 +170,7 @@ def test_a_forgotten_begin_is_made_up_for(rig: Rig) -> None:
     begin(rig, producer)
     rig.stop_machine()
     write = batch(b"one", producer=producer, sequence=0, transactional_id="x")
-    assert rig.ask(write, payloads=[b"one"]) == Appended(base_offset=0)
+    assert rig.ask(write, payloads=[b"one"]) == Appended(base_offset=Offset(0))
     assert isinstance(rig.ask(end(producer, commit=True)), TransactionEndedReply)
     assert rig.records().startswith(b"one")
 
@@ -208,7 +215,7 @@ def test_one_answer_is_of_one_state_and_two_may_be_of_two(rig: Rig) -> None:
     both: list[FetchResult] = []
     wanted = [FetchPartition("t", partition, 0, 1 << 20) for partition in (0, 1)]
     rig.engine.fetch(FetchRequest(wanted, 0, 1, 1, read_committed=True), both.extend)
-    assert [result.visible for result in both] == [Visible(0, 2, 2)] * 2
+    assert [result.visible for result in both] == [Visible(Offset(0), Offset(2), Offset(2))] * 2
     assert [bool(result.records) for result in both] == [True, False], "a full answer leaves the rest to the next one"
 
 
@@ -272,7 +279,7 @@ def test_recovery_brings_back_what_was_acknowledged(rig: Rig, keep_in_flight: bo
     assert unanswered == []
     assert rig.records(read_committed=False).startswith(b"one")
     assert rig.records().startswith(b"one") is keep_in_flight
-    assert rig.ask(write, payloads=[b"one"]) == Appended(base_offset=0, repeated=True, max_timestamp_ms=0)
+    assert rig.ask(write, payloads=[b"one"]) == Appended(base_offset=Offset(0), repeated=True, max_timestamp_ms=0)
     assert isinstance(rig.ask(end(producer, commit=True)), TransactionEndedReply), "the retried end gets its answer"
     assert rig.records().startswith(b"one")
 
@@ -331,7 +338,7 @@ def test_a_clean_stop_writes_what_has_gathered_and_answers_who_waits(rig: Rig) -
 
 
 def test_a_defect_in_one_front_does_not_keep_the_others_waiting(rig: Rig) -> None:
-    def broken(answers: list[object]) -> None:
+    def broken(answers: list[Answer]) -> None:
         raise RuntimeError("a bug")
 
     rig.engine.submit([batch(b"a")], broken, [b"a"])
@@ -339,7 +346,7 @@ def test_a_defect_in_one_front_does_not_keep_the_others_waiting(rig: Rig) -> Non
     rig.loop.turn()
     with pytest.raises(RuntimeError, match="a bug"):
         rig.loop.turn()
-    assert answers == [Appended(base_offset=1)]
+    assert answers == [Appended(base_offset=Offset(1))]
 
 
 def test_create_is_answered_when_it_is_durable(rig: Rig) -> None:
@@ -347,7 +354,7 @@ def test_create_is_answered_when_it_is_durable(rig: Rig) -> None:
     assert answers == []
     assert rig.engine.visible("u", 0) is None
     rig.loop.settle()
-    assert rig.engine.visible("u", 0) == Visible(0, 0, 0)
+    assert rig.engine.visible("u", 0) == Visible(Offset(0), Offset(0), Offset(0))
 
 
 def test_a_transaction_each_millisecond_leaves_few_timers(rig: Rig) -> None:
@@ -379,4 +386,4 @@ def test_a_topic_id_deletes_no_other_topic_of_that_name(rig: Rig) -> None:
     answers = rig.submit(by_name, again, by_id)
     rig.loop.settle()
     assert answers[2] is Rejection.UNKNOWN_TOPIC_ID
-    assert rig.engine.visible("t", 0) == Visible(0, 0, 0)
+    assert rig.engine.visible("t", 0) == Visible(Offset(0), Offset(0), Offset(0))

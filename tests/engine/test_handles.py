@@ -5,7 +5,7 @@ import random
 import pytest
 
 from exacta.core.commands import BeginTransaction, EndHandle, JoinTransaction
-from exacta.core.ids import ProducerId, TransactionId, TransactionVersion
+from exacta.core.ids import Offset, ProducerId, TransactionId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionBegunReply, TransactionJoinedReply
 from exacta.core.state.transaction import handle_name
@@ -68,7 +68,7 @@ def test_writes_are_answered_when_written_and_the_end_when_all_is_durable(rig: R
     handle, unsynced = begun.transaction_id, rig.storage.unsynced
     answers = write(rig, handle)
     rig.loop.settle()
-    assert answers == [Appended(base_offset=0)]
+    assert answers == [Appended(base_offset=Offset(0))]
     assert rig.storage.unsynced == unsynced + 1
     assert end(rig, handle) == DONE
     assert rig.storage.unsynced == 0
@@ -189,7 +189,7 @@ def test_what_is_written_into_a_joined_handle_rests_on_the_join(rig: Rig) -> Non
     assert ahead.foundation(handle) is Foundation.DURABLE
     unsynced, written = rig.storage.unsynced, producer.write(b"by Kafka", version=TransactionVersion.V2)
     rig.loop.settle()
-    assert (written, rig.storage.unsynced) == ([Appended(base_offset=0)], unsynced + 1)
+    assert (written, rig.storage.unsynced) == ([Appended(base_offset=Offset(0))], unsynced + 1)
 
 
 def test_a_joint_transaction_that_lost_a_write_is_aborted_and_its_producer_fenced(rig: Rig) -> None:

@@ -7,6 +7,7 @@ producer whose transaction was open tries to commit it, unless it had written no
 
 import random
 import re
+from functools import partial
 
 import pytest
 
@@ -17,6 +18,7 @@ from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.engine.disk_rig import DiskLoop, DiskRig
 from tests.engine.producer import Producer
+from tests.sectors import by_chance
 
 SEGMENT_BYTES = 3000
 NAMES = ("x", "y", "z")
@@ -69,7 +71,7 @@ def play(seed: int) -> list[Operation]:
             written += 1
             payload = f"{name}{written}".encode()
             noted = ("written", name, payload)
-            producer.write(payload + b";", chance.choice(PARTITIONS), then=lambda noted=noted: rig.disk.note(noted))
+            producer.write(payload + b";", chance.choice(PARTITIONS), then=partial(rig.disk.note, noted))
         if chance.random() < 0.7:
             rig.settle()
     rig.settle()
@@ -148,7 +150,7 @@ def test_what_producers_were_told_stays_true_wherever_the_power_goes(seed: int) 
         check(disk.restarted(), told, machine_stopped=False)
         share = chance.choice([0.0, 0.5, 0.9, 1.0])
         crashed = disk.crashed(
-            keep_sector=lambda _, share=share: chance.random() < share,
+            keep_sector=by_chance(chance, share),
             grow=chance.random() < 0.5,
             keep_names=chance.random() < 0.5,
         )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from exacta.core.ids import Offset
 from exacta.core.replies import DONE, Appended
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
@@ -21,7 +22,7 @@ def test_an_answer_that_only_one_waits_for_comes_within_the_turn_that_writes(rig
     answers = rig.append(b"x")
     assert answers == []
     rig.loop.turn()
-    assert answers == [Appended(base_offset=1)]
+    assert answers == [Appended(base_offset=Offset(1))]
     assert (rig.storage.in_flight, rig.storage.unsynced) == (None, 0)
     assert rig.records().endswith(b"x"), "readers see it as well"
     rig.stop_machine()
@@ -34,7 +35,7 @@ def test_where_two_wait_the_loop_does_not(rig: Rig) -> None:
     assert answers == [[], []]
     assert rig.storage.in_flight is not None
     rig.loop.turn()
-    assert answers == [[Appended(base_offset=1)], [Appended(base_offset=2)]]
+    assert answers == [[Appended(base_offset=Offset(1))], [Appended(base_offset=Offset(2))]]
 
 
 def test_a_transaction_ends_so_with_all_that_was_written_ahead(rig: Rig) -> None:
@@ -61,7 +62,7 @@ def test_who_is_answered_may_ask_at_once(rig: Rig) -> None:
     producer.write(b"b", then=lambda: more.extend([rig.append(b"x"), producer.add(1)]))
     rig.append(b"y")
     rig.loop.settle()
-    assert more == [[Appended(base_offset=4)], [DONE]]
+    assert more == [[Appended(base_offset=Offset(4))], [DONE]]
     assert (rig.storage.in_flight, rig.storage.unsynced) == (None, 0)
 
 
@@ -77,7 +78,7 @@ def test_a_sync_that_fails_answers_nobody(rig: Rig) -> None:
 def test_an_engine_that_closes_writes_what_one_waits_for(rig: Rig) -> None:
     answers = rig.append(b"x")
     rig.close()
-    assert answers == [Appended(base_offset=1)]
+    assert answers == [Appended(base_offset=Offset(1))]
     assert rig.storage.unsynced == 0
 
 
@@ -117,7 +118,7 @@ def test_an_engine_that_closes_answers_who_gathers_alone_behind_a_group_in_fligh
     assert rig.storage.in_flight is not None
     answers.append(rig.append(b"z"))
     rig.close()
-    assert answers == [[Appended(base_offset=offset)] for offset in (1, 2, 3)]
+    assert answers == [[Appended(base_offset=Offset(offset))] for offset in (1, 2, 3)]
     assert rig.storage.unsynced == 0
 
 

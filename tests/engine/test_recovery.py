@@ -1,7 +1,7 @@
 """Recovery after a process that died or a machine that stopped: what becomes of unsynced writes (decision 0016)."""
 
 from exacta.core.commands import InitProducerId
-from exacta.core.ids import Cause
+from exacta.core.ids import Cause, Offset, ProducerEpoch
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.state.transaction import Phase
@@ -19,7 +19,7 @@ def test_a_process_that_dies_loses_nothing_and_the_transaction_goes_on(rig: Rig)
     rig.loop.settle()
     answers = producer.write(b"c")
     rig.loop.turn()
-    assert answers == [Appended(base_offset=2)]
+    assert answers == [Appended(base_offset=Offset(2))]
     assert rig.storage.unsynced == 1
     assert isinstance(producer.end(), TransactionEndedReply)
     assert rig.records().startswith(b"abc<commit")
@@ -43,7 +43,7 @@ def test_a_machine_that_stops_aborts_what_was_open(rig: Rig) -> None:
             transactional_id="x", transaction_timeout_ms=60_000, producer_id=stale[0], producer_epoch=stale[1]
         )
     )
-    assert reply == ProducerBoundReply(producer_id=stale[0], producer_epoch=stale[1] + 1), (
+    assert reply == ProducerBoundReply(producer_id=stale[0], producer_epoch=ProducerEpoch(stale[1] + 1)), (
         "as after a time-out (KIP-360)"
     )
     idle.begin()

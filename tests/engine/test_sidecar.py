@@ -167,11 +167,10 @@ def test_nothing_is_freed_whose_abort_may_still_be_lost(rig: SidecarRig) -> None
     rig.begin_other_segments()
     rig.loop.pass_time(CLEAN_MS * 10)
     rig.submit(EndTransaction(**producer.who(), commit=False))
-    assert rig.engine._upkeep is not None
     assert not rig.engine._state.partitions[PartitionId(0)].staged, "it is decided, and not durable yet"
-    assert 0 in [floor for stream, floor in rig.engine._upkeep._all_floors().items() if stream > 1]
+    assert 0 in [floor for stream, floor in rig.upkeep._all_floors().items() if stream > 1]
     rig.settle()
-    assert not [stream for stream in rig.engine._upkeep._all_floors() if stream > 1]
+    assert not [stream for stream in rig.upkeep._all_floors() if stream > 1]
 
 
 @pytest.mark.parametrize("read_committed", [True, False])

@@ -17,6 +17,7 @@ from exacta.core.commands import (
 from exacta.core.event_codec import decode_event
 from exacta.core.events import TransactionEnded
 from exacta.core.groups.reading import fetch_offsets
+from exacta.core.ids import Offset
 from exacta.core.replies import DONE, ProducerBoundReply, TransactionsRefused
 from exacta.core.snapshot import restore
 from exacta.core.state.limits import Limits
@@ -29,6 +30,7 @@ from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.turns import Turns
 from tests.engine.disk_rig import DiskRig
 from tests.engine.rig import Rig, batch
+from tests.sectors import of_bits
 
 NAMES = ("x", "y", "z")
 PARTITIONS = (0, 1)
@@ -74,7 +76,7 @@ def test_one_group_of_the_journal_and_one_moment_for_every_reader(rig: Rig) -> N
     assert (answers, offsets, results, stable(rig)) == ([], [], [], [0, 0]), "nobody sees anything before it is durable"
     rig.loop.turn()
     assert (answers, offsets, stable(rig)) == ([DONE], [[7, 7, 7]], [6, 6])
-    assert [result.visible for result in results] == [Visible(0, 6, 6)] * 2
+    assert [result.visible for result in results] == [Visible(Offset(0), Offset(6), Offset(6))] * 2
     assert all(sum(map(len, result.records)) > 0 for result in results), "the first answer has all of it"
     (group,) = rig.storage.groups[groups_before:]
     assert [type(decode_event(event)) for event in group.events] == [TransactionEnded] * 3
@@ -161,5 +163,5 @@ def test_a_crash_that_keeps_any_of_the_sectors_leaves_all_or_none() -> None:
     everything = (1 << disk.unsynced_changes()) - 1
     assert everything >= 3
     for subset in range(everything + 1):
-        left = disk.crashed(keep_sector=lambda sector, subset=subset: bool(subset >> sector & 1), keep_names=True)
+        left = disk.crashed(keep_sector=of_bits(subset), keep_names=True)
         assert phases(left) == [Phase.COMPLETE_COMMIT if subset == everything else Phase.ONGOING] * 3

@@ -7,7 +7,7 @@ from exacta.core.commands import (
     CommitTransactionalOffsets,
     OffsetToCommit,
 )
-from exacta.core.ids import TransactionVersion
+from exacta.core.ids import Offset, PartitionId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionEndedReply
 from exacta.core.state.limits import Limits
@@ -25,12 +25,16 @@ def test_the_first_write_waits_for_the_sync_and_the_next_only_for_the_write(rig:
     rig.loop.turn()
     assert first == [], "its transaction's begin is not durable"
     rig.loop.turn()
-    assert first == [Appended(base_offset=0)]
+    assert first == [Appended(base_offset=Offset(0))]
     second = producer.write(b"b", 1)
     assert second == []
     rig.loop.turn()
-    assert second == [Appended(base_offset=0)]
+    assert second == [Appended(base_offset=Offset(0))]
     assert (rig.storage.unsynced, rig.storage.in_flight) == (1, None)
+
+
+def is_syncing(rig: Rig) -> bool:
+    return rig.storage.in_flight is not None
 
 
 def test_a_begin_is_synced_while_its_client_makes_the_first_write(rig: Rig) -> None:
@@ -40,12 +44,12 @@ def test_a_begin_is_synced_while_its_client_makes_the_first_write(rig: Rig) -> N
     rig.loop.turn()
     assert (begun, rig.storage.unsynced) == ([DONE], 1)
     rig.loop.turn()
-    assert rig.storage.in_flight is not None
+    assert is_syncing(rig)
     early = producer.write(b"a")
     rig.loop.turn()
     assert early == [], "nothing is written while the begin's sync runs"
     rig.loop.turn()
-    assert (early, rig.storage.unsynced, rig.storage.in_flight) == ([Appended(base_offset=0)], 1, None)
+    assert (early, rig.storage.unsynced, is_syncing(rig)) == ([Appended(base_offset=Offset(0))], 1, False)
     rig.stop_machine()
     assert rig.records() == b"", "found open, and aborted"
 
@@ -72,7 +76,7 @@ def test_a_first_write_after_that_waits_for_no_sync(rig: Rig) -> None:
     assert rig.storage.unsynced == 0
     late = producer.write(b"a")
     rig.loop.turn()
-    assert (late, rig.storage.unsynced, rig.storage.in_flight) == ([Appended(base_offset=0)], 1, None)
+    assert (late, rig.storage.unsynced, is_syncing(rig)) == ([Appended(base_offset=Offset(0))], 1, False)
 
 
 def test_writes_that_come_together_are_written_together(rig: Rig) -> None:
@@ -106,10 +110,10 @@ def test_what_is_written_is_synced_by_itself_and_only_shown_then(rig: Rig) -> No
     producer.write(b"b")
     rig.loop.settle()
     assert waiting == []
-    assert rig.engine.visible("t", 0) == Visible(0, 1, 0)
+    assert rig.engine.visible("t", 0) == Visible(Offset(0), Offset(1), Offset(0))
     rig.loop.pass_time(Limits().flush_interval_ms)
     assert rig.storage.unsynced == 0
-    assert rig.engine.visible("t", 0) == Visible(0, 2, 0)
+    assert rig.engine.visible("t", 0) == Visible(Offset(0), Offset(2), Offset(0))
     assert waiting[0].records == [b"b"]
 
 
@@ -154,9 +158,9 @@ def test_while_a_sync_runs_a_write_waits_for_it_and_is_written_then(rig: Rig) ->
     rig.loop.turn()
     written = producer.write(b"b")
     rig.loop.turn()
-    assert (plain, written) == ([Appended(base_offset=0)], [])
+    assert (plain, written) == ([Appended(base_offset=Offset(0))], [])
     rig.loop.turn()
-    assert written == [Appended(base_offset=1)]
+    assert written == [Appended(base_offset=Offset(1))]
     assert rig.storage.unsynced == 1
 
 
@@ -181,10 +185,10 @@ def test_what_rests_on_a_write_ahead_waits_for_its_sync(rig: Rig) -> None:
     rig.loop.settle()
     repeat = producer.write(b"b", sequence=1)
     view: list[int] = []
-    rig.engine.read(lambda state, now_ms: state.partitions[0].next_offset, view.append)
+    rig.engine.read(lambda state, now_ms: state.partitions[PartitionId(0)].next_offset, view.append)
     assert (repeat, view) == ([], [])
     rig.loop.settle()
-    assert repeat == [Appended(base_offset=1, repeated=True, max_timestamp_ms=0)]
+    assert repeat == [Appended(base_offset=Offset(1), repeated=True, max_timestamp_ms=0)]
     assert view == [2]
     assert rig.storage.unsynced == 0
 
@@ -194,11 +198,11 @@ def test_a_view_of_what_has_not_even_been_written_waits_for_its_sync(rig: Rig) -
     producer.begin()
     answers = producer.write(b"b")
     view: list[int] = []
-    rig.engine.read(lambda state, now_ms: state.partitions[0].next_offset, view.append)
+    rig.engine.read(lambda state, now_ms: state.partitions[PartitionId(0)].next_offset, view.append)
     rig.loop.turn()
     assert (answers, view) == ([], [])
     rig.loop.turn()
-    assert (answers, view) == ([Appended(base_offset=1)], [2])
+    assert (answers, view) == ([Appended(base_offset=Offset(1))], [2])
 
 
 @pytest.mark.parametrize("during_a_sync", [False, True])
@@ -216,8 +220,11 @@ def test_an_answer_to_several_writes_waits_for_what_any_of_them_waits_for(
     answers = rig.submit(new, other, payloads=[b"b", b"a"])
     assert answers == []
     rig.loop.settle()
-    repeat = Appended(base_offset=0, repeated=True, max_timestamp_ms=0)
-    assert answers == [Appended(base_offset=1), repeat if beside == "a repeat" else Rejection.OUT_OF_ORDER_SEQUENCE]
+    repeat = Appended(base_offset=Offset(0), repeated=True, max_timestamp_ms=0)
+    assert answers == [
+        Appended(base_offset=Offset(1)),
+        repeat if beside == "a repeat" else Rejection.OUT_OF_ORDER_SEQUENCE,
+    ]
     rig.stop_machine()
     rig.loop.settle()
     assert rig.records(read_committed=False).startswith(b"ab<abort"), "the answer came with the sync"
@@ -277,7 +284,7 @@ def test_in_version_2_the_first_write_begins_and_waits(rig: Rig) -> None:
     rig.loop.turn()
     second = producer.write(b"b", 1, version=TransactionVersion.V2)
     rig.loop.turn()
-    assert (first, second) == ([Appended(base_offset=0)], [Appended(base_offset=0)])
+    assert (first, second) == ([Appended(base_offset=Offset(0))], [Appended(base_offset=Offset(0))])
     assert rig.storage.unsynced == 1
     rig.stop_machine()
     assert producer.end() is Rejection.PRODUCER_FENCED
@@ -308,7 +315,7 @@ def test_who_wants_it_or_takes_part_in_two_phase_commits_waits_for_every_sync(tw
     rig.loop.turn()
     assert answers == []
     rig.loop.turn()
-    assert answers == [Appended(base_offset=1)]
+    assert answers == [Appended(base_offset=Offset(1))]
     rig.stop_machine()
     rig.loop.settle()
     assert isinstance(producer.end(), TransactionEndedReply), "or what was prepared would be lost"
@@ -320,7 +327,7 @@ def test_closing_makes_durable_what_was_about_to_be_written(rig: Rig) -> None:
     producer.begin(b"a")
     answers = producer.write(b"b")
     rig.close()
-    assert answers == [Appended(base_offset=1)]
+    assert answers == [Appended(base_offset=Offset(1))]
     assert rig.storage.unsynced == 0
 
 

@@ -1,6 +1,6 @@
 """Retention by time and size, and the freeing of space, by a clock that the test turns."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -217,10 +217,10 @@ class Cleanings:
         self._clean = rig.journal.clean
         rig.journal.clean = self.clean  # type: ignore[method-assign]
 
-    def clean(self, floors: dict[int, int], done: object) -> None:
+    def clean(self, floors: Mapping[int, int], done: Callable[[Cleaned | Failed], None]) -> None:
         def noted(result: Cleaned | Failed) -> None:
             self.freed.append(result)
-            done(result)  # type: ignore[operator]
+            done(result)
 
         self.asked.append(dict(floors))
         self._clean(floors, noted)

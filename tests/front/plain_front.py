@@ -9,7 +9,7 @@ import logging
 import struct
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from exacta.config.options import configure
 from exacta.front.connection import SIZE_BYTES, FramedConnection
@@ -45,7 +45,12 @@ class PlainConnection(FramedConnection):
 
     def __init__(self, front: "PlainFront") -> None:
         super().__init__(
-            front.configuration, front.memory, front.loop, front.register, front.forget, largest_frame=LARGEST_FRAME
+            front.configuration,
+            front.memory,
+            cast("Any", front.loop),
+            front.register,
+            front.forget,
+            largest_frame=LARGEST_FRAME,
         )
         self.begun: list[int] = []
         """The ids of all frames that have begun, in their order."""

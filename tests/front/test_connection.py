@@ -61,7 +61,12 @@ class TestFrames:
         client = front.connect()
         writes: list[int] = []
         write = client.writelines
-        monkeypatch.setattr(client, "writelines", lambda data: (writes.append(len(data)), write(data)))
+
+        def noted(data: list[bytes]) -> None:
+            writes.append(len(data))
+            write(data)
+
+        monkeypatch.setattr(client, "writelines", noted)
         client.send_bytes(client.frame(ECHO, b"a") + client.frame(QUIET) + client.frame(ECHO, b"b"))
         front.settle()
         assert client.answered() == [1, 3]

@@ -2,6 +2,7 @@
 
 import logging
 import resource
+from typing import Any
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_a_flood_is_a_few_lines_in_the_log(caplog: pytest.LogCaptureFixture) -> 
 
 @pytest.mark.parametrize("option", ["max_connections", "max_connections_per_ip"])
 def test_a_server_closes_what_is_beyond_and_takes_another_when_there_is_room(option: str) -> None:
-    with exacta.Broker(**{option: 2}) as broker:
+    with exacta.Broker(config={option: 2}) as broker:
         host, port = broker.bootstrap_servers.split(":")
         inside = [Wire((host, int(port))) for _ in range(2)]
         for wire in inside:
@@ -122,7 +123,7 @@ def test_connections_leave_files_for_the_journal() -> None:
     ],
 )
 def test_few_files_are_told_of_at_the_start(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, hard: int, options: dict[str, int], warned: str
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, hard: int, options: dict[str, Any], warned: str
 ) -> None:
     limits = [min(hard, 256) if hard > 0 else 256, hard]
     monkeypatch.setattr(resource, "getrlimit", lambda which: tuple(limits))

@@ -17,8 +17,12 @@ def test_the_principal_is_the_connections() -> None:
 
 def test_an_exception_in_a_callback_is_a_failure_of_its_request() -> None:
     rig = Rig()
-    rig.request.guard(lambda result: 1 // result)(0)
-    rig.request.guard(lambda result: 1 // result)(1)
+
+    def inverted(result: int) -> None:
+        assert 1 // result
+
+    rig.request.guard(inverted)(0)
+    rig.request.guard(inverted)(1)
     assert rig.request.failures == 1
 
 

@@ -49,7 +49,11 @@ def test_refusals_are_told_by_name_and_do_not_stop_the_others() -> None:
 
 def test_a_bug_in_the_callback_harms_its_own_request_only() -> None:
     rig = Rig()
-    create_missing(rig.broker, rig.request, ["a"], lambda refusals: 1 // 0)
+
+    def broken(refusals: object) -> None:
+        raise RuntimeError("a bug")
+
+    create_missing(rig.broker, rig.request, ["a"], broken)
     rig.loop.settle()
     assert rig.request.failures == 1
     assert create(rig, "b") == {}

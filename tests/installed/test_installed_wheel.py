@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Producer
 
@@ -58,7 +59,7 @@ def test_the_first_screen_works_in_a_minute(variables: dict[str, str], tmp_path:
 
 def test_the_wheel_alone_has_every_command(variables: dict[str, str], tmp_path: Path) -> None:
     """The commands load what they need when they are called, so each is called."""
-    call = {"cwd": tmp_path, "env": variables, "capture_output": True, "text": True, "check": False}
+    call: dict[str, Any] = {"cwd": tmp_path, "env": variables, "capture_output": True, "text": True, "check": False}
     assert subprocess.run(["pip", "install", "--quiet", "exacta-log"], **call).returncode == 0
     where = subprocess.run(["python", "-c", "import exacta; print(exacta.__file__)"], **call)
     assert where.stdout.startswith(str(tmp_path)), where

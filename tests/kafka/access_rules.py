@@ -103,8 +103,8 @@ def codes(value: Any) -> set[int]:
     return {getattr(each, field) for each in structs(value) for field in fields if hasattr(each, field)} - {NONE}
 
 
-def about(answer: Any, name: str) -> Any:
-    """Return the structure in an answer that has this name."""
+def about(answer: Any, name: str | bytes) -> Any:
+    """Return the structure in an answer that has this name, or id."""
     [found, *_] = [
         each
         for each in structs(answer)

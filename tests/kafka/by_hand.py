@@ -5,10 +5,11 @@ Every order of events can be had, time is virtual, and what lies in a socket is 
 
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
+from exacta.engine.engine import Engine
 from exacta.kafka.connection import Connection
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.codec import decode_response, encode_request
@@ -27,7 +28,7 @@ class Client(HandTransport):
         self._count = 0
         self.connection: Connection = Connection(
             broker.context,
-            broker.loop,
+            cast("Any", broker.loop),
             broker.let_in,
             broker.connections.remove,
         )
@@ -66,7 +67,7 @@ class Broker:
         self.held_syncs: list[Callable[[], Any]] | None = None
         """Not None: the disk takes its time, and what it would call back waits here."""
         configuration = configure(options)
-        self.engine = assemble_engine(
+        self.engine: Engine = assemble_engine(
             MemoryJournal(MemoryStorage(), self._synced),
             self.loop,
             clock=lambda: self.loop.now_ms,

@@ -116,7 +116,7 @@ def error_codes(answer: Any) -> Iterator[int]:
                 yield from error_codes(each)
 
 
-def _pair(scene: Scene) -> dict[str, int]:
+def _pair(scene: Scene) -> dict[str, Any]:
     return {"producer_id": scene.producer_id, "producer_epoch": scene.producer_epoch}
 
 

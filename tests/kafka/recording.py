@@ -1,5 +1,7 @@
 """Requests that produce, fetch and list offsets, for the tests of records over the wire."""
 
+from typing import Any
+
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
@@ -8,7 +10,7 @@ from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
 from tests.kafka.wire import Wire, batch
 
 
-def produce(wire: Wire, records: bytes | None, version: int = 9, acks: int = -1, **options: object) -> object:
+def produce(wire: Wire, records: bytes | None, version: int = 9, acks: int = -1, **options: object) -> Any:
     data = PartitionProduceData(index=0, records=records)
     request = ProduceRequest(acks=acks, topic_data=[TopicProduceData(name="t", partition_data=[data])])
     for name, value in options.items():
@@ -17,7 +19,7 @@ def produce(wire: Wire, records: bytes | None, version: int = 9, acks: int = -1,
     return response.responses[0].partition_responses[0]
 
 
-def list_offset(wire: Wire, timestamp: int, version: int = 7, *, committed: bool = False, epoch: int = -1) -> object:
+def list_offset(wire: Wire, timestamp: int, version: int = 7, *, committed: bool = False, epoch: int = -1) -> Any:
     partition = ListOffsetsPartition(partition_index=0, timestamp=timestamp, current_leader_epoch=epoch)
     request = ListOffsetsRequest(
         isolation_level=int(committed), topics=[ListOffsetsTopic(name="t", partitions=[partition])]
@@ -41,7 +43,7 @@ class Transaction:
         code: int = response.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
         return code
 
-    def write(self, value: bytes, version: int = 9) -> object:
+    def write(self, value: bytes, version: int = 9) -> Any:
         records = batch(
             value,
             producer_id=self.producer_id,

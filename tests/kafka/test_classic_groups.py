@@ -38,7 +38,7 @@ class Member:
 
     def request(self, **more: Any) -> k11_join_group.JoinGroupRequest:
         protocol = k11_join_group.JoinGroupRequestProtocol(name="range", metadata=self.subscription)
-        values = {
+        values: dict[str, Any] = {
             "group_id": "g",
             "session_timeout_ms": 10_000,
             "rebalance_timeout_ms": 10_000,

@@ -91,7 +91,7 @@ def test_a_request_that_is_not_whole(wire: Wire, fault: dict[str, Any]) -> None:
 def test_assignors_and_patterns(wire: Wire) -> None:
     assert join(wire, server_assignor="sticky").error_code == ErrorCode.UNSUPPORTED_ASSIGNOR
     assert join(wire, server_assignor="").error_code == ErrorCode.UNSUPPORTED_ASSIGNOR
-    by_pattern = {"subscribed_topic_names": None, "subscribed_topic_regex": "t.*"}
+    by_pattern: dict[str, Any] = {"subscribed_topic_names": None, "subscribed_topic_regex": "t.*"}
     assert join(wire, **by_pattern).assignment.topic_partitions[0].partitions == [0]
     by_pattern["subscribed_topic_regex"] = "("
     assert join(wire, **by_pattern).error_code == ErrorCode.INVALID_REGULAR_EXPRESSION

@@ -15,8 +15,8 @@ from exacta.protocol.kafka.messages.k21_delete_records import (
 )
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
+from tests.kafka.recording import produce as produce_in_transaction
 from tests.kafka.test_configs import SET, changes
-from tests.kafka.test_records import produce as produce_in_transaction
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Front, Wire, batch, front, produce, values_in
 

@@ -13,7 +13,7 @@ from exacta.protocol.kafka.messages import k08_offset_commit as commit
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest
-from tests.kafka.test_records import list_offset
+from tests.kafka.recording import list_offset
 from tests.kafka.test_topic_ids import create, delete
 from tests.kafka.test_transactions_and_groups import Producer
 from tests.kafka.wire import Wire, batch, front
@@ -32,7 +32,7 @@ class Writer(Producer):
 
     def write(self, count: int, timestamp_ms: int = 1_000, value: bytes = b"v") -> None:
         if not self.is_open:
-            assert self.add_partitions(**{self.topic: [0]}) == {(self.topic, 0): 0}
+            assert self.add_partitions(3, **{self.topic: [0]}) == {(self.topic, 0): 0}
             self.is_open = True
         pair = {"producer_id": self.producer_id, "producer_epoch": self.epoch}
         produce(

@@ -228,6 +228,7 @@ class TestATransactionalIdOfThatName:
 
     def states(self, wire: Wire, name: str) -> list[tuple[bool, str]]:
         handle_id = handle_named(name)
+        assert handle_id is not None
         request = ExplainTransactionsRequest(transactional_ids=[name], handles=[handle_id, handle_id])
         return [(each.is_handle, each.transaction_state) for each in wire.ask(request, 0).transactions]
 

@@ -17,8 +17,8 @@ from exacta.records.admission import Allowance, KeylessRecords, batch_rules
 from tests.kafka.test_configs import DELETE, SET, changes
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Front, Wire, produce
+from tests.records.compacting import build
 from tests.records.test_admission import NOW_MS
-from tests.records.test_compaction import build
 
 
 def batch(*keys: bytes | None, codec: int = NONE) -> bytes:

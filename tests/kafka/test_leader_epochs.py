@@ -5,7 +5,7 @@ import pytest
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k23_offset_for_leader_epoch as m
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from tests.kafka.test_records import produce
+from tests.kafka.recording import produce
 from tests.kafka.wire import Wire, batch
 
 

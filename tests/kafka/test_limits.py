@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
+from exacta.protocol.kafka.messages import k08_offset_commit as commit
 from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.schema import Message
-from tests.kafka.test_describe_lag import commit, commit_offset
+from tests.kafka.test_describe_lag import commit_offset
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Wire, front
 

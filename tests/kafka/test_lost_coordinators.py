@@ -1,5 +1,7 @@
 """A client that registers a group and then waits for ever is woken up by the end of its connection; no other is."""
 
+from typing import Any
+
 import pytest
 
 from exacta.kafka.lost_coordinators import OFFSETS_WITHIN_SECONDS
@@ -20,7 +22,7 @@ from tests.kafka.by_hand import Broker, Client
 WITHIN_MS = int(OFFSETS_WITHIN_SECONDS * 1000)
 
 
-def registered(broker: Broker, software: str = "confluent-kafka-python") -> tuple[Client, dict[str, object]]:
+def registered(broker: Broker, software: str = "confluent-kafka-python") -> tuple[Client, dict[str, Any]]:
     """Return a client that has registered a group, and who it is."""
     client = broker.connect()
     if software:
@@ -33,7 +35,7 @@ def registered(broker: Broker, software: str = "confluent-kafka-python") -> tupl
     return client, who
 
 
-def offsets(who: dict[str, object]) -> TxnOffsetCommitRequest:
+def offsets(who: dict[str, Any]) -> TxnOffsetCommitRequest:
     partition = TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=1)
     return TxnOffsetCommitRequest(
         **who, group_id="g", topics=[TxnOffsetCommitRequestTopic(name="t", partitions=[partition])]
@@ -44,7 +46,7 @@ def test_a_client_that_waits_loses_its_connection_once() -> None:
     broker = Broker()
     client, who = registered(broker)
     broker.pass_time(WITHIN_MS - 1)
-    assert not client.closed
+    assert not client.is_closing()
     broker.pass_time(1)
     assert client.closed
     other = broker.connect()
@@ -92,7 +94,7 @@ def test_who_is_owed_an_answer_gets_it_first() -> None:
     fetch = FetchRequest(topics=[FetchTopic(topic="t", partitions=[partition])], min_bytes=1, max_wait_ms=WITHIN_MS + 1)
     client.send(fetch, 11)
     broker.pass_time(WITHIN_MS)
-    assert not client.closed
+    assert not client.is_closing()
     broker.pass_time(WITHIN_MS)
     assert [type(answer).__name__ for _, answer in client.answers()] == ["FetchResponse"]
     assert client.closed

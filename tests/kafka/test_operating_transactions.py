@@ -18,7 +18,8 @@ from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTra
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
 from tests.kafka.access_rules import Rules
-from tests.kafka.test_records import fetch, produce
+from tests.kafka.recording import produce
+from tests.kafka.test_records import fetch
 from tests.kafka.wire import Front, Wire, batch, front, values_in
 
 NONE, NO_MAX = ErrorCode.NONE, 2**31 - 1

@@ -17,8 +17,15 @@ from exacta.front.memory import (
 )
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest
 from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from tests.kafka.by_hand import Client
+from tests.kafka.by_hand import Broker, Client
 from tests.kafka.overloading import HEARTBEAT, MB, STALL_MS, Start, fetch, fill, is_served, produce
+
+
+def next_offset(broker: Broker) -> int:
+    """Return the end of the one partition."""
+    partition = broker.engine._state.partition("t", 0)
+    assert partition is not None
+    return partition.next_offset
 
 
 class TestRequests:
@@ -170,9 +177,9 @@ class TestFairness:
         for _ in range(200):
             flood.send_bytes(flood.frame(request, 9))
         broker.turn()
-        assert broker.engine._state.partition("t", 0).next_offset <= MAX_FRAMES_PER_TURN
+        assert next_offset(broker) <= MAX_FRAMES_PER_TURN
         broker.settle()
-        assert broker.engine._state.partition("t", 0).next_offset == 200
+        assert next_offset(broker) == 200
 
     def test_what_follows_a_long_request_comes_in_one_piece_and_what_follows_a_short_one_in_small_ones(
         self, start: Start
@@ -247,7 +254,7 @@ class TestVanished:
         broker.turn()
         broker.settle()
         assert broker.requests.used_bytes == 0
-        assert broker.engine._state.partition("t", 0).next_offset == 1
+        assert next_offset(broker) == 1
 
     def test_half_a_request_is_forgotten(self, start: Start) -> None:
         broker = start()

@@ -55,7 +55,7 @@ class TestAnswers:
         slow, waits = broker.connect(reads=False), broker.connect()
         sent = [slow.send(fetch(), 11) for _ in range(4)]
         others = [waits.send(fetch(), 11) for _ in range(3)]
-        received = []
+        received: list[int] = []
         while len(received) < len(sent):
             broker.pass_time(STALL_MS // 2)
             slow.read(100_000)

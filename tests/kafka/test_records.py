@@ -1,6 +1,7 @@
 """Produce, Fetch and ListOffsets over the wire."""
 
 import struct
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def topic(wire: Wire) -> None:
     wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9)
 
 
-def fetch(wire: Wire, version: int = 11, offset: int = 0, *, committed: bool = False, **options: int) -> object:
+def fetch(wire: Wire, version: int = 11, offset: int = 0, *, committed: bool = False, **options: int) -> Any:
     partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
     request = FetchRequest(
         topics=[FetchTopic(topic="t", partitions=[partition])], isolation_level=int(committed), min_bytes=1

@@ -38,7 +38,7 @@ def wire(broker: Front) -> Wire:
     return broker.connect()
 
 
-def reset(wire: Wire, name: str = "s", *, topic: str = "t", partition: int = 0, dry: bool = False, **to: int) -> Any:
+def reset(wire: Wire, name: str = "s", *, topic: str = "t", partition: int = 0, dry: bool = False, **to: Any) -> Any:
     wanted = TopicReset(name=topic, partitions=[PartitionReset(partition_index=partition, **to)])
     request = ResetSubscriptionRequest(subscription=name, topics=[wanted], validate_only=dry)
     [found] = wire.ask(request, 0).topics
@@ -60,7 +60,7 @@ def reset(wire: Wire, name: str = "s", *, topic: str = "t", partition: int = 0, 
         ({"timestamp_ms": 3_001}, 6),
     ],
 )
-def test_it_goes_on_where_it_is_told(broker: Front, wire: Wire, to: dict[str, int], position: int) -> None:
+def test_it_goes_on_where_it_is_told(broker: Front, wire: Wire, to: dict[str, Any], position: int) -> None:
     assert Subscriber(broker).acknowledge((0, 0)) == DONE
     planned = reset(wire, dry=True, **to)
     assert (planned.error_code, planned.old_position, planned.position) == (ErrorCode.NONE, 1, position)

@@ -29,8 +29,8 @@ def metadata(wire: Wire, *names: str, version: int = 12, create: bool = True) ->
 
 
 def create(wire: Wire, version: int = 7, validate_only: bool = False, **topic: Any) -> Any:
-    topic = {"name": "t", "num_partitions": 1, "replication_factor": 1} | topic
-    request = CreateTopicsRequest(topics=[CreatableTopic(**topic)], validate_only=validate_only)
+    fields: dict[str, Any] = {"name": "t", "num_partitions": 1, "replication_factor": 1}
+    request = CreateTopicsRequest(topics=[CreatableTopic(**fields | topic)], validate_only=validate_only)
     return wire.ask(request, version).topics[0]
 
 

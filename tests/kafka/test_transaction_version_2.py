@@ -11,7 +11,8 @@ from exacta.protocol.kafka.messages import k61_describe_producers as describe
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.records import iter_batches
-from tests.kafka.test_records import fetch, produce
+from tests.kafka.recording import produce
+from tests.kafka.test_records import fetch
 from tests.kafka.test_topic_ids import create
 from tests.kafka.test_transactions_and_groups import Producer, fetched
 from tests.kafka.wire import Wire, batch, front, values_in

@@ -197,7 +197,7 @@ class TestTransactions:
     def test_offsets_of_a_stale_member_are_refused(self, wire: Wire) -> None:
         producer = Producer(wire)
         producer.add_group()
-        gone = {"member_id": "gone", "generation_id": 3}
+        gone: dict[str, Any] = {"member_id": "gone", "generation_id": 3}
         assert producer.commit_offset(5, **gone) == ErrorCode.ILLEGAL_GENERATION, "there is no such group"
         assert producer.commit_offset(5) == 0
         assert producer.commit_offset(6, **gone) == ErrorCode.UNKNOWN_MEMBER_ID
@@ -270,18 +270,17 @@ class TestOffsets:
 
     def test_topics_named_by_id(self, wire: Wire) -> None:
         topic_id = wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 12).topics[0].topic_id
+        k08, k28, k09 = k08_offset_commit, k28_txn_offset_commit, k09_offset_fetch
         ids = {"t": topic_id, "gone": b"?" * 16}
-        m = k08_offset_commit
-        partition = m.OffsetCommitRequestPartition(committed_offset=7, committed_metadata="m")
-        topics = [m.OffsetCommitRequestTopic(topic_id=each, partitions=[partition]) for each in ids.values()]
-        answers = wire.ask(m.OffsetCommitRequest(group_id="g", topics=topics), 10).topics
+        partition = k08.OffsetCommitRequestPartition(committed_offset=7, committed_metadata="m")
+        committed = [k08.OffsetCommitRequestTopic(topic_id=each, partitions=[partition]) for each in ids.values()]
+        answers = wire.ask(k08.OffsetCommitRequest(group_id="g", topics=committed), 10).topics
         codes = {answer.topic_id: answer.partitions[0].error_code for answer in answers}
         assert codes == {ids["t"]: 0, ids["gone"]: ErrorCode.UNKNOWN_TOPIC_ID}
-        m = k28_txn_offset_commit
         producer = Producer(wire)
-        partition = m.TxnOffsetCommitRequestPartition(committed_offset=8, committed_metadata="m")
-        topics = [m.TxnOffsetCommitRequestTopic(topic_id=each, partitions=[partition]) for each in ids.values()]
-        request = m.TxnOffsetCommitRequest(
+        pending = k28.TxnOffsetCommitRequestPartition(committed_offset=8, committed_metadata="m")
+        topics = [k28.TxnOffsetCommitRequestTopic(topic_id=each, partitions=[pending]) for each in ids.values()]
+        request = k28.TxnOffsetCommitRequest(
             transactional_id="x",
             group_id="g",
             producer_id=producer.producer_id,
@@ -291,11 +290,10 @@ class TestOffsets:
         codes = {answer.topic_id: answer.partitions[0].error_code for answer in wire.ask(request, 6).topics}
         assert codes == {ids["t"]: 0, ids["gone"]: ErrorCode.UNKNOWN_TOPIC_ID}
         assert producer.end(commit=True) == 0
-        m = k09_offset_fetch
-        both = [m.OffsetFetchRequestTopics(topic_id=each, partition_indexes=[0]) for each in ids.values()]
+        both = [k09.OffsetFetchRequestTopics(topic_id=each, partition_indexes=[0]) for each in ids.values()]
         for asked in (both, None):
-            request = m.OffsetFetchRequest(groups=[m.OffsetFetchRequestGroup(group_id="g", topics=asked)])
-            answers = wire.ask(request, 10).groups[0].topics
+            wanted = k09.OffsetFetchRequest(groups=[k09.OffsetFetchRequestGroup(group_id="g", topics=asked)])
+            answers = wire.ask(wanted, 10).groups[0].topics
             found = {answer.topic_id: answer.partitions[0] for answer in answers}
             assert (found[ids["t"]].committed_offset, found[ids["t"]].metadata) == (8, "m")
             assert (ids["gone"] in found) == (asked is not None)
@@ -311,7 +309,7 @@ class TestOffsets:
         assert commit(wire, ("t", 0, 7), metadata=None) == [ErrorCode.NONE]
 
     def test_a_stranger_cannot_commit(self, wire: Wire) -> None:
-        who = {"member_id": "who", "generation_id_or_member_epoch": 1}
+        who: dict[str, Any] = {"member_id": "who", "generation_id_or_member_epoch": 1}
         assert commit(wire, ("t", 0, 7), **who) == [ErrorCode.ILLEGAL_GENERATION], "there is no such group"
         assert commit(wire, ("t", 0, 7)) == [ErrorCode.NONE]
         assert commit(wire, ("t", 0, 8), **who) == [ErrorCode.UNKNOWN_MEMBER_ID]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from exacta.protocol.kafka.errors import ErrorCode
@@ -232,6 +233,10 @@ CALLERS = ("present", "before", "stranger")
 """Who presents the pair that the id has now, the one before, or somebody else's."""
 
 
+def _found(wire: Wire, request: FindCoordinatorRequest) -> tuple[ErrorCode, None]:
+    return ErrorCode(wire.ask(request, 4).coordinators[0].error_code), None
+
+
 def new_topic(wire: Wire) -> str:
     """Make a topic, and wait for the coordinators."""
     topic = f"t{time.time_ns()}"
@@ -239,8 +244,7 @@ def new_topic(wire: Wire) -> str:
     metadata = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=True)
     it.must(lambda: (ErrorCode(wire.ask(metadata, 9).topics[0].error_code), None))
     for kind in (0, 1):
-        request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[topic])
-        it.must(lambda request=request: (ErrorCode(wire.ask(request, 4).coordinators[0].error_code), None))
+        it.must(partial(_found, wire, FindCoordinatorRequest(key_type=kind, coordinator_keys=[topic])))
     return topic
 
 

@@ -26,9 +26,9 @@ def test_series_only_grow_and_their_growth_is_that_of_the_topics(
         assert len(own) <= most
         grown = [now - then for now, then in zip(rest, others, strict=True)]
         for topic, amounts in own.items():
-            before = latest.get(topic, [0, 0])
-            grown = [all_ + now - then for all_, now, then in zip(grown, amounts, before, strict=True)]
-            assert all(now >= then for now, then in zip(amounts, before, strict=True))
+            last = latest.get(topic, [0, 0])
+            grown = [all_ + now - then for all_, now, then in zip(grown, amounts, last, strict=True)]
+            assert all(now >= then for now, then in zip(amounts, last, strict=True))
         assert all(now >= then for now, then in zip(rest, others, strict=True))
         assert grown == [sum(each[0] for each in growth.values()), sum(each[1] for each in growth.values())]
         latest |= {topic: list(amounts) for topic, amounts in own.items()}

@@ -1,6 +1,7 @@
 """The count of lags: what has been counted is remembered, what is too much is said, and markers count for nothing."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -43,9 +44,15 @@ def test_markers_are_no_lag(rig: Rig) -> None:
 
 
 def test_what_has_not_moved_is_not_counted_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    counting, counted = Lags(rig.engine, 10), []
+    counting = Lags(rig.engine, 10)
+    counted: list[object] = []
     count = rig.engine.lookups.count_unaborted
-    monkeypatch.setattr(rig.engine.lookups, "count_unaborted", lambda *args: counted.append(args) or count(*args))
+
+    def noted(*args: Any) -> int:
+        counted.append(args)
+        return count(*args)
+
+    monkeypatch.setattr(rig.engine.lookups, "count_unaborted", noted)
     first = lags(counting)
     assert len(counted) == 2  # one for each group: nothing is held back
     assert lags(counting) == first

@@ -42,6 +42,7 @@ def kafka_records(bootstrap: str, topic: str, offset: int = 0, isolation: str = 
             "isolation.level": isolation,
             "enable.auto.commit": False,
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,  # the end is told when a fetch there comes back empty
         }
     )
     try:

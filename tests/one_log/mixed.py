@@ -136,7 +136,7 @@ class MixedTopic:
         """Write an entry of Pulsar's."""
         self._now_ms += STEP_MS
         messages = self.messages(count)
-        metadata = pb.MessageMetadata()
+        metadata = pb.MessageMetadata(compression=codec)
         if batch:
             metadata.num_messages_in_batch = count
             payload = build_batch(
@@ -145,7 +145,6 @@ class MixedTopic:
         else:
             [(key, payload)] = messages
             metadata.partition_key = key.encode()
-        metadata.compression = pb.CompressionType.Value(codec)
         if codec != "NONE":
             metadata.uncompressed_size = len(payload)
         self._send(metadata, compress(metadata.compression, payload), count, transaction)

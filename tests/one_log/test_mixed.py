@@ -35,7 +35,7 @@ def offset_of(message: Any) -> int:
 
 def before_the_end(mixed: MixedTopic, reader: Any) -> list[Any]:
     """Return the messages from where a reader is to the end of what was written in the beginning."""
-    found = []
+    found: list[Any] = []
     while True:
         message = reader.read_next(SECONDS * 1000)
         if offset_of(message) >= mixed.end:
@@ -53,7 +53,7 @@ def test_kafkas_readers_get_every_record_at_its_offset(mixed: MixedTopic) -> Non
     assert [(each.offset(), each.key(), each.value(), each.timestamp()[1]) for each in found] == [
         each[:4] for each in mixed.shown
     ]
-    told = [headers_of(each).get("pulsar-opaque", b"").decode() for each in found]
+    told = [(headers_of(each).get("pulsar-opaque") or b"").decode() for each in found]
     assert told == [each.reason for each in mixed.shown]
 
 

@@ -35,7 +35,7 @@ def test_a_query_over_both_protocols_is_exactly_once(spark: Any, mixed: MixedTop
     with client(mixed.broker.pulsar_url) as opened:
         producer = opened.create_producer(output)
         query = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
-        beside = []
+        beside: list[bytes] = []
         while query.isActive and len(beside) < 10_000:
             beside.append(b"beside %d" % len(beside))
             producer.send(beside[-1])

@@ -15,7 +15,7 @@ import pytest
 
 from tests.packed.conftest import ENVIRONMENT
 from tests.spark.clusters import a_cluster, check_exactly, new_topic
-from tests.spark.test_query import fill
+from tests.spark.queries import fill
 
 HERE = Path(__file__).parent
 JOB_TIMEOUT_S = 240

@@ -79,7 +79,9 @@ class Reader:
     def _one(self, block: Block) -> None:
         if block.language == PYTHON:
             text = self._substituted(block.text)
-            (self._folder / _FILE.match(text)[1]).write_text(text)
+            named = _FILE.match(text)
+            assert named is not None
+            (self._folder / named[1]).write_text(text)
         elif block.language == SHELL:
             self._shell(block, block.text.splitlines())
         elif block.language == CONSOLE:

@@ -83,11 +83,11 @@ class Run:
 def _an_open_transaction(servers: str, _: Path) -> Producer:
     plain = Producer({"bootstrap.servers": servers})
     for partition in (0, 1):
-        for _ in range(17 + 2 * partition):
+        for _number in range(17 + 2 * partition):
             plain.produce("orders", b"before", partition=partition)
     assert plain.flush(30) == 0
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "billing"})
-    for _ in range(2):  # the second one's epoch is not 0
+    for _number in range(2):  # the second one's epoch is not 0
         producer = Producer({"bootstrap.servers": servers, "transactional.id": "orders-1", "client.id": "orders"})
         producer.init_transactions(30)
     producer.begin_transaction()

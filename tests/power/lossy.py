@@ -90,8 +90,8 @@ def main() -> None:
 
     LossyFiles.notes = Notes(Path(sys.argv[1]))
     LossyFiles.boot = sys.argv[2]
-    journal.PosixFiles = LossyFiles  # type: ignore[misc]
-    journal.ChildProcess = lambda directory: InPlace(LossyFiles(directory))  # type: ignore[assignment,misc]
+    journal.PosixFiles = LossyFiles  # type: ignore[attr-defined]
+    journal.ChildProcess = lambda directory: InPlace(LossyFiles(directory))  # type: ignore[assignment,attr-defined,return-value]
     sys.argv[1:] = sys.argv[3:]
     run()
 

@@ -1,7 +1,7 @@
 """A broker for Pulsar's clients whose loop is turned by hand: time is virtual, and every byte is counted."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 from google.protobuf.message import Message
 
@@ -9,6 +9,7 @@ from exacta.adapters.entropy import SystemEntropy
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
 from exacta.core.state.state import State
+from exacta.engine.engine import Engine
 from exacta.front.broker import Identity
 from exacta.front.memory import Memory
 from exacta.ports.authorizer import AllowAll, Authorizer
@@ -28,7 +29,7 @@ class Client(HandTransport):
         super().__init__(broker.loop, True)
         self.connection: Connection = Connection(
             broker.context,
-            broker.loop,
+            cast("Any", broker.loop),
             broker.let_in,
             broker.connections.remove,
         )
@@ -73,21 +74,21 @@ class Broker:
     def __init__(self, authorizer: Authorizer | None = None, *, after: "Broker | None" = None, **options: Any) -> None:
         """Begin with nothing, or with what a broker has left that is no more (`after`)."""
         self.loop = Loop()
-        self.storage = MemoryStorage() if after is None else after.storage
+        self.storage: MemoryStorage = MemoryStorage() if after is None else after.storage
         if after is not None:
             self.loop.now_ms = after.loop.now_ms
         self.held_syncs: list[Callable[[], Any]] | None = None
         """Not None: the disk takes its time, and what it would call back waits here."""
         configuration = configure(options)
         self.journal = MemoryJournal(self.storage, self._synced)
-        self.engine = assemble_engine(
+        self.engine: Engine = assemble_engine(
             self.journal,
             self.loop,
             clock=lambda: self.loop.now_ms,
             limits=configuration.limits(),
             on_failure=lambda failure: None,
         )
-        self.context = PulsarBroker(
+        self.context: PulsarBroker = PulsarBroker(
             self.engine,
             configuration,
             Identity(cluster_id="c", advertised_host="h", advertised_port=6650),

@@ -86,6 +86,7 @@ class ConsumerClient:
         found = []
         for frame, command in self.client.frames():
             if isinstance(command, pb.CommandMessage):
+                assert frame.entry is not None
                 entry = parse_entry(frame.entry)
                 values = [bytes(entry.payload)]
                 if entry.is_batch:

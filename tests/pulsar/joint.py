@@ -42,6 +42,7 @@ class Side(Wire):
         frame = self.receive_frame()
         command = unwrapped(frame.command)
         if isinstance(command, pb.CommandMessage):
+            assert frame.entry is not None
             self.pushed.append((command.message_id, bytes(parse_entry(frame.entry).payload)))
         return command
 

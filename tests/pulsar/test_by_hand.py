@@ -37,7 +37,7 @@ def test_a_silent_client_is_asked_and_then_given_up() -> None:
     broker.settle()
     broker.pass_time(int(PING_SECONDS * 1000) * 2)
     assert [type(each) for each in client.answers()] == [pb.CommandPing]
-    assert not client.closed
+    assert not client.is_closing()
     broker.pass_time(int(PING_SECONDS * 1000))
     assert client.closed
     broker.end()

@@ -14,8 +14,8 @@ from exacta.protocol.pulsar.frames import build_entry_frame
 from exacta.records import admission, pulsar_admission
 from tests.pulsar.wire import Wire
 
-ENCRYPTED = {"encryption_keys": [{"key": "k", "value": b"v"}]}
-CHUNK = {"uuid": "u", "chunk_id": 0, "num_chunks_from_msg": 2, "total_chunk_msg_size": 9}
+ENCRYPTED: dict[str, Any] = {"encryption_keys": [{"key": "k", "value": b"v"}]}
+CHUNK: dict[str, Any] = {"uuid": "u", "chunk_id": 0, "num_chunks_from_msg": 2, "total_chunk_msg_size": 9}
 
 
 @pytest.fixture(params=["compact", "compact,delete"])
@@ -42,8 +42,8 @@ def single(key: bytes | None, value: bytes = b"v", **fields: Any) -> bytes:
     return build_entry(metadata, value)
 
 
-def batch(keys: Sequence[bytes | None], codec: int = pb.CompressionType.NONE, **fields: Any) -> bytes:
-    messages = [pb.SingleMessageMetadata(**({} if key is None else {"partition_key": key})) for key in keys]
+def batch(keys: Sequence[bytes | None], codec: pb.CompressionType = pb.CompressionType.NONE, **fields: Any) -> bytes:
+    messages = [pb.SingleMessageMetadata(partition_key=key) for key in keys]
     payload = build_batch((message, b"v" * 20) for message in messages)
     metadata = pb.MessageMetadata(
         producer_name="p", sequence_id=0, publish_time=1_700_000_000_000, num_messages_in_batch=len(keys), **fields
@@ -60,7 +60,7 @@ def assert_refused(answer: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize("codec", pb.CompressionType.values(), ids=pb.CompressionType.keys())
-def test_each_message_of_a_batch_must_have_a_key(wire: Wire, codec: int) -> None:
+def test_each_message_of_a_batch_must_have_a_key(wire: Wire, codec: pb.CompressionType) -> None:
     refused = send(wire, batch([b"a", None, b"", None], codec), 4)
     assert_refused(refused, "2 of 4 messages have no key, in a compacted topic")
     assert send(wire, batch([b"a", b"b", b""], codec), 3).message_id.entry_id == 0
@@ -101,7 +101,7 @@ def test_a_batch_that_is_not_what_it_says_is_refused(wire: Wire) -> None:
 
 def test_work_on_the_loop_is_bounded(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bounds are those for a request of Kafka's."""
-    assert pulsar_admission.Allowance is admission.Allowance
+    assert vars(pulsar_admission)["Allowance"] is admission.Allowance
     monkeypatch.setattr(pulsar_admission, "Allowance", lambda: admission.Allowance(100, 3))
     assert "more than 500000 messages" in send(wire, batch([b"a"] * 4), 4).message
     large = send(wire, batch([b"a" * 50, b"b" * 50], pb.CompressionType.ZSTD), 2)

@@ -173,7 +173,7 @@ def test_a_conflict_of_one_lets_the_others_take_part_before_what_comes_next(brok
     consumer.values()
     consumer.acknowledge(message_id(0, 0))
     transaction = consumer.begin()
-    inside = {"txnid_least_bits": transaction, "txnid_most_bits": 0}
+    inside: dict[str, Any] = {"txnid_least_bits": transaction, "txnid_most_bits": 0}
     broker.held_syncs = []
     producer.send_bytes(send_frame(b"c"))  # the disk is at work, so that no refusal is answered at once
     broker.settle()

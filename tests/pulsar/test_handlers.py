@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from exacta.protocol.pulsar.messages_pb2 import BaseCommand
+from exacta.protocol.pulsar.messages_pb2 import BaseCommand, ServerError
 from exacta.pulsar import handlers
 from exacta.pulsar.handlers import HANDLERS
 from exacta.pulsar.needs import Need
@@ -41,7 +41,9 @@ def test_every_command_of_a_client_is_served() -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_is_named_by_its_command_and_declares_its_needs(name: str) -> None:
     module = importlib.import_module(f"{handlers.__name__}.{name}")
-    number, word = re.fullmatch(r"p(\d\d)_(\w+)", name).groups()
+    found = re.fullmatch(r"p(\d\d)_(\w+)", name)
+    assert found is not None
+    number, word = found.groups()
     assert BaseCommand.Type.Name(int(number)) == word.upper()
     assert module.HANDLER.type == int(number)
     assert module.HANDLER.needs is module.NEEDS
@@ -50,3 +52,11 @@ def test_a_module_is_named_by_its_command_and_declares_its_needs(name: str) -> N
 
 def test_every_module_has_its_place_in_the_table() -> None:
     assert len(HANDLERS) == len(MODULES)
+
+
+@pytest.mark.parametrize("number", HANDLERS, ids=BaseCommand.Type.Name)
+def test_every_command_can_be_refused(number: int) -> None:
+    """Whoever sends one that has no request id is not answered, or by the number that it has."""
+    command = getattr(BaseCommand(), BaseCommand.DESCRIPTOR.fields_by_number[number].name)
+    answer = HANDLERS[number].refused(command, ServerError.UnknownError, "the reason")
+    assert answer is None or "the reason" in [value for _, value in answer.ListFields()]

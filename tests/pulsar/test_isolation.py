@@ -85,7 +85,7 @@ def test_a_message_is_pushed_as_soon_as_it_is_acknowledged(broker: Broker) -> No
 @pytest.mark.parametrize("field", ["metadata", "subscription_properties"])
 @pytest.mark.parametrize("level", ["READ_UNCOMMITTED", "Read_Uncommitted"])
 def test_the_property_is_the_consumers_or_the_subscriptions_in_any_case(broker: Broker, field: str, level: str) -> None:
-    reader = ConsumerClient(broker, durable=False, **{field: properties(level)})
+    reader = ConsumerClient(broker, durable=False, **dict[str, Any]({field: properties(level)}))
     produce(producer_of(broker), b"a", transaction=reader.begin())
     assert reader.values() == [b"a"]
 
@@ -102,7 +102,7 @@ def test_read_committed_may_be_said(broker: Broker, durable: bool) -> None:
 @pytest.mark.parametrize("level", ["", "serializable", "1", "read uncommitted"])
 def test_any_other_level_is_refused(broker: Broker, level: str) -> None:
     for field in ("metadata", "subscription_properties"):
-        code, text = refusal(ConsumerClient(broker, durable=False, **{field: properties(level)}))
+        code, text = refusal(ConsumerClient(broker, durable=False, **dict[str, Any]({field: properties(level)})))
         assert (code, repr(level) in text) == (pb.ServerError.NotAllowedError, True)
 
 

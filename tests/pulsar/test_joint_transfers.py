@@ -19,17 +19,8 @@ from confluent_kafka import KafkaException, Producer
 from exacta.client.errors import ClientError
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.conformance.brokers import HOST, free_port
-from tests.pulsar.joint import (
-    ABORT,
-    COMMIT,
-    SECONDS,
-    Side,
-    committed_of_kafka,
-    committed_of_pulsar,
-    join,
-    kafka_producer,
-    write,
-)
+from tests.one_log.clients import SECONDS
+from tests.pulsar.joint import ABORT, COMMIT, Side, committed_of_kafka, committed_of_pulsar, join, kafka_producer, write
 from tests.pulsar.serving import Served
 
 ORDERS = 12

@@ -1,6 +1,7 @@
 """Frames with bytes that were changed: nothing fails here, nobody else is harmed, and nothing is left behind."""
 
 import logging
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +12,7 @@ from exacta.protocol.pulsar.frames import build_frame
 from tests.pulsar.by_hand import Broker
 from tests.pulsar.wire import send_frame
 
-ID = {"request_id": 5}
+ID: dict[str, Any] = {"request_id": 5}
 TXN = {"request_id": 5, "txnid_least_bits": 0, "txnid_most_bits": 0}
 SCHEMA = pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)
 

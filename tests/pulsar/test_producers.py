@@ -71,7 +71,7 @@ def test_a_client_that_comes_back_takes_its_made_up_name_over(wire: Wire, other:
 )
 def test_what_is_not_served_is_refused_in_words(wire: Wire, fields: dict[str, Any], error: int) -> None:
     assert isinstance(wire.open_producer("t"), pb.CommandProducerSuccess)
-    refused = wire.open_producer(**{"topic": "t", "number": 1} | fields)
+    refused = wire.open_producer(**dict[str, Any](topic="t", number=1) | fields)
     assert (type(refused), refused.error) == (pb.CommandError, error)
     assert refused.message
     assert isinstance(wire.ask(pb.CommandPing()), pb.CommandPong)

@@ -25,7 +25,11 @@ RECEIVE_MS = 20_000
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[exacta.Broker]:
     """A broker that compacts as soon as it may."""
-    options = {"log_retention_check_interval_ms": 10, "log_cleaner_backoff_ms": 10, "log_segment_bytes": 1 << 20}
+    options: dict[str, Any] = {
+        "log_retention_check_interval_ms": 10,
+        "log_cleaner_backoff_ms": 10,
+        "log_segment_bytes": 1 << 20,
+    }
     with exacta.Broker(data=tmp_path / "data", pulsar=True, **options) as running:
         yield running
 

@@ -6,7 +6,7 @@ import urllib.request
 import pytest
 
 import exacta
-from tests.pulsar.test_rest import Web, new_name, partitions, path
+from tests.pulsar.web import Web, new_name, partitions, path
 from tests.pulsar.wire import ANSWER_SECONDS
 
 

@@ -18,7 +18,7 @@ NAMES = {name for name, number in pb.Schema.Type.items() if number in VERSIONS}
 
 
 def schema_of(name: str) -> pb.Schema:
-    return pb.Schema(name="order", schema_data=b"", type=pb.Schema.Type.Value(name))
+    return pb.Schema(name="order", schema_data=b"", type=name)
 
 
 def subscribe(wire: Wire, schema: pb.Schema) -> Any:

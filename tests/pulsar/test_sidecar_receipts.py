@@ -183,8 +183,8 @@ def test_its_message_is_before_the_last_one_for_clients_that_compare(broker: Bro
 
 def asks(message: pb.MessageIdData, transaction: int) -> list[Any]:
     """Return every command that is answered and names a message."""
-    ack = {"consumer_id": 1, "request_id": 7, "message_id": [message]}
-    in_transaction = {"txnid_least_bits": transaction, "txnid_most_bits": 0}
+    ack: dict[str, Any] = {"consumer_id": 1, "request_id": 7, "message_id": [message]}
+    in_transaction: dict[str, Any] = {"txnid_least_bits": transaction, "txnid_most_bits": 0}
     return [
         pb.CommandAck(ack_type=pb.CommandAck.Individual, **ack),
         pb.CommandAck(ack_type=pb.CommandAck.Cumulative, **ack),

@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -81,7 +82,7 @@ def _ask(method: str, path: str, body: object) -> None:
 
 
 @contextlib.contextmanager
-def broker_under_test(**options: str) -> Iterator[Given]:
+def broker_under_test(**options: Any) -> Iterator[Given]:
     """Run Exacta with these options, or find the Apache Pulsar that the environment names."""
     if PULSAR_URL is not None:
         yield Given(PULSAR_URL, None)

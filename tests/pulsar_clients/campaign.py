@@ -66,6 +66,7 @@ def transform_under_kills(
     struck: Counter[str] = Counter()
     with broker_to_kill(folder, transaction_buffer=buffer) as served, contextlib.ExitStack() as running:
         url = PULSAR_URL if served is None else served.url
+        assert url is not None
         clients = [
             running.enter_context(Transformer([*program, url, source, target, kind, acks], folder / f"{name}.log"))
             for name in "ab"

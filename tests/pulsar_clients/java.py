@@ -110,7 +110,7 @@ def outcome(work: Any) -> str:
 
 def receive(consumer: Any, count: int, within_s: float = RECEIVE_S) -> list[Any]:
     """Return the next messages of a consumer, which must come."""
-    found = []
+    found: list[Any] = []
     while len(found) < count:
         message = consumer.receive(*seconds(within_s))
         assert message is not None, f"only {texts(found)} came"

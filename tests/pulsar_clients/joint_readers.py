@@ -101,7 +101,7 @@ def _by_kafka(bootstrap: str, topics: Sequence[str]) -> Values:
 
 def _by_pulsar(url: str, topics: Sequence[str]) -> Values:
     client = JavaClient(url)
-    found = {}
+    found: dict[str, list[str]] = {}
     for topic in topics:
         reader, found[topic] = client.reader(topic), []
         while reader.hasMessageAvailable():

@@ -1,16 +1,18 @@
 """Readers by Pulsar's client for Java: where they begin, what they see of transactions, and seeks by id and time."""
 
 import time
+from typing import Any
 
 import pytest
 
+from tests.pulsar_clients.brokers import Given
 from tests.pulsar_clients.differences import told
 from tests.pulsar_clients.java import JavaClient, api, outcome, receive, seconds, send, text, texts
 
 
-def rest(reader: object) -> list[str]:
+def rest(reader: Any) -> list[str]:
     """Read until the reader itself says that there is no more."""
-    found = []
+    found: list[str] = []
     while reader.hasMessageAvailable():
         message = reader.readNext(*seconds(20))
         assert message is not None, f"it says that there is more after {found}"
@@ -189,7 +191,7 @@ def test_a_seek_does_not_bring_back_what_is_pending(java: JavaClient, topic: str
     assert texts(receive(consumer, 1)) == ["b"]
 
 
-def test_a_reader_of_a_partitioned_topic(java: JavaClient, topic: str, given: object) -> None:
+def test_a_reader_of_a_partitioned_topic(java: JavaClient, topic: str, given: Given) -> None:
     given.create_partitioned(topic, 3)
     producer = java.producer(topic)
     values = [str(number) for number in range(12)]

@@ -1,5 +1,7 @@
 """Redelivery, by Pulsar's client for Java: negative acks, time-outs, retries, dead letters, priorities."""
 
+from typing import Any
+
 import pytest
 
 from tests.pulsar_clients.java import (
@@ -16,7 +18,7 @@ from tests.pulsar_clients.java import (
 )
 
 
-def counts(messages: list[object]) -> list[int]:
+def counts(messages: list[Any]) -> list[int]:
     """Return how often each was delivered before."""
     return [int(each.getRedeliveryCount()) for each in messages]
 
@@ -94,7 +96,7 @@ def test_messages_of_a_batch_are_acknowledged_one_by_one(java: JavaClient, topic
 
 
 def test_without_acks_of_its_messages_a_batch_comes_again_as_a_whole(java: JavaClient, topic: str) -> None:
-    options = {"enableBatchIndexAcknowledgment": False}
+    options: dict[str, Any] = {"enableBatchIndexAcknowledgment": False}
     consumer = java.consumer(topic, kind="Shared", **options)
     send(java.batching(topic, 4), *"abcd")
     found = receive(consumer, 4)
@@ -113,7 +115,7 @@ def test_without_acks_of_its_messages_a_batch_comes_again_as_a_whole(java: JavaC
 
 @pytest.mark.parametrize("receipts", [True, False], ids=["receipts", "none"])
 def test_acks_that_are_grouped(java: JavaClient, topic: str, receipts: bool) -> None:
-    options = {"acknowledgmentGroupTime": seconds(0.05), "isAckReceiptEnabled": receipts}
+    options: dict[str, Any] = {"acknowledgmentGroupTime": seconds(0.05), "isAckReceiptEnabled": receipts}
     consumer = java.consumer(topic, kind="Shared", **options)
     producer = java.producer(topic)
     send(producer, *(str(number) for number in range(100)))

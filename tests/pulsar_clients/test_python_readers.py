@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import pulsar
 import pytest
@@ -114,5 +115,5 @@ def test_what_was_never_compacted_is_read_as_it_is(client: pulsar.Client, topic:
         assert texts(receive(consumer, 3)) == ["1", "2", "3"]
         consumer.close()
     for kind in TYPES.keys() - {*ORDERED}:
-        refused = failure(lambda kind=kind: subscribe(client, topic, kind, kind, is_read_compacted=True))
+        refused = failure(partial(subscribe, client, topic, kind, kind, is_read_compacted=True))
         assert refused is pulsar.InvalidConfiguration

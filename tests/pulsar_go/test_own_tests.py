@@ -44,7 +44,7 @@ def test_own_tests(suite: Suite, file: str) -> None:
 
 def _failure(suite: Suite, name: str) -> str:
     """Run one test; return what it says if it fails."""
-    command = [suite.program, "-test.run", f"^{name}$", "-test.v", "-test.timeout", f"{TEST_SECONDS}s"]
+    command = [str(suite.program), "-test.run", f"^{name}$", "-test.v", "-test.timeout", f"{TEST_SECONDS}s"]
     done = subprocess.run(
         command, cwd=suite.folder, capture_output=True, text=True, check=False, timeout=TEST_SECONDS + 30
     )

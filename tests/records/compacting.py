@@ -95,7 +95,7 @@ def build_pulsars(
     base_offset: int,
     records: Sequence[tuple[bytes | None, bytes | None, int]],
     *,
-    codec: int = CompressionType.NONE,
+    codec: CompressionType = CompressionType.NONE,
     producer_id: int = -1,
     transactional: bool = False,
     append_time_ms: int | None = None,

@@ -42,7 +42,12 @@ Put = Callable[..., bytes]
 @pytest.fixture(params=["kafka", "pulsar", "mixed"])
 def put(request: pytest.FixtureRequest) -> Put:
     """Build batches of Kafka's, of Pulsar's, or of both by turns."""
-    by_turns = {"kafka": [build], "pulsar": [build_pulsars], "mixed": [build, build_pulsars]}[request.param]
+    builders: dict[str, list[Callable[..., bytes]]] = {
+        "kafka": [build],
+        "pulsar": [build_pulsars],
+        "mixed": [build, build_pulsars],
+    }
+    by_turns = builders[request.param]
     count = itertools.count()
 
     def put(offset: int, *records: tuple[bytes | None, bytes | None], codec: int = NONE, **options: Any) -> bytes:
@@ -204,8 +209,7 @@ def test_a_record_beyond_time_keeps_its_time() -> None:
 
 
 def test_what_cannot_be_read_stays_and_keeps_tombstones(put: Put) -> None:
-    unreadable = put(1, (B, b"2"), codec=ZSTD)
-    unreadable = bytearray(unreadable)
+    unreadable = bytearray(put(1, (B, b"2"), codec=ZSTD))
     unreadable[HEADER_SIZE:] = bytes(len(unreadable) - HEADER_SIZE)
     log = [put(0, (B, b"1")), bytes(unreadable), put(2, (A, None)), put(3, (B, b"3"))]
     left, _ = compacted(log, rules(retention_ms=0))

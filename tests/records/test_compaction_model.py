@@ -126,11 +126,11 @@ def write(model: Model, data: st.DataObject) -> None:
     """Append a batch, or end a transaction."""
     producer_id = data.draw(st.sampled_from([None, None, 1, 2, 3]), "producer")
     if producer_id in model.open and data.draw(st.booleans(), "end"):
-        transaction = model.open.pop(producer_id)
-        transaction.marker_offset, transaction.commits = model.next_offset, data.draw(st.booleans(), "commit")
-        model.ended.append(transaction)
-        batch = marker(model.next_offset, producer_id, commit=transaction.commits)
-        model.add(batch, [], transaction, is_marker=True)
+        ended = model.open.pop(producer_id)
+        ended.marker_offset, ended.commits = model.next_offset, data.draw(st.booleans(), "commit")
+        model.ended.append(ended)
+        batch = marker(model.next_offset, producer_id, commit=ended.commits)
+        model.add(batch, [], ended, is_marker=True)
         return
     transaction = None
     if producer_id is not None:

@@ -1,5 +1,7 @@
 """An entry in the log has Kafka's header, and is the producer's bit for bit."""
 
+from typing import Any
+
 import pytest
 
 from exacta.core.ids import Body, ProducerEpoch, ProducerId
@@ -55,7 +57,7 @@ def test_the_entry_comes_out_as_it_was_sent() -> None:
 @pytest.mark.parametrize(
     ("fields", "deliver_at_ms"), [({}, 0), ({"deliver_at_time": 7_000}, 7_000), ({"deliver_at_time": -1}, 0)]
 )
-def test_delivery_is_told_the_key_and_the_time(fields: dict[str, int], deliver_at_ms: int) -> None:
+def test_delivery_is_told_the_key_and_the_time(fields: dict[str, Any], deliver_at_ms: int) -> None:
     hashes = set()
     for key in (b"apples", b"pears"):
         metadata = MessageMetadata(producer_name="tills", sequence_id=4, publish_time=1000, partition_key=key, **fields)

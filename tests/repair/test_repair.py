@@ -34,6 +34,7 @@ from tests.repair.disks import (
     zero_sectors,
 )
 from tests.repairing import batches, findings
+from tests.sectors import all_or_none
 from tests.shares import chosen, share_of
 
 ORDER = [Way.MEND, Way.DROP, Way.DROP_AND_CUT, Way.CUT]
@@ -227,9 +228,7 @@ def test_a_repair_that_is_cut_short_anywhere_is_finished_or_was_never_begun(soun
     ]
     for length in share_of(some_writes):
         for keep in (False, True):
-            left = SimulatedDisk.after(damaged.log[:length]).crashed(
-                keep_sector=lambda _, keep=keep: keep, keep_names=keep
-            )
+            left = SimulatedDisk.after(damaged.log[:length]).crashed(keep_sector=all_or_none(keep), keep_names=keep)
             if "repair" in left.files:
                 with pytest.raises(JournalError, match="was interrupted"):
                     state_of(left)

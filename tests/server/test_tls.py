@@ -44,7 +44,7 @@ class Files:
         authority.cert_pem.write_to_path(self.trusted)
 
     @property
-    def options(self) -> dict[str, str]:
+    def options(self) -> dict[str, Any]:
         return {"pulsar_tls_certificate": self.certificate, "pulsar_tls_key": self.key}
 
     def client_context(self) -> ssl.SSLContext:

@@ -13,7 +13,9 @@ from confluent_kafka import Producer
 
 import exacta
 from exacta.config.options import configure
+from exacta.engine import recovery
 from exacta.server import server as server_module
+from exacta.server.errors import ServerError
 from exacta.server.listeners import Doors, Endpoint
 from exacta.server.server import Server
 
@@ -36,7 +38,7 @@ async def answer(server: Server, path: str) -> tuple[int, Any]:
 def test_it_says_how_far_recovery_is_and_serves_the_rest_afterwards(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goes_on, reads, recover = threading.Event(), threading.Event(), server_module.recover
+    goes_on, reads, recover = threading.Event(), threading.Event(), recovery.recover
 
     def waiting(*args: Any) -> Any:
         reads.set()
@@ -77,7 +79,7 @@ def test_it_says_how_many_bytes_of_the_journal_are_read(tmp_path: Path, monkeypa
         producer.produce("orders", b"x" * 1_000)
         assert producer.flush(20) == 0
         broker.kill()
-    goes_on, has_read, recover = threading.Event(), threading.Event(), server_module.recover
+    goes_on, has_read, recover = threading.Event(), threading.Event(), recovery.recover
 
     def waiting(*args: Any) -> Any:
         recovered = recover(*args)
@@ -108,7 +110,7 @@ def test_a_journal_that_cannot_be_read_ends_the_front(tmp_path: Path) -> None:
         server = Server(
             asyncio.get_running_loop(), configure({}), tmp_path, Doors(listen=ANY_PORT, web_listen=ANY_PORT)
         )
-        with pytest.raises(server_module.ServerError):
+        with pytest.raises(ServerError):
             await server.open_in_sight()
         with pytest.raises(urllib.error.URLError):
             await answer(server, "/health/live")

@@ -5,7 +5,8 @@ import os
 
 import pytest
 
-from simulation.crash_points import ALPHABET, MODES, crash_everywhere, sequences
+from simulation.crash_points import ALPHABET, crash_everywhere, sequences
+from simulation.crash_recovery import MODES
 
 ALL = os.environ.get("EXACTA_TEST_CRASH_POINTS") == "all"
 EVERY = (1, 1) if ALL else (5, 67)

@@ -2,7 +2,8 @@
 
 from simulation.told import OffsetsTold, OptionsTold, Place
 
-A, B = Place(("t", 0)), Place(("t", 1))
+A: Place = ("t", 0)
+B: Place = ("t", 1)
 RETENTION = 5.0
 NAME = "message.max.bytes"
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
@@ -81,7 +81,7 @@ def make_anew(bootstrap: str, topic: str) -> None:
     raise AssertionError(f"{topic} does not come into being again")
 
 
-def read_committed(bootstrap: str, topic: str, *, settled: bool = True) -> list[tuple[int, bytes | None, bytes | None]]:
+def read_committed(bootstrap: str, topic: str, *, settled: bool = True) -> list[tuple[int, bytes | None, Any]]:
     """Return (partition, key, value) of every committed record, by an independent client (librdkafka).
 
     `settled`: wait first until no transaction is open. Apache Kafka answers before it has ended one everywhere.
@@ -96,19 +96,23 @@ def read_committed(bootstrap: str, topic: str, *, settled: bool = True) -> list[
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,  # an end is told when a fetch there comes back empty
         }
     )
     try:
         partitions = sorted(consumer.list_topics(topic, 10).topics[topic].partitions)
         consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in partitions])
-        found, ended = [], set()
+        found: list[tuple[int, bytes | None, Any]] = []
+        ended: set[int] = set()
         while len(ended) < len(partitions):
-            for message in consumer.consume(10_000, 1):
-                if message.error() is None:
-                    found.append((message.partition(), message.key(), message.value()))
-                else:
-                    assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-                    ended.add(message.partition())
+            message = consumer.poll(1)
+            if message is None:
+                continue
+            if message.error() is None:
+                found.append((message.partition(), message.key(), message.value()))
+            else:
+                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
+                ended.add(message.partition())
         return found
     finally:
         consumer.close()

@@ -162,7 +162,7 @@ def watch_requests(directory: str) -> None:
         reach(directory, A_REQUEST)
         reach(directory, type(request).__name__)
 
-    Connection.send, Connection.watched_by_faults = send, True
+    Connection.send, Connection.watched_by_faults = send, True  # type: ignore[attr-defined,method-assign]
 
 
 class FaultyWriter(ExactaStreamWriter):
@@ -208,7 +208,9 @@ class FaultyWriter(ExactaStreamWriter):
                 reach(self.directory, BETWEEN_THE_ENDS)
             return end_all(entries)
 
-        cluster.decide, cluster.decide_and_end, cluster.end_all = faulty_decide, faulty_decide_and_end, faulty_end_all
+        cluster.decide = faulty_decide  # type: ignore[method-assign]
+        cluster.decide_and_end = faulty_decide_and_end  # type: ignore[method-assign]
+        cluster.end_all = faulty_end_all  # type: ignore[method-assign]
         return driver
 
     def commit(self, messages, batchId):

@@ -74,6 +74,7 @@ class Query:
         (place / "offsets").mkdir()
         self.query_id = f"query-{place.name}-{id(place)}"
         (place / "metadata").write_text(f'{{"id":"{self.query_id}"}}')
+        self.base = 0
         self.bootstrap, self.checkpoint, self.topic = bootstrap, place, topic or new_topic(bootstrap, 2)
         self.options = {
             "kafka.bootstrap.servers": bootstrap,

@@ -60,7 +60,7 @@ class Crash(BaseException):
 class CrashingNotes(SinkNotes):
     """A sink's note, whose driver is killed where `reached` raises."""
 
-    reached = None
+    reached: Callable[..., None]
 
     def deciding(self, batch_id):
         super().deciding(batch_id)
@@ -70,7 +70,7 @@ class CrashingNotes(SinkNotes):
 class CrashingCluster(QueryOnCluster):
     """The cluster of a driver that is killed where `reached` raises."""
 
-    reached = None
+    reached: Callable[..., None]
 
     def begin(self, driver, nothing):
         super().begin(driver, nothing)
@@ -82,7 +82,7 @@ class CrashingCluster(QueryOnCluster):
         self.reached("after the decision")
 
     def decide_and_end(self, driver, decision, written, acknowledged=()):
-        if end_together.can_end_at_once(self.client, driver):
+        if vars(end_together)["can_end_at_once"](self.client, driver):
             self.reached("decision not ended", lambda: self.put_decision(driver, decision))
         if not super().decide_and_end(driver, decision, written, acknowledged):
             return False
@@ -110,9 +110,9 @@ class CrashingDriver(SinkDriver):
         )
         self.cluster.reached = self._reached = reached
 
-    def commit(self, results, batch_id, *, tasks, reads):
+    def commit(self, results, batch_id, **arguments):
         self._reached("after all tasks")
-        super().commit(results, batch_id, tasks=tasks, reads=reads)
+        super().commit(results, batch_id, **arguments)
         self._reached("after commit")
 
 

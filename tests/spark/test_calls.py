@@ -11,7 +11,7 @@ import pytest
 from exacta.spark import session
 from tests.spark import observed
 from tests.spark.clusters import check_exactly, new_topic
-from tests.spark.test_query import fill, reading, run, writing
+from tests.spark.queries import fill, reading, run, writing
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 

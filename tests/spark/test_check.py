@@ -3,6 +3,7 @@
 import os
 import sys
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
@@ -43,7 +44,7 @@ def left_on(bootstrap):
 def test_a_job_that_can_run_and_nothing_is_left_of_the_asking(bootstrap, options):
     topic = new_topic(bootstrap, 1)
     before = left_on(bootstrap)
-    report = check(frame(key="string", value="string"), options, topic=topic, **{"kafka.retries": 3})
+    report = check(frame(key="string", value="string"), options, topic=topic, **dict[str, Any]({"kafka.retries": 3}))
     assert report.problems == ()
     report.raise_if_failed()
     assert str(report).startswith("the job can run, as far as that can be told beforehand\n- note: options without eff")
@@ -52,7 +53,7 @@ def test_a_job_that_can_run_and_nothing_is_left_of_the_asking(bootstrap, options
 
 def test_topics_that_do_not_exist_yet(bootstrap, options):
     before = left_on(bootstrap)
-    named = {"topic": f"{RUN}-a", "transaction.marker.topic": f"{RUN}-b"}
+    named: dict[str, Any] = {"topic": f"{RUN}-a", "transaction.marker.topic": f"{RUN}-b"}
     report = check(frame(), options, **named)
     assert report.ok
     for topic in named.values():

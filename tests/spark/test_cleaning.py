@@ -1,5 +1,7 @@
 """Removing what a query has left: decided, undecided, torn, running; and the command that does it."""
 
+from typing import Any
+
 import pytest
 from typer.testing import CliRunner
 
@@ -100,7 +102,7 @@ def test_a_batch_that_timed_out_whole_was_none(query):
 
 def test_a_cleaning_that_was_cut_short_is_begun_again(query, monkeypatch):
     decide_and_die(query, 0)
-    deleted = []
+    deleted: list[Any] = []
 
     def delete_one(client, group, deadline):
         if deleted:
@@ -131,7 +133,7 @@ def test_a_query_of_a_longer_name_is_left_alone(query):
 
 def test_a_query_that_moves_is_running(query):
     commit(query, 0)
-    pauses = []
+    pauses: list[float] = []
     assert not watch(query.client, query.names.name, 2, pause=pauses.append).nothing
     assert sum(pauses) == 2
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.spark.clusters import check_exactly, new_topic
-from tests.spark.test_query import fill
+from tests.spark.queries import fill
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.spark.clusters import check_exactly, new_topic
 from tests.spark.installed import environment, required, variables_without_this_machines
-from tests.spark.test_query import fill
+from tests.spark.queries import fill
 
 OWN_SESSION = """
 import shutil, sys

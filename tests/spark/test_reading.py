@@ -2,6 +2,7 @@
 
 import json
 import logging
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -80,9 +81,9 @@ def test_available_now_keeps_the_limit_and_tells_the_group_of_its_last_batch(spa
         "commit.group.id": topic,
     }
     listener = watch_offsets(spark)
-    records = []
+    records: list[Any] = []
     handler = logging.Handler()
-    handler.emit = records.append
+    handler.emit = records.append  # type: ignore[assignment,method-assign]
     logger = logging.getLogger("exacta.spark")
     logger.setLevel(logging.INFO)
     logger.addHandler(handler)
@@ -182,7 +183,7 @@ def test_a_batch_is_held_back_until_enough_is_there(spark, bootstrap, tmp_path):
         assert query.lastProgress["numInputRows"] == 3
         fill(bootstrap, topic, 0, range(3, 6))
         fill(bootstrap, topic, 0, range(6, 9))
-        batches = set()
+        batches: set[Any] = set()
         while sum(count for _, count in batches) < 9:
             batches = {(each["batchId"], each["numInputRows"]) for each in query.recentProgress}
         assert {count for _, count in batches if count} <= {3, 6}

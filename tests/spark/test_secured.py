@@ -13,7 +13,7 @@ from exacta.client.transactions import list_transactions
 from exacta.spark import session
 from tests.client.secured import MECHANISMS, Access
 from tests.spark.clusters import check_exactly, new_topic
-from tests.spark.test_query import fill, reading, run, writing
+from tests.spark.queries import fill, reading, run, writing
 
 REAL = os.environ.get("EXACTA_TEST_SECURE")
 pytestmark = [
@@ -34,6 +34,7 @@ def spark():
 
 @pytest.fixture(scope="module")
 def access():
+    assert REAL is not None
     return Access.of(Path(REAL))
 
 

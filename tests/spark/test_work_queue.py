@@ -3,11 +3,15 @@
 Without Spark. `test_work_queue_in_spark.py` kills a real one.
 """
 
+from collections.abc import Callable
+from typing import Any, cast
+
 import pulsar
 import pytest
 
 import exacta
 from exacta.client import connection
+from exacta.client.errors import ConnectionLost
 from exacta.client.routing import Client
 from exacta.client.transactions import list_transactions
 from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionResponse
@@ -40,13 +44,15 @@ class Killer:
     """Comes between two requests of a driver: when so many have been answered, something happens once."""
 
     def __init__(self, monkeypatch):
-        self.after, self.happens, self.count, self.is_dead = None, None, 0, False
+        self.after: int | None = None
+        self.happens: Callable[[], object] | None = None
+        self.count, self.is_dead = 0, False
         send = connection.Connection.send
 
         def watched(this, *arguments, **named):
             if self.is_dead:
                 raise Crash
-            if self.count == self.after:
+            if self.count == self.after and self.happens is not None:
                 self.after = None
                 self.happens()
             self.count += 1
@@ -155,7 +161,8 @@ def test_killed_between_every_two_requests(spark, make, broker, monkeypatch, way
 def test_the_broker_is_killed_before_a_request(spark, make, broker, monkeypatch, way, request_name):
     """The driver goes on by itself: what was acknowledged in the transaction is still acknowledged there."""
     query, queue = make()
-    send, killed = connection.Connection.send, []
+    send = connection.Connection.send
+    killed: list[object] = []
 
     def watched(this, request, *arguments, **named):
         if type(request).__name__ == f"{request_name}Request" and not killed:
@@ -183,7 +190,7 @@ def test_an_answer_that_is_lost_is_asked_for_again(spark, make, monkeypatch, way
         if name.startswith(("JoinTransaction", "AcknowledgeMessages", "EndTransactions")) and name not in lost:
             lost.append(name)
             this.close()
-            raise connection.ConnectionLost("the test has lost the answer")
+            raise ConnectionLost("the test has lost the answer")
         return answer
 
     monkeypatch.setattr(connection.Connection, "receive", loses)
@@ -327,5 +334,5 @@ def test_what_is_no_message_is_refused_before_anything_is_done(spark, bootstrap,
     frame = Frame([1])
     for wrong in ([1], [pulsar.MessageId.earliest]):
         with pytest.raises((TypeError, SinkError)):
-            write(frame, 0, query.options, acknowledge={NAME: wrong})
+            write(frame, 0, query.options, acknowledge={NAME: cast("Any", wrong)})
     assert frame.computed == []

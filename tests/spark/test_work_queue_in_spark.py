@@ -1,5 +1,7 @@
 """A micro-batch and the acknowledgements of a work queue end together in a real Spark: kill -9 at every step."""
 
+from typing import Any
+
 import pytest
 from confluent_kafka import Producer
 
@@ -46,7 +48,7 @@ class Campaign:
         }
         self.rows = self.messages = 0
         self.lives = Lives(directory, deaths=deaths)
-        self.life = None
+        self.life: Any = None
         self._producer = Producer({"bootstrap.servers": bootstrap, "log_level": 0})
 
     def begin(self, *, alone):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer
@@ -60,9 +61,11 @@ def values(bootstrap, topic):
 def test_what_the_driver_asks_for_has_a_bound(spark, few):
     rows = spark.range(0, 40, numPartitions=4).selectExpr("cast(id as string) as value").filter("value != '0'")
     cut = _rows_up_to(rows, 2, few=few)
+    assert cut is not None
     assert cut.cut
     assert cut.table.num_rows == 4 * 3  # one more of each: so it shows
     whole = _rows_up_to(rows, 64, few=few)
+    assert whole is not None
     assert not whole.cut
     assert sorted(map(int, whole.table["value"].to_pylist())) == list(range(1, 40))
 
@@ -71,7 +74,8 @@ def test_update_mode_to_two_sinks_by_the_driver_and_by_tasks(spark, bootstrap, o
     source, first, second = new_topic(bootstrap, 2), new_topic(bootstrap, 3), new_topic(bootstrap, 2)
     fill(bootstrap, source, range(1000))
     counted = reading(spark, bootstrap, source, 250).groupBy("key").count()
-    seen, done = Counter(), []
+    seen: Counter[str] = Counter()
+    done: list[Any] = []
 
     def write(batch_df, batch_id):
         rows = batch_df.selectExpr("key", "concat(string(key), ':', count) as value").persist()
@@ -93,7 +97,7 @@ def test_a_batch_that_is_repeated_is_not_written_again_whichever_way_it_went(spa
     source, sink = new_topic(bootstrap, 2), new_topic(bootstrap, 3)
     fill(bootstrap, source, range(800))
     rows = reading(spark, bootstrap, source, 200).dropDuplicates(["value"]).select("key", "value")
-    done = []
+    done: list[Any] = []
 
     def write(batch_df, batch_id):
         # Every batch is repeated once, by a query that would go the other way.
@@ -155,7 +159,7 @@ def test_the_query_is_found_by_itself_and_what_is_not_its_own_is_refused(spark, 
     )
 
     def twice(batch_df, batch_id):
-        exacta.spark.write(batch_df.limit(1), batch_id, brokers, **{"sink.name": "x"})
+        exacta.spark.write(batch_df.limit(1), batch_id, brokers, **dict[str, Any]({"sink.name": "x"}))
         exacta.spark.write(batch_df, batch_id, brokers)
         exacta.spark.write(batch_df, batch_id, brokers)
 

@@ -1,5 +1,7 @@
 """The steps of `exacta.spark.write` against a real broker, with the little that it asks of Spark made by hand."""
 
+from typing import Any
+
 import pytest
 
 from exacta.client.routing import Client
@@ -12,6 +14,11 @@ from exacta.spark.sink.protocol import SinkDriver
 from exacta.spark.sink.running_query import RunningQuery
 from tests.spark.clusters import check_exactly, held_back, read_committed
 from tests.spark.foreach_batch_by_hand import Frame, Query, Spark, plan, restarted
+
+
+def driver_rows(most: int) -> dict[str, Any]:
+    """Return an option that is named beside the others; its name is no name of Python's."""
+    return {"driver.rows": most}
 
 
 @pytest.fixture
@@ -29,7 +36,7 @@ def test_small_batches_by_the_driver_and_large_ones_by_tasks(spark, query):
     for batch_id, size in enumerate(sizes):
         plan(query, batch_id, first + size)
         frame = Frame(range(first, first + size))
-        written = write(frame, batch_id, query.options, **{"driver.rows": 50})
+        written = write(frame, batch_id, query.options, **driver_rows(50))
         assert (written.rows, written.replayed) == (size, False)
         assert written.alone == (written.tasks == 0)
         ways.append(frame.computed)
@@ -45,13 +52,13 @@ def test_small_batches_by_the_driver_and_large_ones_by_tasks(spark, query):
 @pytest.mark.parametrize("most", [0, 100])
 def test_a_committed_batch_is_computed_again_but_not_written(spark, query, monkeypatch, most):
     plan(query, 0, 10)
-    assert not write(Frame(range(10)), 0, query.options, **{"driver.rows": most}).replayed
+    assert not write(Frame(range(10)), 0, query.options, **driver_rows(most)).replayed
     with pytest.raises(SinkError, match=r"option 'sink\.name'"):
-        write(Frame(range(10)), 0, query.options, **{"driver.rows": most})
+        write(Frame(range(10)), 0, query.options, **driver_rows(most))
     restarted(monkeypatch)
     for other, computed in ((0, ["nobody"]), (100, ["driver"])):  # the driver has them before it knows
         frame = Frame(range(10))
-        written = write(frame, 0, query.options, **{"driver.rows": other})
+        written = write(frame, 0, query.options, **driver_rows(other))
         assert (written.rows, written.replayed, written.alone, frame.computed) == (10, True, False, computed)
         restarted(monkeypatch)
     plan(query, 0, 12)
@@ -69,30 +76,31 @@ def test_a_batch_that_failed_is_written_by_the_next_call(spark, query, most, ste
     plan(query, 0, 10)
     spark.dies = die
     with pytest.raises(ZeroDivisionError):
-        write(Frame(range(10)), 0, query.options, **{"driver.rows": most})
+        write(Frame(range(10)), 0, query.options, **driver_rows(most))
     assert held_back(query.bootstrap, query.topic) == {}
     spark.dies = lambda where: None
-    write(Frame(range(10)), 0, query.options, **{"driver.rows": most})
+    write(Frame(range(10)), 0, query.options, **driver_rows(most))
     check_exactly(query.bootstrap, query.topic, range(10))
 
 
 def test_two_sinks_of_one_query(spark, query):
     plan(query, 0, 10)
     write(Frame(range(10)), 0, query.options)
-    write(Frame(range(10, 20)), 0, {**query.options, "sink.name": "b"}, **{"driver.rows": 0})
+    write(Frame(range(10, 20)), 0, {**query.options, "sink.name": "b"}, **driver_rows(0))
     check_exactly(query.bootstrap, query.topic, range(20))
 
 
 def test_an_empty_batch(spark, query):
     for batch_id, most in enumerate([0, 100]):
         plan(query, batch_id, 0)
-        written = write(Frame([]), batch_id, query.options, **{"driver.rows": most})
+        written = write(Frame([]), batch_id, query.options, **driver_rows(most))
         assert (written.rows, written.replayed) == (0, False)
 
 
 def test_at_least_once_asks_for_nothing(spark, query):
     frame = Frame(range(10))
-    assert write(frame, 0, query.options, **{"delivery.guarantee": "at-least-once"}).rows is None
+    named: dict[str, Any] = {"delivery.guarantee": "at-least-once"}
+    assert write(frame, 0, query.options, **named).rows is None
     assert frame.computed == ["tasks"]
     assert len(read_committed(query.bootstrap, query.topic)) == 10
 
@@ -120,7 +128,7 @@ def test_a_copied_checkpoint_is_refused(spark, query, tmp_path_factory, monkeypa
     for most in (0, 100):
         frame = Frame(range(10, 20))
         with pytest.raises(SinkError, match="is a copy"):
-            write(frame, 1, {**query.options, "checkpointLocation": str(other)}, **{"driver.rows": most})
+            write(frame, 1, {**query.options, "checkpointLocation": str(other)}, **driver_rows(most))
         assert frame.computed == (["driver"] if most else [])
         restarted(monkeypatch)
     check_exactly(query.bootstrap, query.topic, range(10))
@@ -139,12 +147,12 @@ def test_what_preparing_complains_of_is_what_the_caller_hears(spark, query, monk
 
     spark.dies = die
     with pytest.raises(ZeroDivisionError):
-        write(Frame(range(10)), 0, query.options, **{"driver.rows": 100})
+        write(Frame(range(10)), 0, query.options, **driver_rows(100))
     monkeypatch.setattr(SinkDriver, "prepare", refuse)
     for dies in (die, lambda where: None):
         spark.dies = dies
         with pytest.raises(SinkError, match="not prepared"):
-            write(Frame(range(10)), 0, query.options, **{"driver.rows": 100})
+            write(Frame(range(10)), 0, query.options, **driver_rows(100))
 
 
 def test_what_is_told_of_the_query_must_agree(spark, query, monkeypatch):

@@ -11,6 +11,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -78,6 +79,15 @@ class Shop:
         """Return the end of the application's output: markers and what is in open transactions count too."""
         return self._end(self.totals)
 
+    def has_written(self, least: int) -> bool:
+        """Tell whether so much is written."""
+        return self.written() >= least
+
+    def order_until_held_back(self, chosen: random.Random) -> bool:
+        """Place some more orders; tell whether a transaction over their totals is open."""
+        self.order(5, chosen)
+        return bool(held_back(self.bootstrap, self.totals))
+
     def names_are_known(self) -> bool:
         """Tell whether the application has read all names."""
         consumer = self._consumer()
@@ -138,9 +148,9 @@ def test_every_order_counts_once_whoever_is_killed(
         (before,) = wait_until(lambda: (shop.written(),), "the broker")
         wanted = before + chosen.randrange(1, ORDERS_PER_KILL // 2)
         shop.order(ORDERS_PER_KILL, chosen)
-        wait_until(lambda least=wanted: shop.written() >= least, "progress")
+        wait_until(partial(shop.has_written, wanted), "progress")
         if chosen.random() < 0.7:
-            wait_until(lambda: shop.order(5, chosen) or held_back(shop.bootstrap, shop.totals), "a transaction")
+            wait_until(partial(shop.order_until_held_back, chosen), "a transaction")
         else:
             time.sleep(chosen.uniform(0, LONGEST_DELAY_S))  # it is the moment of the kill that is drawn
         if index % 3 == 2:

@@ -5,6 +5,7 @@ import errno
 import os
 import signal
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -133,9 +134,16 @@ def test_data_and_port_stay_until_the_end_of_the_context() -> None:
 
 def test_a_restart_is_clean_or_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[str] = []
+
+    def noting(name: str, end: Callable[[Server], object]) -> Callable[[Server], object]:
+        def noted(server: Server) -> object:
+            ends.append(name)
+            return end(server)
+
+        return noted
+
     for name in ("stop", "abandon"):
-        original = getattr(Server, name)
-        monkeypatch.setattr(Server, name, lambda self, name=name, end=original: (ends.append(name), end(self))[1])
+        monkeypatch.setattr(Server, name, noting(name, getattr(Server, name)))
     with exacta.Broker() as broker:
         broker.restart()
         broker.restart(clean=False)

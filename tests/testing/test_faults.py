@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import aiokafka
 import kafka
@@ -129,6 +130,13 @@ def test_a_reader_goes_on_after_its_fetches_were_refused(broker: exacta.Broker) 
     assert fault.happened
 
 
+def arguments_of(fault: str, error: str) -> dict[str, Any]:
+    """Return what a fault is armed with beside the API."""
+    if fault == "refuse":
+        return {"error": error}
+    return {"seconds": 0.1} if fault == "delay" else {}
+
+
 @pytest.mark.parametrize("fault", ["refuse", "drop_answer", "cut_connection", "delay"])
 @pytest.mark.parametrize("library", ["aiokafka", "kafka-python"])
 def test_other_readers_go_on_as_well(broker: exacta.Broker, library: str, fault: str) -> None:
@@ -140,12 +148,13 @@ def test_other_readers_go_on_as_well(broker: exacta.Broker, library: str, fault:
         assert producer.flush(CALL_S) == 0
 
     def go_wrong() -> None:
-        more = {"refuse": {"error": "NOT_LEADER_OR_FOLLOWER"}, "delay": {"seconds": 0.1}}.get(fault, {})
+        more = arguments_of(fault, "NOT_LEADER_OR_FOLLOWER")
         armed.append(getattr(broker.faults, fault)("Fetch", **more))
         write(b"second")
 
     armed: list[Fault] = []
     write(b"first")
+    read: list[Any]
     if library == "aiokafka":
         read = asyncio.run(read_by_aiokafka(broker, go_wrong))
     else:
@@ -216,7 +225,7 @@ def test_an_answer_is_late_for_a_client_that_gives_up(broker: exacta.Broker) -> 
 @pytest.mark.parametrize("fault", ["refuse", "drop_answer", "cut_connection", "delay"])
 @pytest.mark.parametrize("is_closed_meanwhile", [True, False])
 def test_a_fault_leaves_no_memory_taken(broker: exacta.Broker, fault: str, is_closed_meanwhile: bool) -> None:
-    more = {"refuse": {"error": "INVALID_TXN_STATE"}, "delay": {"seconds": 0.1}}.get(fault, {})
+    more = arguments_of(fault, "INVALID_TXN_STATE")
     armed = getattr(broker.faults, fault)("EndTxn", **more)
     endpoint = parse_endpoint(broker.bootstrap_servers)
     wire = Wire((endpoint.host, endpoint.port))
@@ -228,6 +237,7 @@ def test_a_fault_leaves_no_memory_taken(broker: exacta.Broker, fault: str, is_cl
     armed.wait(CALL_S)
     wire.socket.close()
     assert broker._server is not None
+    assert broker._server._broker is not None
     memory = broker._server._broker.memory
     wait_until(lambda: memory.requests.used_bytes == memory.answers.used_bytes == 0, CALL_S, "all to be given back")
 
@@ -326,7 +336,7 @@ def test_a_group_rebalances(protocol: str) -> None:
         check_that_a_group_rebalances(broker, {"classic": {"heartbeat.interval.ms": 50}}.get(protocol, {}), protocol)
 
 
-def check_that_a_group_rebalances(broker: exacta.Broker, settings: dict[str, object], protocol: str) -> None:
+def check_that_a_group_rebalances(broker: exacta.Broker, settings: Mapping[str, object], protocol: str) -> None:
     told: list[str] = []
     consumer = Consumer({**servers(broker), "group.id": "g", "group.protocol": protocol, **settings})
     consumer.subscribe(["orders"], on_assign=lambda *_: told.append("given"), on_revoke=lambda *_: told.append("taken"))

@@ -38,8 +38,17 @@ def test_what_is_produced_is_consumed_by_a_group_that_changes(
 ) -> None:
     topic, group = bench.topic(2), bench.name("group")
     produced(bench, topic, COUNT)
-    arguments = ("--bootstrap-server", bench.bootstrap, "--topic", topic, "--group-id", group, "--verbose")
-    arguments += ("--group-protocol", protocol)
+    arguments = (
+        "--bootstrap-server",
+        bench.bootstrap,
+        "--topic",
+        topic,
+        "--group-id",
+        group,
+        "--verbose",
+        "--group-protocol",
+        protocol,
+    )
     with Running("kafka-verifiable-consumer", *arguments) as first:
         first.wait_for(change("partitions_assigned", 2))
         first.wait_for(lambda event: event["name"] == "offsets_committed" and event["success"])

@@ -93,7 +93,7 @@ def test_each_message_is_copied_once(member: str, tmp_path: Path, reports: list[
     with broker_process(tmp_path, settings=SETTINGS) as broker:
         address = broker.bootstrap
         source, target = NumberedSource(address, PARTITIONS, servers(address)), new_topic(address, PARTITIONS, "target")
-        given = {"address": address, "source": source.topic, "target": target, "consumer": settings}
+        given: dict[str, object] = {"address": address, "source": source.topic, "target": target, "consumer": settings}
         with running(program, given, tmp_path) as instances:
 
             def blocks() -> int:

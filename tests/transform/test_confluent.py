@@ -32,6 +32,17 @@ def block(once: ExactlyOnce, producer: Producer, then: Callable[[], object] = la
     return transaction
 
 
+def flushed(producer: Producer, *then: Callable[[], object]) -> Callable[[], None]:
+    """Return what sends all that was copied, and then does these."""
+
+    def steps() -> None:
+        producer.flush(CALL_S)
+        for each in then:
+            each()
+
+    return steps
+
+
 def fail() -> None:
     raise ZeroDivisionError
 
@@ -179,7 +190,7 @@ def test_a_fenced_producer_raises_the_clients_own_error(
 ) -> None:
     once = exacta.exactly_once(consumer, producer)
     with pytest.raises(KafkaException) as raised:
-        block(once, producer, lambda: (producer.flush(CALL_S), broker.faults.fence("copy-1")))
+        block(once, producer, flushed(producer, lambda: broker.faults.fence("copy-1")))
     assert raised.value.args[0].fatal()
     assert (copied(broker), broker.offsets("copy")) == ([], {})
     with pytest.raises(KafkaException):
@@ -191,7 +202,7 @@ def test_an_error_of_the_block_is_raised_though_the_producer_is_fenced(
 ) -> None:
     once = exacta.exactly_once(consumer, producer)
     with pytest.raises(ZeroDivisionError) as raised:
-        block(once, producer, lambda: (producer.flush(CALL_S), broker.faults.fence("copy-1"), fail()))
+        block(once, producer, flushed(producer, lambda: broker.faults.fence("copy-1"), fail))
     assert "could not be aborted" in raised.value.__notes__[0]
 
 
@@ -218,7 +229,7 @@ def test_a_restart_of_the_broker(
 def test_a_transaction_that_took_too_long(broker: exacta.Broker, consumer: Consumer, producer: Producer) -> None:
     once = exacta.exactly_once(consumer, producer)
     with pytest.raises(KafkaException):
-        block(once, producer, lambda: (producer.flush(CALL_S), broker.faults.expire_transaction("copy-1")))
+        block(once, producer, flushed(producer, lambda: broker.faults.expire_transaction("copy-1")))
     assert (copied(broker), broker.offsets("copy")) == ([], {})
 
 

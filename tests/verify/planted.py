@@ -22,12 +22,24 @@ def first(found: Iterator):
     raise CannotPlant
 
 
+def place_of(record: Record) -> Place:
+    """Return where a record was sent."""
+    assert record.place is not None
+    return record.place
+
+
+def delivered_at(record: Record) -> int:
+    """Return where a record was said to lie."""
+    assert record.delivered is not None
+    return record.delivered
+
+
 def transactions(history: list[Op], fate: Fate, topic: str = "append") -> Iterator[tuple[Transaction, list[Record]]]:
     """Yield the transactions of a fate that write to a topic, with their records."""
     ledger = fold(history)
     for transaction in ledger.transactions.values():
         records = [ledger.records[number] for number in transaction.records]
-        if transaction.fate is fate and records and records[0].place[0] == topic:
+        if transaction.fate is fate and records and place_of(records[0])[0] == topic:
             yield transaction, records
 
 
@@ -55,22 +67,24 @@ def without(history: list[Op], values: set[str], when: Callable[[Poll], bool] = 
 
 def with_record(history: list[Op], record: tuple[int, str], place: Place, when: Callable[[Poll], bool]) -> list[Op]:
     """Let one reader get one more record, in its place."""
-    polls = [
-        number
+    polls = {
+        number: op
         for number, op in enumerate(history)
         if isinstance(op, Poll) and (op.topic, op.partition) == place and op.session and when(op)
-    ]
+    }
     if not polls:
         raise CannotPlant
-    into = next((number for number in polls if history[number].records[-1][0] >= record[0]), polls[-1])
+    into = next((number for number, op in polls.items() if op.records[-1][0] >= record[0]), max(polls))
     changed = list(history)
-    poll = history[into]
+    poll = polls[into]
     changed[into] = msgspec.structs.replace(poll, records=sorted([*poll.records, record]))
     return changed
 
 
 def end_of(history: list[Op], place: Place) -> int:
-    return max(op.next_offset for op in history if getattr(op, "whole", False) and (op.topic, op.partition) == place)
+    return max(
+        op.next_offset for op in history if isinstance(op, ReadTo) and op.whole and (op.topic, op.partition) == place
+    )
 
 
 def is_live(isolation: Isolation) -> Callable[[Poll], bool]:
@@ -210,7 +224,8 @@ def reordered_in_time(history: list[Op]) -> list[Op]:
     committed = list(transactions(history, Fate.COMMITTED))
     for first_one, records in committed:
         for later, others in committed:
-            if first_one.producer != later.producer and first_one.end_us < later.begin_us:
+            end_us = first_one.end_us
+            if first_one.producer != later.producer and end_us is not None and end_us < later.begin_us:
                 for one in records:
                     for other in others:
                         if one.place == other.place:
@@ -305,7 +320,8 @@ def unexpected(history: list[Op]) -> list[Op]:
 
 def in_the_wrong_partition(history: list[Op]) -> list[Op]:
     _, records = first(transactions(history, Fate.ABORTED))
-    place = (records[0].place[0], (records[0].place[1] + 1) % 3)
+    topic, partition = place_of(records[0])
+    place = (topic, (partition + 1) % 3)
     again = (end_of(history, place) + 1, records[0].value)
     return with_record(history, again, place, is_final(Isolation.UNCOMMITTED))
 
@@ -316,7 +332,7 @@ def group_ahead(history: list[Op]) -> list[Op]:
     behind = (
         (place, offset)
         for place, offset in at.values()
-        if place[0] == "etl-in" and offset >= ledger.group_offsets.get(place, 0)
+        if place[0] == "etl-in" and offset >= (ledger.group_offsets or {}).get(place, 0)
     )
     place, offset = first(behind)
     return edit(
@@ -350,9 +366,9 @@ def read_in(transaction: Transaction, record: Record) -> Poll:
         isolation=Isolation.COMMITTED,
         start_us=LATE_US,
         end_us=LATE_US,
-        topic=record.place[0],
-        partition=record.place[1],
-        records=[(record.delivered, record.value)],
+        topic=place_of(record)[0],
+        partition=place_of(record)[1],
+        records=[(delivered_at(record), record.value)],
         transaction=transaction.name,
     )
 
@@ -370,7 +386,7 @@ def read_against_writes(history: list[Op]) -> list[Op]:
     by_place: dict[Place, list[tuple[int, Transaction, Record]]] = {}
     for transaction, records in transactions(history, Fate.COMMITTED):
         for record in records:
-            by_place.setdefault(record.place, []).append((record.delivered, transaction, record))
+            by_place.setdefault(place_of(record), []).append((delivered_at(record), transaction, record))
     for written in by_place.values():
         for (_, one, _), (_, other, record) in pairwise(sorted(written, key=lambda each: each[0])):
             if one is not other:

@@ -18,14 +18,16 @@ from exacta.client.routing import Client
 from exacta.client.security import Cluster
 from exacta.core import apply
 from exacta.core.commands import AppendBatch
-from exacta.core.events import TransactionEnded
+from exacta.core.events import Event, TransactionEnded
 from exacta.core.groups import committing
+from exacta.core.groups.reading import fetch_offsets
 from exacta.core.log import append, staging
 from exacta.core.rejections import Rejection
 from exacta.core.state import partition as partition_state
 from exacta.core.state import state
 from exacta.core.state.group import merge
 from exacta.core.transactions import fold, transaction
+from exacta.core.transactions.ending import ending
 from exacta.core.writers import IdempotentWriter
 from exacta.engine import fetch
 from exacta.kafka.handlers import k09_offset_fetch
@@ -162,7 +164,6 @@ def offsets_that_are_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 
 def commits_that_abort(patch: pytest.MonkeyPatch) -> None:
-    ending = transaction.ending
     patch.setattr(transaction, "ending", lambda *given, commit, **more: ending(*given, commit=False, **more))
 
 
@@ -174,14 +175,19 @@ def aborts_that_keep_offsets(patch: pytest.MonkeyPatch) -> None:
             merge(group.offsets, group.pending.get(event.transaction_id, {}), event.at_ms)
         ended(given, event)
 
-    patch.setitem(apply._APPLY, TransactionEnded, keep)
+    kind: type[Event] = TransactionEnded
+    patch.setitem(apply._APPLY, kind, keep)
 
 
 def writes_that_nobody_fences(patch: pytest.MonkeyPatch) -> None:
     check = append._check_producer
 
     def lenient(
-        given: state.State, partition: state.Partition, command: AppendBatch, writer: IdempotentWriter, now_ms: int
+        given: state.State,
+        partition: partition_state.Partition,
+        command: AppendBatch,
+        writer: IdempotentWriter,
+        now_ms: int,
     ) -> object:
         refused = check(given, partition, command, writer, now_ms)
         return transaction.Extension() if refused is Rejection.INVALID_PRODUCER_EPOCH else refused
@@ -198,8 +204,9 @@ def offsets_of_any_generation(patch: pytest.MonkeyPatch) -> None:
 
 
 def offsets_that_are_pending_and_told(patch: pytest.MonkeyPatch) -> None:
-    told = k09_offset_fetch.fetch_offsets
-    patch.setattr(k09_offset_fetch, "fetch_offsets", lambda *given, require_stable: told(*given, require_stable=False))
+    patch.setattr(
+        k09_offset_fetch, "fetch_offsets", lambda *given, require_stable: fetch_offsets(*given, require_stable=False)
+    )
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def transacted(monkeypatch: pytest.MonkeyPatch, plan: Plan, *producers: Scripted
     spec = Spec(role=Role.ETL, process="p", incarnation=1, seed="", epoch_ns=0, client={}, transactional_id="id")
     transactor = Transactor(spec, notes)
     assert transactor.ready()
-    transactor.transact("p.1.1", plan, send_offsets=lambda producer: producer._call("offsets"))  # type: ignore[attr-defined]
+    transactor.transact("p.1.1", plan, send_offsets=lambda producer: producer._call("offsets"))
     return notes, transactor
 
 
@@ -173,7 +173,7 @@ def final_read(monkeypatch: pytest.MonkeyPatch, comes: list[Message], every_s: f
             pass
 
     monkeypatch.setattr(reading, "assigned", lambda spec, **more: Reader())
-    monkeypatch.setattr(reading.time, "monotonic", lambda: now_s)
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
     notes = Kept()
     spec = Spec(
         role=Role.FINAL, process="final", incarnation=1, seed="", epoch_ns=0, client={}, topics={"t": 1},

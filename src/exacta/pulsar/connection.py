@@ -14,7 +14,6 @@ later either. A client that sends what cannot be understood loses this connectio
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from exacta.core.ids import Offset
 from exacta.core.state.runs import Run
@@ -23,7 +22,7 @@ from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.frames import FRAME_MARGIN, Frame, build_frame, parse_frame
-from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, ServerError
+from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, CommandSend, ServerError
 from exacta.pulsar.acknowledging import Acknowledgements
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer, Consumers
@@ -150,7 +149,7 @@ class Connection(FramedConnection):
             return
         handler.handle(self._broker, request.command, request)
 
-    def gather(self, request: PulsarRequest, producer: Producer, command: Any) -> None:
+    def gather(self, request: PulsarRequest, producer: Producer, command: CommandSend) -> None:
         """See `PulsarConnection`."""
         if self._sends.take(request, producer, command):
             self._loop.call_soon(self._sends.flush)

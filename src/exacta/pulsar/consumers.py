@@ -9,7 +9,7 @@ core has given to a consumer meanwhile is pushed all the same.
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Protocol, TypedDict, TypeVar
 from weakref import WeakValueDictionary
 
 from google.protobuf.message import Message
@@ -18,9 +18,9 @@ from msgspec import Struct, field
 from exacta.core.commands import Command, Connect, Disconnect, Permit
 from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.outcome import Notice
-from exacta.core.state.delivery import IN_ORDER
+from exacta.core.state.delivery import IN_ORDER, KeyShared
 from exacta.core.state.runs import Run, count, missing
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
 from exacta.engine.dispatch import Sent
 from exacta.ports.record_format import Buffer
@@ -48,6 +48,17 @@ MOST_IN_PART = 1000
 
 MOST_PERMITS = 2**31 - 1
 """A consumer may have permitted so many messages that it has not got; further ones do not count."""
+
+
+T = TypeVar("T")
+
+
+class Where(TypedDict):
+    """The fields by which commands of the core name a subscription."""
+
+    topic: str
+    partition: int
+    subscription: str
 
 
 class Consumer(Struct, eq=False, kw_only=True):
@@ -79,7 +90,7 @@ class Consumer(Struct, eq=False, kw_only=True):
     """
 
     @property
-    def where(self) -> dict[str, Any]:
+    def where(self) -> Where:
         """The fields by which commands of the core name the subscription."""
         return {"topic": self.place[0], "partition": self.place[1], "subscription": self.subscription}
 
@@ -156,7 +167,15 @@ class Consumers:
         """Let a consumer that is being opened not be opened any more."""
         self._opening.pop(number, None)
 
-    def connection_command(self, consumer: Consumer, **fields: Any) -> Command:
+    def connection_command(
+        self,
+        consumer: Consumer,
+        *,
+        priority: int,
+        key_shared: KeyShared,
+        durable: bool,
+        isolation_level: IsolationLevel,
+    ) -> Command:
         """Take a consumer up, and return the command by which the core does so, to be submitted in this step."""
         self._consumers[consumer.number] = consumer
         engine = self._broker.engine
@@ -167,7 +186,10 @@ class Consumers:
             consumer_id=consumer.consumer_id,
             subscription_type=consumer.subscription_type,
             name=consumer.name,
-            **fields,
+            priority=priority,
+            key_shared=key_shared,
+            durable=durable,
+            isolation_level=isolation_level,
         )
 
     def forget(self, consumer: Consumer) -> None:
@@ -225,8 +247,8 @@ class Consumers:
 
     # --- what comes from the engine -----------------------------------------------------------------------------------
 
-    def _guarded(self, consumer: Consumer, sink: Callable[[Consumer, Any], None]) -> Callable[[Any], None]:
-        def guarded(what: Any) -> None:
+    def _guarded(self, consumer: Consumer, sink: Callable[[Consumer, T], None]) -> Callable[[T], None]:
+        def guarded(what: T) -> None:
             try:
                 sink(consumer, what)
             except Exception:  # a bug in one front must not end the server

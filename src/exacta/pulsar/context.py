@@ -15,7 +15,7 @@ from exacta.front.meter import ApiMeter
 from exacta.front.request import RequestConnection
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.frames import build_frame
-from exacta.protocol.pulsar.messages_pb2 import ServerError
+from exacta.protocol.pulsar.messages_pb2 import CommandSend, ServerError
 from exacta.pulsar.answering import AnsweringRequest
 from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.producers import Producer
@@ -28,7 +28,10 @@ class ServedCommand(Protocol):
 
     @property
     def refused(self) -> Callable[[Any, ServerError, str], Message | None]:
-        """The function that makes the answer which refuses the command; None where its client waits for none."""
+        """The function that makes the answer which refuses the command; None where its client waits for none.
+
+        It takes a command of the class that the command's number stands for.
+        """
 
 
 class PulsarConnection(RequestConnection, Protocol):
@@ -55,7 +58,7 @@ class PulsarConnection(RequestConnection, Protocol):
     def answered(self, request: "PulsarRequest", answer: Sequence[Buffer]) -> None:
         """Send the answer to a request; no bytes if it wants none."""
 
-    def gather(self, request: "PulsarRequest", producer: Producer, command: Any) -> None:
+    def gather(self, request: "PulsarRequest", producer: Producer, command: CommandSend) -> None:
         """Let a SEND be appended with the others that come in this turn of the loop."""
 
     def acknowledge_soon(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> None:
@@ -80,7 +83,7 @@ class PulsarRequest(AnsweringRequest):
         connection: PulsarConnection,
         handler: ServedCommand | None,
         type: int,
-        command: Any,
+        command: Message,
         entry: memoryview | None,
         size: int,
     ) -> None:
@@ -97,11 +100,11 @@ class PulsarRequest(AnsweringRequest):
         """Counts the command once it is answered, with the time from `begun_s` by the meter's clock; None: nothing."""
         self.begun_s = 0.0
 
-    def open_consumer(self) -> Consumer | None:
+    def open_consumer(self, number: int) -> Consumer | None:
         """Return the consumer that the command names. None: it is not open, and the command is refused so."""
-        consumer = self.connection.consumers.get(self.command.consumer_id)
+        consumer = self.connection.consumers.get(number)
         if consumer is None:  # it may have been closed from this side: what it had is delivered again
-            self.refuse(ServerError.ConsumerNotFound, f"consumer {self.command.consumer_id} is not open")
+            self.refuse(ServerError.ConsumerNotFound, f"consumer {number} is not open")
         return consumer
 
     def reply(self, message: Message) -> None:

@@ -5,7 +5,6 @@ the client may not see, are left out.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
@@ -22,7 +21,7 @@ def topics_of(
     state: State,
     tenant: str,
     namespace: str,
-    matches: Callable[[str], Any] | None = None,
+    matches: Callable[[str], object] | None = None,
 ) -> list[str]:
     """Return the full names, sorted. `matches` says of `tenant/namespace/topic` whether a topic is listed."""
     kept: Iterable[str] = (topic for topic in state.topics if topic not in INTERNAL_TOPICS)

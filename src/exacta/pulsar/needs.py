@@ -5,7 +5,7 @@ clients know them by, so that one rule holds for both protocols.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
@@ -15,21 +15,31 @@ from exacta.ports.authorizer import Operation, Resource, ResourceKind
 from exacta.protocol.pulsar.topic_names import InvalidTopicName, parse_topic_name
 from exacta.pulsar.topic_names import coordinator_partition, kafka_name
 
+C = TypeVar("C", contravariant=True)
 
-class Need(Struct, frozen=True):
+
+class Need(Struct, Generic[C], frozen=True):
     """A right on each topic that `topics` finds in the command; without it the command is refused."""
 
     operation: Operation
-    topics: Callable[[Any], Iterable[str]]
+    topics: Callable[[C], Iterable[str]]
 
 
-Needs: TypeAlias = tuple[Need, ...]
+Needs: TypeAlias = tuple[Need[C], ...]
 
-OPEN_TO_ALL: Needs = ()
+OPEN_TO_ALL: Final = ()
 """The declaration of a command that everybody may send."""
 
 
-def the_topic(command: Any) -> Iterable[str]:
+class OnTopic(Protocol):
+    """A command, or a request, that is about one topic."""
+
+    @property
+    def topic(self) -> str:
+        """The topic's name, as the client writes it."""
+
+
+def the_topic(command: OnTopic) -> Iterable[str]:
     """Name the one topic of a command."""
     return (command.topic,)
 
@@ -42,7 +52,7 @@ def allows(broker: Broker, request: Request, operation: Operation, topic: str) -
     )
 
 
-def lacking(broker: Broker, request: Request, needs: Needs, command: Any) -> str | None:
+def lacking(broker: Broker, request: Request, needs: Needs[C], command: C) -> str | None:
     """Say which right the client lacks for a command; None: it may send it.
 
     Illegal names are the handler's to refuse.

@@ -11,15 +11,21 @@ from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.topic_names import kafka_name
 from exacta.pulsar.topics import parsed_name
-from exacta.pulsar.transactions import transaction_of
+from exacta.pulsar.transactions import InTransaction, transaction_of
 
 MOST_TOPICS: Final = 10_000
 """The topics that one command may name; each is looked up on the event loop."""
 
 
-def when_open(broker: PulsarBroker, request: PulsarRequest, topics: Sequence[str], done: Callable[[], None]) -> None:
+def when_open(
+    broker: PulsarBroker,
+    request: PulsarRequest,
+    command: InTransaction,
+    topics: Sequence[str],
+    done: Callable[[], None],
+) -> None:
     """Call back if the transaction of the command is open and the topics are there; refuse the command otherwise."""
-    transaction_id = transaction_of(request.command)
+    transaction_id = transaction_of(command)
     if transaction_id is None:
         request.reject(Rejection.TRANSACTION_NOT_FOUND)
         return

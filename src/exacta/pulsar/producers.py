@@ -25,13 +25,14 @@ the others before it finds the epoch of the new one behind, and it lets one whos
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct, field
 
 from exacta.core.ids import NO_WRITER_ID, PartitionId, WriterId
 from exacta.core.log.exclusive import is_behind
+from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.messages_pb2 import ProducerAccessMode, ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
 
@@ -45,10 +46,20 @@ Place: TypeAlias = tuple[str, int]
 """A partition: the topic's name in the log, and the index."""
 
 
+class ProducerOwner(Protocol):
+    """A connection, as its producers see it."""
+
+    producers: dict[int, "Producer"]
+    closed_producers: set[int]
+
+    def push(self, buffers: Sequence[Buffer]) -> None:
+        """Send what answers no frame."""
+
+
 class Producer(Struct, eq=False, kw_only=True):
     """One producer of a connection. `number` is the client's."""
 
-    owner: Any
+    owner: ProducerOwner
     """The connection."""
     number: int
     name: str

@@ -15,7 +15,6 @@ It is closed before the core is asked, so that none of its later messages can be
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 from google.protobuf.message import Message
 from msgspec import Struct
@@ -37,6 +36,7 @@ from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER, message_id
 from exacta.protocol.pulsar.messages_pb2 import (
     CommandCloseProducer,
+    CommandSend,
     CommandSendError,
     CommandSendReceipt,
     ServerError,
@@ -45,7 +45,7 @@ from exacta.pulsar import provisional_ids
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarConnection, PulsarRequest, logger
 from exacta.pulsar.errors import send_error
-from exacta.pulsar.producers import MOST_PRODUCERS, Place, Producer
+from exacta.pulsar.producers import MOST_PRODUCERS, Place, Producer, ProducerOwner
 from exacta.pulsar.transactions import is_transactional, transaction_of
 from exacta.records.pulsar_admission import admit_entry
 
@@ -59,7 +59,7 @@ class Send(Struct, eq=False):
 
     request: PulsarRequest
     producer: Producer
-    command: Any
+    command: CommandSend
     answer: list[Buffer] | None = None
     partition_id: PartitionId = PartitionId(-1)
 
@@ -119,7 +119,7 @@ class Sends:
         self._gathered: list[Send] = []
         self._unanswered: deque[Send] = deque()
 
-    def take(self, request: PulsarRequest, producer: Producer, command: Any) -> bool:
+    def take(self, request: PulsarRequest, producer: Producer, command: CommandSend) -> bool:
         """Gather a SEND; return whether it is the first one, so that somebody must flush."""
         send = Send(request, producer, command)
         self._gathered.append(send)
@@ -219,7 +219,7 @@ class Sends:
         )
         return append, kept
 
-    def _transaction(self, command: Any) -> tuple[TransactionId | None, ProducerId]:
+    def _transaction(self, command: CommandSend) -> tuple[TransactionId | None, ProducerId]:
         """Return the transaction of a SEND and the producer id of its records. Raises `BrokenEntry`."""
         if not is_transactional(command):
             return None, NO_PRODUCER_ID
@@ -231,7 +231,7 @@ class Sends:
         return transaction_id, NO_PRODUCER_ID if producer_id is None else producer_id
 
     def _writer(
-        self, producer: Producer, command: Any, entry: Entry, highest: dict[tuple[str, Place], int]
+        self, producer: Producer, command: CommandSend, entry: Entry, highest: dict[tuple[str, Place], int]
     ) -> NamedWriter | None:
         """Return the writer by which the core tells repeats; None: this is not to be compared. Raises `BrokenEntry`."""
         key = (producer.name, producer.place)
@@ -250,7 +250,7 @@ class Sends:
         return writer
 
     def _nameless(
-        self, producer: Producer, command: Any, entry: Entry, producer_id: ProducerId
+        self, producer: Producer, command: CommandSend, entry: Entry, producer_id: ProducerId
     ) -> NamelessWriter | None:
         """Return the same for what a producer sends to a transaction that its user has not named.
 
@@ -287,7 +287,7 @@ class Sends:
             unanswered.popleft().request.end(answer)
 
 
-def close_producer(broker: PulsarBroker, connection: PulsarConnection, producer: Producer) -> None:
+def close_producer(broker: PulsarBroker, connection: ProducerOwner, producer: Producer) -> None:
     """Close a producer from this side, and tell its client."""
     if connection.producers.get(producer.number) is producer:
         del connection.producers[producer.number]
@@ -299,9 +299,9 @@ def close_producer(broker: PulsarBroker, connection: PulsarConnection, producer:
         connection.push([build_frame(message)])
 
 
-def _sequence(command: Any) -> int:
+def _sequence(command: CommandSend) -> int:
     """Return the highest sequence id of a SEND. Raises `BrokenEntry`."""
-    sequence: int = max(command.sequence_id, command.highest_sequence_id)
+    sequence = max(command.sequence_id, command.highest_sequence_id)
     if sequence > MOST_SEQUENCE:
         raise BrokenEntry(f"the sequence id {sequence} is beyond 2**63 - 1")
     return sequence

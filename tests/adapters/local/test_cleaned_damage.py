@@ -2,7 +2,6 @@
 
 import logging
 
-from tests.shares import share_of
 import pytest
 
 from exacta.adapters.local.damage.inspection import Finding, Verdict, inspect
@@ -22,6 +21,7 @@ from tests.adapters.local.cleanings import (
     snapshot,
 )
 from tests.adapters.turns import Turns, append, batch
+from tests.shares import share_of
 
 END = range(24, 32)
 """The bytes of a segment index that say where its segment ends."""

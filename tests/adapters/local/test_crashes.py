@@ -30,6 +30,7 @@ from tests.adapters.local.histories import (
     play,
 )
 from tests.adapters.turns import Turns
+from tests.sectors import all_but, all_or_none, by_chance, of_bits
 
 EVERY = 1 if os.environ.get("EXACTA_TEST_CRASH_POINTS") == "all" else 3
 """Every so-manyth byte of what is not synced is the last one that a crash keeps; `make simulate-all` takes them all."""
@@ -59,7 +60,7 @@ def test_crash_after_every_call_that_loses_all_or_nothing_unsynced(history: list
     for log, disk in every_crash(history):
         acknowledged, begun = noted(log, "acknowledged"), noted(log, "begun")
         for keep in (False, True):
-            crashed = disk.crashed(keep_sector=lambda _, keep=keep: keep, keep_names=keep_names)
+            crashed = disk.crashed(keep_sector=all_or_none(keep), keep_names=keep_names)
             kept = check_recovery(crashed, GROUPS, acknowledged, begun)
             outcomes.add((kept - acknowledged, begun - acknowledged))
     # The test means something only if in-flight groups were both lost and kept.
@@ -89,7 +90,7 @@ def test_crash_that_keeps_any_subset_of_the_sectors_of_a_group(grow: bool):
     changes = disk.unsynced_changes()
     assert changes >= 8
     for subset in range(1 << changes):
-        crashed = disk.crashed(keep_sector=lambda sector, subset=subset: bool(subset >> sector & 1), grow=grow)
+        crashed = disk.crashed(keep_sector=of_bits(subset), grow=grow)
         kept = check_recovery(crashed, groups, 1, 2)
         assert kept == (2 if subset == (1 << changes) - 1 else 1)
 
@@ -101,7 +102,7 @@ def test_crash_that_keeps_random_sectors_at_every_call(history: list[Operation])
             for _ in range(10):
                 lost = {sector for sector in range(disk.unsynced_changes()) if chance.random() < 0.5}
                 crashed = disk.crashed(
-                    keep_sector=lambda sector, lost=lost: sector not in lost,
+                    keep_sector=all_but(lost),
                     grow=chance.random() < 0.5,
                     keep_names=chance.random() < 0.5,
                 )
@@ -121,7 +122,7 @@ def test_crash_during_recovery_at_every_call(history: list[Operation]):
         for length in range(before_recovery, len(first.log) + 1):
             interrupted = SimulatedDisk.after(first.log[:length])
             for keep in (False, True):
-                second = interrupted.crashed(keep_sector=lambda _, keep=keep: keep, keep_names=keep)
+                second = interrupted.crashed(keep_sector=all_or_none(keep), keep_names=keep)
                 assert check_recovery(second, GROUPS, acknowledged, begun) == kept
 
 
@@ -146,7 +147,7 @@ def test_whoever_opens_is_told_whether_a_write_may_be_missing():
         assert check_recovery(disk.restarted(), GROUPS, written, begun) >= written
         for keep in (False, True, None):
             crashed = disk.crashed(
-                keep_sector=lambda _, keep=keep: chance.random() < 0.5 if keep is None else keep, keep_names=True
+                keep_sector=by_chance(chance, 0.5) if keep is None else all_or_none(keep), keep_names=True
             )
             may_have_lost = opened(crashed).may_have_lost
             assert opened(crashed).may_have_lost == may_have_lost, "until a group was appended"

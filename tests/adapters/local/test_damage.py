@@ -3,7 +3,6 @@
 import random
 import re
 
-from tests.shares import share_of
 import pytest
 
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
@@ -11,6 +10,7 @@ from exacta.ports.journal import Entry, JournalDamaged
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.turns import Turns, append, batch, read
+from tests.shares import share_of
 
 SEGMENT_BYTES = 1000
 GROUP_COUNT = 12
@@ -280,9 +280,9 @@ def test_missing_or_damaged_segment_indexes_are_made_again(disk: SimulatedDisk):
     whole = disk.content(name)
     damaged = [b"", whole[:-8], whole[:30], whole + bytes(8), bytes(len(whole))]
     for _ in range(50):
-        content = bytearray(whole)
-        content[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
-        damaged.append(bytes(content))
+        altered = bytearray(whole)
+        altered[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        damaged.append(bytes(altered))
     for content in damaged:
         disk.put(name, content)
         assert replayed(disk) == (None, GROUP_COUNT)

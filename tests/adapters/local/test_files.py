@@ -143,7 +143,7 @@ def test_what_is_mapped_is_read_as_before_once_its_memory_is_let_go(tmp_path: Pa
         assert left_kib is not None
         assert left_kib < mapped_kib
     files.remove("a")
-    assert (view, empty) == (content, b"")
+    assert (bytes(view), bytes(empty)) == (content, b"")
 
 
 def _mapped_kib(path: Path) -> int | None:

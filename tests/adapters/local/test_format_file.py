@@ -11,7 +11,7 @@ from exacta.adapters.local.format_file import Format, pack, unpack
 from exacta.ports.journal import JournalDamaged, Schema
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
-from tests.adapters.bench import Turns
+from tests.adapters.turns import Turns
 
 OURS = Schema(writes="events 7, snapshot 3", reads=("events 6, snapshot 3",))
 SAYS = b"exacta journal 6, events 7, snapshot 3, checksum 6c4a8b27\n"

@@ -70,12 +70,16 @@ class Flipped:
         segment_index = unpack_segment_index(segment.index_name, memoryview(content).toreadonly(), MARK)
         assert segment_index is not None
         read: set[int] = set()
+
+        def noted(column: Any, at: int) -> Any:
+            return Noted(column, at, read)
+
         streams, rows = len(segment_index.streams), len(segment_index.columns[0])
         segment.seal(
             segment_index._replace(
-                streams=Noted(segment_index.streams, 0, read),
-                row_ends=Noted(segment_index.row_ends, streams, read),
-                columns=[Noted(each, 2 * streams + at * rows, read) for at, each in enumerate(segment_index.columns)],
+                streams=noted(segment_index.streams, 0),
+                row_ends=noted(segment_index.row_ends, streams),
+                columns=[noted(each, 2 * streams + at * rows) for at, each in enumerate(segment_index.columns)],
             )
         )
         self.contents.append(content)

@@ -13,6 +13,7 @@ from tests.adapters.local.histories import GROUPS, SOME_UNSYNCED, every_crash, p
 from tests.adapters.local.histories import SEGMENT_BYTES as CRASHES_SEGMENT_BYTES
 from tests.adapters.local.test_damage import GROUP_COUNT, SEGMENT_BYTES, flip, segments_of
 from tests.adapters.turns import Turns, append, batch
+from tests.sectors import by_chance
 
 
 @pytest.fixture(autouse=True)
@@ -118,7 +119,7 @@ def test_what_a_crash_leaves_is_never_called_damaged() -> None:
         for _ in range(2):
             share = chance.random()
             left = disk.crashed(
-                keep_sector=lambda _, share=share: chance.random() < share,
+                keep_sector=by_chance(chance, share),
                 grow=chance.random() < 0.5,
                 keep_names=chance.random() < 0.5,
             )

@@ -314,7 +314,12 @@ def test_advice_that_is_refused_does_no_harm(
 def test_a_file_is_read_as_before_once_its_cache_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, ...]] = []
     advise = os.posix_fadvise
-    monkeypatch.setattr(os, "posix_fadvise", lambda *advice: (asked.append(advice), advise(*advice)))
+
+    def noted(*advice: int) -> None:
+        asked.append(advice)
+        advise(*advice)
+
+    monkeypatch.setattr(os, "posix_fadvise", noted)
     files, content = PosixFiles(tmp_path), os.urandom(MIB)
     handle = files.create("a")
     files.write(handle, [content], 0)

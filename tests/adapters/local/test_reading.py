@@ -50,7 +50,9 @@ def test_what_look_ups_have_taken_into_memory_is_given_back():
         index.add_segment(segment)
         index.add(segment.base, [IndexEntry(1, number, number, 0, 0, 10)])
         content = memoryview(b"".join(pack_segment_index(segment.growing, b"12345678", segment.base + 100, 0)))
-        segment.seal(unpack_segment_index("name", content, b"12345678"))
+        segment_index = unpack_segment_index("name", content, b"12345678")
+        assert segment_index is not None
+        segment.seal(segment_index)
     for _ in range(1_000):  # also where only the newest is looked into, as by who follows the end
         assert len(index.find(1, 9, 10, EVERYTHING)) == 1
     assert set(released) == {segments[-1]}
@@ -95,10 +97,12 @@ def test_open_handles_are_limited(sealed: tuple[SimulatedDisk, Turns, LocalJourn
     assert journal.read_cached(journal.find(1, 4, 5, 0)) is None
     # Many reads at once, of the same and of other segments.
     results: list[tuple[int, list[Buffer | Failed]]] = []
+
+    def read_one(number: int) -> None:
+        journal.read(journal.find(1, number, number + 1, 0), lambda result: results.append((number, result)))
+
     for number in [*range(20), *range(20)]:
-        journal.read(
-            journal.find(1, number, number + 1, 0), lambda result, number=number: results.append((number, result))
-        )
+        read_one(number)
     turns.run_until(lambda: len(results) == 40)
     assert all(result == [b"%02d" % number * 50] for number, result in results)
     assert len(disk.open_handles) == 3 + 1

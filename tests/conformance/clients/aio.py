@@ -19,6 +19,7 @@ from tests.conformance.clients.interface import (
     HEARTBEAT_INTERVAL_MS,
     RETRY_BACKOFF_MS,
     SESSION_TIMEOUT_MS,
+    Client,
     ClientError,
     Consumer,
     FencedError,
@@ -81,7 +82,7 @@ class _Producer:
     def __init__(self, loop: _Loop, configuration: dict[str, Any]) -> None:
         self._loop = loop
         self._configuration = configuration
-        self._producer: aiokafka.AIOKafkaProducer | None = None
+        self._producer: Any = None
         if "transactional_id" not in configuration:
             self._start()
 
@@ -181,7 +182,7 @@ class _Consumer:
             return consumer
 
         with _translating():
-            self._consumer: aiokafka.AIOKafkaConsumer | None = loop.run(start())
+            self._consumer: Any = loop.run(start())
 
     def subscribe(self, topics: Collection[str]) -> None:
         self._on_loop(lambda: self._consumer.subscribe(list(topics)))
@@ -232,7 +233,7 @@ class _Consumer:
             self._loop.run(call())
 
 
-class AiokafkaClient(Opened):
+class AiokafkaClient(Opened, Client):
     """Adapt aiokafka."""
 
     name = "aiokafka"

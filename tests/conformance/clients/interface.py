@@ -216,8 +216,16 @@ class Client(Protocol):
     joins_again_when_fenced: ClassVar[bool]
     """Whether a static member joins again by itself when another one has its instance id, and so fences that one."""
 
-    def producer(self, bootstrap: str, **options: Any) -> Producer:
-        """Make a producer: `transactional_id`, `transaction_timeout_ms`, `batch_bytes`, `compression`, `idempotent`."""
+    def producer(
+        self,
+        bootstrap: str,
+        *,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
+        batch_bytes: int | None = None,
+        compression: str | None = None,
+    ) -> Producer:
+        """Make an idempotent producer, transactional with an id."""
         ...
 
     def consumer(

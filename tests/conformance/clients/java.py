@@ -25,6 +25,7 @@ from tests.conformance.clients.interface import (
     SESSION_TIMEOUT_MS,
     AbortRequiredError,
     CallAgainError,
+    Client,
     ClientError,
     Consumer,
     FencedError,
@@ -58,7 +59,7 @@ def _java() -> Any:
 
 def _translated(error: Any) -> ClientError:
     """Return what the exception or one of its causes says, the innermost first."""
-    names = []
+    names: list[str] = []
     cause = error
     while cause is not None:
         names.insert(0, str(cause.getClass().getSimpleName()))
@@ -302,7 +303,7 @@ class Admin:
         return argument
 
 
-class JavaClient(Opened):
+class JavaClient(Opened, Client):
     """Adapt kafka-clients."""
 
     name = "java"

@@ -20,6 +20,7 @@ from tests.conformance.clients.interface import (
     RETRY_BACKOFF_MS,
     SESSION_TIMEOUT_MS,
     AbortRequiredError,
+    Client,
     ClientError,
     Consumer,
     FencedError,
@@ -166,7 +167,7 @@ class _Consumer:
             self._consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_S * 1000)
 
 
-class KafkaPythonClient(Opened):
+class KafkaPythonClient(Opened, Client):
     """Adapt kafka-python."""
 
     name = "kafka-python"

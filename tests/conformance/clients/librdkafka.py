@@ -15,6 +15,7 @@ from tests.conformance.clients.interface import (
     SESSION_TIMEOUT_MS,
     AbortRequiredError,
     CallAgainError,
+    Client,
     ClientError,
     Consumer,
     FencedError,
@@ -209,7 +210,7 @@ class _Consumer:
             self._consumer.close()
 
 
-class LibrdkafkaClient(Opened):
+class LibrdkafkaClient(Opened, Client):
     """Adapt confluent-kafka."""
 
     name = "confluent-kafka"

@@ -5,7 +5,7 @@ import pytest
 from exacta.core.commands import CreateTopic, DeleteTopic, TakePartition
 from exacta.core.events import TopicEpochMoved
 from exacta.core.rejections import Rejection
-from exacta.core.replies import PartitionTaken, Reply
+from exacta.core.replies import PartitionTaken
 from exacta.core.state.internal_topics import GROUP_OFFSETS
 from tests.core.world import World
 
@@ -19,8 +19,9 @@ def world() -> World:
 
 def take(world: World, topic_epoch: int | None = None, partition: int = 0, topic: str = "t") -> int | Rejection:
     """Take a partition; return the epoch."""
-    answer: Reply | Rejection = world.send(TakePartition(topic=topic, partition=partition, topic_epoch=topic_epoch))
-    return answer.topic_epoch if isinstance(answer, PartitionTaken) else answer  # type: ignore[return-value]
+    answer = world.send(TakePartition(topic=topic, partition=partition, topic_epoch=topic_epoch))
+    assert isinstance(answer, PartitionTaken | Rejection)
+    return answer.topic_epoch if isinstance(answer, PartitionTaken) else answer
 
 
 @pytest.mark.parametrize("present", [-1, 0, 3])

@@ -3,7 +3,7 @@
 import pytest
 
 from exacta.core.commands import DeleteTopic, RefuseAppends, Trim
-from exacta.core.ids import TransactionId
+from exacta.core.ids import Offset, PartitionId, TransactionId
 from exacta.core.log.keeping import slowest_position
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, RecordsDeleted
@@ -41,10 +41,10 @@ def test_a_trim_goes_as_far_as_what_is_needed_least(
         world.crash()
     expected = max(0, min(before_offset, stable, 4 if slowest is None else slowest))
     length = len(world.log)
-    assert trim(world, before_offset) == RecordsDeleted(log_start_offset=expected)
+    assert trim(world, before_offset) == RecordsDeleted(log_start_offset=Offset(expected))
     assert len(world.log) == length + (expected > 0)
-    assert world.state.partitions[0].log_start_offset == expected
-    assert trim(world, before_offset) == RecordsDeleted(log_start_offset=expected)
+    assert world.state.partitions[PartitionId(0)].log_start_offset == expected
+    assert trim(world, before_offset) == RecordsDeleted(log_start_offset=Offset(expected))
     world.check()
 
 
@@ -55,14 +55,14 @@ def test_what_is_pending_is_kept_and_what_is_acknowledged_behind_it(world: World
     consumer.acknowledge((0, 0))
     consumer.acknowledge((1, 1), inside=reader)
     consumer.acknowledge((2, 4))
-    assert trim(world, 5) == RecordsDeleted(log_start_offset=1)
+    assert trim(world, 5) == RecordsDeleted(log_start_offset=Offset(1))
     reader.end(commit=True)
-    assert trim(world, 5) == RecordsDeleted(log_start_offset=5)
+    assert trim(world, 5) == RecordsDeleted(log_start_offset=Offset(5))
     world.check()
 
 
 def test_without_a_subscription_nobody_is_slow(world: World) -> None:
-    assert slowest_position(world.state.partitions[0]) is None
+    assert slowest_position(world.state.partitions[PartitionId(0)]) is None
 
 
 def test_where_nothing_is_appended_a_repeat_is_still_a_repeat_and_an_end_is_an_end(world: World) -> None:
@@ -78,7 +78,7 @@ def test_where_nothing_is_appended_a_repeat_is_still_a_repeat_and_an_end_is_an_e
     assert idempotent.append(sequence=1) is REASON
     assert transactional.append(sequence=1) is REASON
     assert handle.append() is REASON
-    assert idempotent.append(1, sequence=0) == Appended(base_offset=0), "another partition goes on"
+    assert idempotent.append(1, sequence=0) == Appended(base_offset=Offset(0)), "another partition goes on"
     closed = world.handle()
     closed.end(commit=True)
     assert closed.append() is Rejection.INVALID_TRANSACTION_STATE, "what cannot help is told first"

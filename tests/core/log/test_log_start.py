@@ -3,6 +3,7 @@
 import pytest
 
 from exacta.core.commands import HIGH_WATERMARK, DeleteRecords
+from exacta.core.ids import Offset
 from exacta.core.log.aborted import aborted_between
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended, RecordsDeleted
@@ -38,7 +39,7 @@ def test_the_start_moves_up_to_the_end_and_never_back(
     elif not 0 <= wanted <= 4:
         assert answer is Rejection.OFFSET_OUT_OF_RANGE
     else:
-        assert answer == RecordsDeleted(log_start_offset=max(start, wanted))
+        assert answer == RecordsDeleted(log_start_offset=Offset(max(start, wanted)))
     moved = isinstance(answer, RecordsDeleted) and wanted > start
     assert partition(world).log_start_offset == (wanted if moved else start)
     assert len(world.log) == length + moved
@@ -90,7 +91,7 @@ def test_a_repeat_of_what_was_deleted_is_a_repeat(world: World) -> None:
     repeat = producer.append(sequence=0)
     assert isinstance(repeat, Appended)
     assert (repeat.base_offset, repeat.repeated) == (0, True)
-    assert producer.append() == Appended(base_offset=1)
+    assert producer.append() == Appended(base_offset=Offset(1))
     world.check()
 
 

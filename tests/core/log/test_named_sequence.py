@@ -4,7 +4,7 @@ import pytest
 
 from exacta.core.commands import AppendBatch, CreateTopic, DeleteTopic
 from exacta.core.events import BatchAppended, WriterNamed, WritersExpired
-from exacta.core.ids import Body, Offset, WriterId
+from exacta.core.ids import Body, Offset, PartitionId, WriterId
 from exacta.core.log.named_sequence import is_repeat
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
@@ -62,8 +62,8 @@ def test_a_sequence_is_new_above_the_highest(highest: int | None, sequence: int,
 def test_a_repeat_is_stored_once_in_each_partition(world: World) -> None:
     assert [write(world, sequence) for sequence in (3, 3, 1, 9, 9)] == [at(0), REPEAT, REPEAT, at(1), REPEAT]
     assert write(world, 3, partition=1) == at(0)
-    assert world.state.partitions[0].named_sequences == {0: 9}
-    assert world.state.partitions[1].named_sequences == {0: 3}
+    assert world.state.partitions[PartitionId(0)].named_sequences == {0: 9}
+    assert world.state.partitions[PartitionId(1)].named_sequences == {0: 3}
     world.check()
 
 
@@ -79,7 +79,7 @@ def test_a_name_has_one_number_in_all_partitions(world: World) -> None:
 
 def test_a_named_writer_is_no_producer(world: World) -> None:
     write(world, 0)
-    partition = world.state.partitions[0]
+    partition = world.state.partitions[PartitionId(0)]
     assert (partition.producers, partition.bodies) == ({}, {Body.KAFKA})
     world.check()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from exacta.core.commands import AppendBatch, CreateTopic, DeleteTopic
-from exacta.core.ids import Offset, WriterId
+from exacta.core.ids import Offset, PartitionId, WriterId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.core.state.limits import Limits
@@ -45,7 +45,7 @@ def test_what_is_sent_again_after_coming_back_is_a_repeat(world: World) -> None:
 def test_one_that_was_never_away_may_use_any_sequences(world: World) -> None:
     handle = world.handle()
     assert [write(handle, sequence, is_back=False) for sequence in (5, 5, 3)] == [at(0), at(1), at(2)]
-    assert world.state.partitions[0].nameless_sequences == {handle.producer_id: {-2: 5}}
+    assert world.state.partitions[PartitionId(0)].nameless_sequences == {handle.producer_id: {-2: 5}}
     world.check()
 
 
@@ -55,7 +55,7 @@ def test_its_end_is_all_that_it_takes_to_forget_it(world: World, commit: bool) -
     assert [write(each, 7) for each in (first, second)] == [at(0), at(1)]
     first.end(commit=commit)
     assert write(second, 7) == REPEAT
-    assert list(world.state.partitions[0].nameless_sequences) == [second.producer_id]
+    assert list(world.state.partitions[PartitionId(0)].nameless_sequences) == [second.producer_id]
     assert world.state.volatile.nameless_writers == 1
     world.check()
 
@@ -63,7 +63,7 @@ def test_its_end_is_all_that_it_takes_to_forget_it(world: World, commit: bool) -
 def test_outside_of_a_transaction_nobody_can_tell(world: World) -> None:
     command = AppendBatch(topic="t", partition=0, record_count=1, size=62, max_timestamp_ms=0, writer=writer(0))
     assert [world.send(command) for _ in range(2)] == [at(0), at(1)]
-    assert world.state.partitions[0].nameless_sequences == {}
+    assert world.state.partitions[PartitionId(0)].nameless_sequences == {}
     world.check()
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from exacta.core.commands import CreatePartitions, CreateTopic, DeleteTopic, SetTopicConfigs
 from exacta.core.events import PartitionsAdded, TopicConfigsSet
+from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.snapshot import restore, snapshot
@@ -134,13 +135,13 @@ class TestMorePartitions:
             producer.add(partition)
             producer.append(partition)
         world.send(DeleteTopic(topic="t"))
-        assert world.open_transaction().partitions == set()
+        assert world.ongoing().partitions == set()
         producer.end(commit=True)
         world.check()
 
     def test_they_are_durable(self, world: World) -> None:
         self.grow(world, 4)
-        assert world.log[-1] == PartitionsAdded(topic="t", first_partition_id=2, partition_count=2)
+        assert world.log[-1] == PartitionsAdded(topic="t", first_partition_id=PartitionId(2), partition_count=2)
         restored = restore(snapshot(world.state), SMALL)
         assert restored.topics["t"].partition_ids == [0, 1, 2, 3]
         assert restored.partitions.keys() == world.state.partitions.keys()

@@ -1,5 +1,7 @@
 """A consumer of a subscription, as far as the core hears of it."""
 
+from typing import TypedDict
+
 from exacta.core.commands import Acknowledge, AcknowledgeSoon, AppendBatch, Connect, Seek, Subscribe, Unsubscribe
 from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.replies import Subscribed
@@ -11,6 +13,21 @@ from tests.core.world import Handle, World
 
 def runs(*pairs: tuple[int, int]) -> tuple[Run, ...]:
     return tuple((Offset(first), Offset(last)) for first, last in pairs)
+
+
+class Where(TypedDict):
+    """The fields by which commands name a subscription."""
+
+    topic: str
+    partition: int
+    subscription: str
+
+
+class Kind(TypedDict):
+    """What a subscription stays as long as it is there."""
+
+    durable: bool
+    isolation_level: IsolationLevel
 
 
 class Consumer:
@@ -27,8 +44,8 @@ class Consumer:
     ) -> None:
         self.world = world
         self.name = name
-        self.kind = {"durable": durable, "isolation_level": level}
-        self._where = {"topic": "t", "partition": partition, "subscription": name}
+        self.kind: Kind = {"durable": durable, "isolation_level": level}
+        self._where: Where = {"topic": "t", "partition": partition, "subscription": name}
         self.key = (PartitionId(partition), name)
 
     def subscribe(
@@ -54,7 +71,6 @@ class Consumer:
         assert found is not None
         return found
 
-    @property
     def exists(self) -> bool:
         return self.key[0] in self.world.state.partitions and self.world.state.subscription(self.key) is not None
 

@@ -9,7 +9,7 @@ from exacta.core.state.runs import Run
 from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
 from exacta.core.subscriptions.isolation import end_of
 from exacta.core.subscriptions.keys import HASHES
-from tests.core.subscriptions.consumer import Consumer
+from tests.core.subscriptions.consumer import Consumer, Where
 from tests.core.world import Handle, World
 
 KEYS = 3
@@ -36,7 +36,7 @@ class Dispatcher:
         self.world = world
         self.type = subscription_type
         self.name = name
-        self.where = {"topic": "t", "partition": 0, "subscription": name}
+        self.where: Where = {"topic": "t", "partition": 0, "subscription": name}
         self.sent: dict[ConsumerId, list[Delivering]] = {}
         self.deliver_at_ms: dict[int, int] = {}
         """The times before which entries are held back, by their names."""
@@ -59,9 +59,8 @@ class Dispatcher:
     def subscription(self) -> Subscription:
         return self._consumer.subscription
 
-    @property
     def exists(self) -> bool:
-        return self._consumer.exists
+        return self._consumer.exists()
 
     def subscribe(self) -> None:
         assert isinstance(self._consumer.subscribe(subscription_type=self.type), Subscribed)

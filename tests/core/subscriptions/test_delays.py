@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from exacta.core.commands import EndDelays
-from exacta.core.ids import ConsumerId
+from exacta.core.ids import ConsumerId, PartitionId
 from exacta.core.replies import DONE, Delivering
 from exacta.core.state.delivery import IN_ORDER
 from exacta.core.state.subscription import SubscriptionType
@@ -20,7 +20,7 @@ HELD_BACK = [SHARED, KEY_SHARED]
 def write(world: World, dispatcher: Dispatcher, *delays_ms: int, size: int = 1) -> None:
     """Write an entry for each of these delays; 0: it has none."""
     for delay_ms in delays_ms:
-        base = world.state.partitions[0].next_offset
+        base = world.state.partitions[PartitionId(0)].next_offset
         if delay_ms:
             dispatcher.deliver_at_ms[base] = world.now_ms + delay_ms
         Consumer(world).write(size)
@@ -80,7 +80,7 @@ def test_a_delay_in_a_transaction_counts_from_the_sending(world: World) -> None:
     dispatcher.connect(permits=100)
     handle = world.handle()
     for delay_ms in (30, 90):
-        dispatcher.deliver_at_ms[world.state.partitions[0].next_offset] = world.now_ms + delay_ms
+        dispatcher.deliver_at_ms[world.state.partitions[PartitionId(0)].next_offset] = world.now_ms + delay_ms
         handle.append()
     world.pass_time(60)
     assert dispatcher.pump() == []

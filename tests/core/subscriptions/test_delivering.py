@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from exacta.core.commands import DeleteRecords
-from exacta.core.ids import Offset
+from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering
 from exacta.core.state.subscription import SubscriptionType
@@ -21,7 +21,7 @@ def write(world: World, count: int = 1, size: int = 1) -> None:
         Consumer(world).write(size)
 
 
-def bases(sent: list[tuple[int, Delivering]]) -> list[int]:
+def bases(sent: list[tuple[ConsumerId, Delivering]]) -> list[int]:
     return [each.base for _, each in sent]
 
 

@@ -6,7 +6,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from exacta.core.commands import DeleteRecords, Skip, Trim
 from exacta.core.events import MessagesAcknowledged
-from exacta.core.ids import ConsumerId, Offset
+from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.replies import DONE, Delivering
 from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.runs import overlaps, subtract
@@ -69,23 +69,23 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     @rule(delay_ms=st.sampled_from([1, 70, 150]), count=st.integers(1, 2), handle=st.none() | handles)
     def write_delayed(self, delay_ms: int, count: int, handle: Handle | None) -> None:
-        base = self.world.state.partitions[0].next_offset
+        base = self.world.state.partitions[PartitionId(0)].next_offset
         if handle is None:
             self.client.write(count)
         else:
             handle.append(count=count)
-        if self.world.state.partitions[0].next_offset > base:
+        if self.world.state.partitions[PartitionId(0)].next_offset > base:
             self.dispatcher.deliver_at_ms[base] = self.world.now_ms + delay_ms
 
     @rule(removed=st.sets(st.integers(0, 4), min_size=1, max_size=4), handle=st.none() | handles)
     def write_compacted(self, removed: set[int], handle: Handle | None) -> None:
         """Write an entry of five messages, of which some are gone before anybody has seen it."""
-        base = self.world.state.partitions[0].next_offset
+        base = self.world.state.partitions[PartitionId(0)].next_offset
         if handle is None:
             self.client.write(5)
         else:
             handle.append(count=5)
-        if self.world.state.partitions[0].next_offset > base:
+        if self.world.state.partitions[PartitionId(0)].next_offset > base:
             self.dispatcher.gaps[base] = runs(*((base + each, base + each) for each in sorted(removed)))
 
     @rule(handle=handles, commit=st.booleans())
@@ -113,7 +113,7 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     def be_there(self) -> None:
         """Subscribe once more if the subscription is gone with its last consumer, or with a crash."""
-        if not self.dispatcher.exists:
+        if not self.dispatcher.exists():
             assert not self.durable
             self.dispatcher.subscribe()
 
@@ -201,7 +201,7 @@ class DeliveryMachine(RuleBasedStateMachine):
     def all_hold(self) -> None:
         self.world.check()
         if not self.durable:
-            assert self.world.state.volatile.non_durable_subscriptions == self.dispatcher.exists
+            assert self.world.state.volatile.non_durable_subscriptions == self.dispatcher.exists()
             assert not any(isinstance(event, MessagesAcknowledged) for event in self.world.log)
 
     def teardown(self) -> None:
@@ -219,13 +219,13 @@ class DeliveryMachine(RuleBasedStateMachine):
         found = {message for _, each in delivered for run in each.free for message in range(run[0], run[1] + 1)}
         delivery, subscription = self.dispatcher.delivery, self.dispatcher.subscription
         assert delivery is not None
-        end = self.world.state.partitions[0].next_offset
+        end = self.world.state.partitions[PartitionId(0)].next_offset
         assert delivery.read_to == end
-        for each in self.dispatcher.shown(subscription.position, end):
-            left = subscription.free(each.base, Offset(each.base + each.count - 1))
-            for gap in each.gaps:
+        for shown in self.dispatcher.shown(subscription.position, end):
+            left = subscription.free(shown.base, Offset(shown.base + shown.count - 1))
+            for gap in shown.gaps:
                 subtract(left, *gap)
-            assert {message for run in left for message in range(run[0], run[1] + 1)} <= found, each
+            assert {message for run in left for message in range(run[0], run[1] + 1)} <= found, shown
         for _, each in delivered:
             assert self.dispatcher.acknowledge(each) == DONE
         assert self.dispatcher.pump() == []

@@ -24,7 +24,7 @@ KINDS = {
 }
 TAKEN, INVALID = None, Rejection.INVALID_SUBSCRIPTION
 NOT_DURABLE, DIFFER = Rejection.UNCOMMITTED_NOT_DURABLE, Rejection.ISOLATION_LEVELS_DIFFER
-TABLE = {
+TABLE: dict[str, dict[str, Rejection | None]] = {
     # the kind that is asked for: the answers where the name is nobody's, and where it is one's of each other kind
     "durable, committed": {"": TAKEN, "durable, committed": TAKEN, **dict.fromkeys(list(KINDS)[2:], INVALID)},
     "durable, uncommitted": dict.fromkeys(["", *KINDS], NOT_DURABLE),
@@ -63,7 +63,7 @@ def test_who_may_ask_for_what(world: World, asked: str, there: str, is_connected
     if there or expected is TAKEN:
         assert consumer.connect(ConsumerId(2), SHARED, "") == (expected or DONE)
     else:
-        assert not consumer.exists
+        assert not consumer.exists()
     world.check()
 
 
@@ -174,4 +174,4 @@ def test_what_is_left_and_what_is_held_back(world: World, level: IsolationLevel)
         UNCOMMITTED: [(Counted.LEFT, 1, Offset(0), Offset(5))],
     }
     assert list(ranges_to_count(found)) == ranges[level]
-    assert reader.exists
+    assert reader.exists()

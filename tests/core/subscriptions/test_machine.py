@@ -115,7 +115,7 @@ class SubscriptionMachine(RuleBasedStateMachine):
     @invariant()
     def all_hold(self) -> None:
         self.world.check()
-        partition = self.world.state.partitions[0]
+        partition = self.world.state.partitions[PartitionId(0)]
         for which, consumer in enumerate(self.consumers):
             if consumer.name in partition.subscriptions:
                 lost = {each for each in self.promised[which] if consumer.state_of(each) != "acknowledged"}

@@ -36,7 +36,7 @@ def test_the_journal_hears_nothing_of_it(world: World, subscription_type: Subscr
     assert [each.base for _, each in dispatcher.pump()] == [2, 3], "a move is forgotten no sooner than its consumers"
     world.check()
     dispatcher.disconnect(consumer)
-    assert not dispatcher.exists
+    assert not dispatcher.exists()
     assert len(world.log) == length
     world.check()
 
@@ -77,7 +77,7 @@ def test_whose_subscribe_is_refused_does_not_connect(world: World, durable: bool
     other = Consumer(world, durable=not durable)
     assert other.subscribe() == Rejection.INVALID_SUBSCRIPTION
     assert other.connect(ConsumerId(1), SHARED, "") == Rejection.INVALID_SUBSCRIPTION
-    assert Consumer(world, durable=durable).exists
+    assert Consumer(world, durable=durable).exists()
     assert not world.state.volatile.deliveries
     world.check()
 
@@ -99,9 +99,9 @@ def test_it_is_there_until_its_last_consumer_is_gone(world: World) -> None:
     first, second = dispatcher.connect(), dispatcher.connect()
     world.pass_time(10 * SMALL.non_durable_idle_ms)
     dispatcher.disconnect(first)
-    assert dispatcher.exists
+    assert dispatcher.exists()
     dispatcher.disconnect(second)
-    assert not dispatcher.exists
+    assert not dispatcher.exists()
     assert reader(world).acknowledge((0, 0)) == Rejection.SUBSCRIPTION_NOT_FOUND
     world.check()
 
@@ -110,7 +110,7 @@ def test_it_is_gone_where_its_first_consumer_is_refused(world: World) -> None:
     world.state.limits = replace(SMALL, max_consumers_per_subscription=0)
     dispatcher = Dispatcher(world, SHARED, durable=False)
     assert dispatcher.ask_to_connect(ConsumerId(1)) == Rejection.LIMIT_REACHED
-    assert not dispatcher.exists
+    assert not dispatcher.exists()
     world.check()
 
 
@@ -118,15 +118,15 @@ def test_it_stays_where_a_further_consumer_is_refused(world: World) -> None:
     dispatcher = Dispatcher(world, EXCLUSIVE, durable=False)
     dispatcher.connect()
     assert dispatcher.ask_to_connect(ConsumerId(7)) == Rejection.SUBSCRIPTION_BUSY
-    assert dispatcher.exists
+    assert dispatcher.exists()
 
 
 def test_nobody_comes(world: World) -> None:
     reader(world).subscribe()
     world.pass_time(SMALL.non_durable_idle_ms - 1)
-    assert reader(world).exists
+    assert reader(world).exists()
     world.pass_time(1)
-    assert not reader(world).exists
+    assert not reader(world).exists()
     world.check()
 
 
@@ -138,10 +138,10 @@ def test_nobody_comes_back_after_a_move(world: World) -> None:
     assert reader(world).seek(0) == DONE
     assert world.notices == [(consumer, ConsumerClosed())]
     world.pass_time(SMALL.non_durable_idle_ms - 1)
-    assert dispatcher.exists
+    assert dispatcher.exists()
     world.check()
     world.pass_time(1)
-    assert not dispatcher.exists
+    assert not dispatcher.exists()
     world.check()
 
 
@@ -153,7 +153,7 @@ def test_it_is_deleted_like_a_durable_one(world: World, how: str) -> None:
         assert reader(world).unsubscribe(consumer) == DONE
     else:
         world.send(DeleteTopic(topic="t"))
-    assert (dispatcher.exists, world.notices) == (False, [(consumer, ConsumerClosed())])
+    assert (dispatcher.exists(), world.notices) == (False, [(consumer, ConsumerClosed())])
     world.check()
     world.pass_time(2 * SMALL.non_durable_idle_ms)
 
@@ -162,7 +162,7 @@ def test_it_is_deleted_like_a_durable_one(world: World, how: str) -> None:
 def test_a_restart_forgets_it(world: World, machine_stops: bool) -> None:
     reader(world).subscribe()
     world.crash(machine_stops=machine_stops)
-    assert not reader(world).exists
+    assert not reader(world).exists()
     assert isinstance(Consumer(world).subscribe(), Subscribed), "its name is free"
     world.check()
 

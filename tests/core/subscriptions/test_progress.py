@@ -46,7 +46,7 @@ class Scene:
 
     def comes(self) -> bool:
         """Return whether the entry is delivered to who has it not, once all delays and transactions are over."""
-        if not self.dispatcher.exists:
+        if not self.dispatcher.exists():
             return False
         delivery = self.dispatcher.delivery
         if delivery is None:

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from exacta.core.commands import AbortByMarker, AppendBatch, InitProducerId
-from exacta.core.ids import Cause, TransactionVersion
+from exacta.core.ids import Cause, Offset, PartitionId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import restore, snapshot
@@ -62,7 +62,8 @@ def test_no_transactional_id_is_forgotten_with_its_transaction_open(world: World
     also_idle = world.producer("also idle")
     world.pass_time(100_000)
     assert world.state.transactional_ids.keys() == {"prepared"}
-    assert prepared.producer_id in world.state.partitions[0].producers, "its partition keeps its sequences too"
+    kept = world.state.partitions[PartitionId(0)].producers
+    assert prepared.producer_id in kept, "its partition keeps its sequences too"
     assert isinstance(prepared.append(), Appended)
     assert isinstance(prepared.end(commit=True), TransactionEndedReply)
     assert also_idle.end(commit=False) is Rejection.INVALID_PRODUCER_ID_MAPPING
@@ -76,7 +77,7 @@ def test_many_are_forgotten_in_steps(world: World) -> None:
         transact(world.producer(f"id {number}"))
     world.pass_time(11_000)
     assert world.state.transactional_ids == {}
-    assert world.state.partitions[0].producers == {}
+    assert world.state.partitions[PartitionId(0)].producers == {}
     world.check()
 
 
@@ -88,7 +89,7 @@ def test_partitions_forget_the_idle_producer_and_take_it_back(world: World) -> N
     for _ in range(10):
         busy.append()
         world.pass_time(600)
-    partition = world.state.partitions[0]
+    partition = world.state.partitions[PartitionId(0)]
     assert partition.producers.keys() == {busy.producer_id}
     assert isinstance(idle.append(), Appended)
     assert idle.append(sequence=1) is Rejection.OUT_OF_ORDER_SEQUENCE, "and is held to its sequences again"
@@ -110,11 +111,11 @@ def test_a_producer_is_idle_by_our_clock_not_by_its_records(world: World) -> Non
             base_sequence=0,
         ),
     )
-    assert world.send(last_year) == Appended(base_offset=0)
+    assert world.send(last_year) == Appended(base_offset=Offset(0))
     world.pass_time(4_000)
-    assert world.send(last_year) == Appended(base_offset=0, repeated=True, max_timestamp_ms=0)
+    assert world.send(last_year) == Appended(base_offset=Offset(0), repeated=True, max_timestamp_ms=0)
     world.pass_time(5_000)
-    assert world.state.partitions[0].producers == {}
+    assert world.state.partitions[PartitionId(0)].producers == {}
 
 
 def test_what_is_forgotten_stays_forgotten_after_a_crash(world: World) -> None:
@@ -122,7 +123,7 @@ def test_what_is_forgotten_stays_forgotten_after_a_crash(world: World) -> None:
     world.pass_time(20_000)
     world.crash()
     assert world.state.transactional_ids == {}
-    assert world.state.partitions[0].producers == {}
+    assert world.state.partitions[PartitionId(0)].producers == {}
     assert [each.kind for each in world.state.incidents["x"]] == [IncidentKind.FORGOTTEN]
     assert restore(snapshot(world.state), FORGETFUL).incidents == world.state.incidents
     world.check()
@@ -252,6 +253,6 @@ def test_a_marker_aborts_a_kept_transaction_by_the_pair_of_its_records(world: Wo
         holder = world.producer(two_phase=True, keep_prepared=True)
     assert holder.producer_id != first.producer_id
     assert marker(world, first) == DONE
-    assert len(world.state.partitions[0].aborted) == 1
+    assert len(world.state.partitions[PartitionId(0)].aborted) == 1
     assert holder.end(commit=True) is Rejection.PRODUCER_FENCED
     world.check()

@@ -12,7 +12,7 @@ from exacta.core.commands import (
     OffsetToCommit,
 )
 from exacta.core.events import TransactionEnded
-from exacta.core.ids import NO_PRODUCER_ID, Cause, Offset, ProducerEpoch, ProducerId, TransactionId
+from exacta.core.ids import NO_PRODUCER_ID, Cause, Offset, PartitionId, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended
 from exacta.core.snapshot import after_recovery, restore, snapshot
@@ -110,7 +110,7 @@ def test_an_abort_takes_records_and_offsets_back(world: World) -> None:
     handle.append(count=3)
     handle.commit_offsets(7)
     handle.end(commit=False)
-    (aborted,) = world.state.partitions[0].aborted
+    (aborted,) = world.state.partitions[PartitionId(0)].aborted
     assert (aborted.producer_id, aborted.runs) == (handle.producer_id, (0, 2))
     assert world.state.groups["g"].offsets == {}
     world.check()
@@ -122,7 +122,7 @@ def test_two_are_open_at_once_and_apart_in_one_partition(world: World) -> None:
         handle.append()
     other.end(commit=False)
     one.end(commit=True)
-    assert [each.producer_id for each in world.state.partitions[0].aborted] == [other.producer_id]
+    assert [each.producer_id for each in world.state.partitions[PartitionId(0)].aborted] == [other.producer_id]
     world.check()
 
 
@@ -131,7 +131,7 @@ def test_an_owned_transaction_is_no_handle(world: World) -> None:
     owner = world.producer()
     owner.add()
     owner.append()
-    stranger = Handle(world, world.open_transaction().transaction_id, owner.producer_id)
+    stranger = Handle(world, world.ongoing().transaction_id, owner.producer_id)
     assert stranger.append() is NOT_FOUND
     assert stranger.commit_offsets(1) is NOT_FOUND
     assert stranger.end(commit=True) is NOT_FOUND

@@ -41,7 +41,7 @@ def write(producer: Producer, partition: int = 0) -> object:
 
 NOTHING, OPEN, JOINT, PREPARED = "nothing open", "open", "joint", "prepared"
 OWN, HANDLE, ENDED_HANDLE, UNKNOWN_HANDLE, ANOTHERS = "own", "handle", "ended", "unknown", "another's"
-JOINING = {
+JOINING: dict[tuple[str, str], Rejection | type[object]] = {
     (NOTHING, OWN): STATE,
     (NOTHING, HANDLE): TransactionJoinedReply,
     (NOTHING, ENDED_HANDLE): STATE,

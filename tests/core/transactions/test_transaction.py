@@ -23,8 +23,12 @@ def in_phase(world: World, phase: Phase) -> Producer:
         producer.end(commit=True)
     if phase is Phase.COMPLETE_ABORT:
         producer.end(commit=False)
-    assert world.state.transactional_ids["x"].phase is phase
+    assert phase_of(world) is phase
     return producer
+
+
+def phase_of(world: World) -> Phase:
+    return world.state.transactional_ids["x"].phase
 
 
 def expire(producer: Producer) -> object:
@@ -165,9 +169,9 @@ def test_a_transaction_is_not_aborted_before_its_time_nor_one_that_follows_it(wo
     producer.add()  # same epoch; its own deadline is 1000 ms from here
     producer.append()
     world.pass_time(999)
-    assert world.state.transactional_ids["x"].phase is Phase.ONGOING
+    assert phase_of(world) is Phase.ONGOING
     world.pass_time(1)
-    assert world.state.transactional_ids["x"].phase is Phase.EMPTY
+    assert phase_of(world) is Phase.EMPTY
     assert world.state.transactional_ids["x"].producer_epoch == 1
     world.check()
 

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from exacta.core.events import TransactionEnded
+from exacta.core.ids import ProducerId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TransactionsRefused
 from exacta.core.snapshot import snapshot
@@ -100,7 +101,7 @@ def test_every_pair_of_phases(world: World, first: Phase, second: Phase, commit:
 def test_a_zombie_among_them_stops_all(world: World, phase: Phase, commit: bool) -> None:
     alive, zombie = in_phase(world, ONGOING, "x"), world.producer("y")
     in_phase(world, phase, "y", partition=1)
-    stranger = Producer(world, "y", zombie.producer_id + 99, zombie.epoch)
+    stranger = Producer(world, "y", ProducerId(zombie.producer_id + 99), zombie.epoch)
     for outdated, rejection in ((zombie, Rejection.PRODUCER_FENCED), (stranger, Rejection.INVALID_PRODUCER_ID_MAPPING)):
         answer = world.end_all(alive, outdated, commit=commit)
         assert answer == TransactionsRefused(rejections=(None, rejection))

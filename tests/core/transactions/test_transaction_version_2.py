@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from exacta.core.commands import AddPartitions
-from exacta.core.ids import TransactionVersion
+from exacta.core.ids import ProducerEpoch, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import (
     DONE,
@@ -41,7 +41,7 @@ def as_before(world: World, producer: Producer) -> Producer:
     """The same client before its last transaction ended: what a late or repeated request of it looks like."""
     held = world.state.transactional_ids["x"]
     if not held.bumped_by_end:
-        return Producer(world, "x", producer.producer_id, producer.epoch - 1, V2)
+        return Producer(world, "x", producer.producer_id, ProducerEpoch(producer.epoch - 1), V2)
     return Producer(world, "x", held.previous_producer_id, held.previous_producer_epoch, V2)
 
 
@@ -321,7 +321,7 @@ def test_verifying_tells_and_registers_nothing(world: World) -> None:
         verify_only=True,
     )
     assert world.send(asked) == PartitionsVerified(registered=(True, False))
-    assert len(world.open_transaction().partitions) == 1
+    assert len(world.ongoing().partitions) == 1
     producer.end(commit=True)
     assert world.send(asked) is FENCED
 

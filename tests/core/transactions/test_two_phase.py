@@ -6,7 +6,7 @@ import pytest
 
 from exacta.core.commands import InitProducerId
 from exacta.core.events import TransactionEnded
-from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, TransactionVersion
+from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, PartitionId, ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import after_recovery, restore, snapshot
@@ -93,8 +93,8 @@ def test_every_pair_presented_in_every_phase(world: World, phase: str, presented
         InitProducerId(
             transactional_id="x",
             transaction_timeout_ms=1000,
-            producer_id=pair[presented][0],
-            producer_epoch=pair[presented][1],
+            producer_id=ProducerId(pair[presented][0]),
+            producer_epoch=ProducerEpoch(pair[presented][1]),
             keep_prepared=keep,
         )
     )
@@ -217,7 +217,7 @@ def test_it_has_no_time_out_and_outlives_restarts(world: World) -> None:
     after_recovery(world.state)
     world.pass_time(30 * DAY_MS)
     assert isinstance(second.end(commit=True), TransactionEndedReply)
-    assert world.state.partitions[0].aborted == []
+    assert world.state.partitions[PartitionId(0)].aborted == []
     world.check()
 
 
@@ -257,7 +257,7 @@ def test_a_later_transaction_of_the_new_holder_has_the_new_time_out(world: World
     second.append()
     world.pass_time(50)
     assert phase_of(world) == "empty"
-    assert len(world.state.partitions[0].aborted) == 1
+    assert len(world.state.partitions[PartitionId(0)].aborted) == 1
     world.check()
 
 
@@ -275,7 +275,7 @@ def test_taking_over_again_and_again_rotates_the_producer_id(world: World) -> No
     assert holder.end(commit=False) is INVALID
     holder.end(commit=True)
     assert isinstance(holder.append(), Appended)
-    assert world.state.partitions[0].last_stable_offset == 2
+    assert world.state.partitions[PartitionId(0)].last_stable_offset == 2
     world.check()
 
 

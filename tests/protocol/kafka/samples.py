@@ -28,9 +28,13 @@ def sample(structure: type[Structure], version: int) -> Any:
 
 def _value(field: FieldLayout, version: int) -> Any:
     if isinstance(field.wire, Nested):
+        assert field.structure is not None
         return sample(field.structure, version)
     if isinstance(field.wire, Array):
-        return [_scalar(field.wire.of) if field.structure is None else sample(field.structure, version)] * 2
+        if field.structure is not None:
+            return [sample(field.structure, version)] * 2
+        assert field.wire.of is not None
+        return [_scalar(field.wire.of)] * 2
     return _scalar(type(field.wire))
 
 

@@ -1,5 +1,7 @@
 """The codec's interface by example: bytes written by hand, headers, scatter output, and what it refuses."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +27,7 @@ from exacta.protocol.kafka.messages.k01_fetch import (
     LeaderIdAndEpoch,
     PartitionData,
 )
-from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k18_api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -125,7 +127,7 @@ def test_a_message_is_read_wherever_it_stands(of: tuple[int, Message], around: b
         assert decode(type(message), version, kind(around + encoded + around), len(around)) == message
 
 
-def produce(*records: object) -> ProduceRequest:
+def produce(*records: Any) -> ProduceRequest:
     partitions = [PartitionProduceData(index=index, records=each) for index, each in enumerate(records)]
     return ProduceRequest(topic_data=[TopicProduceData(name="t", partition_data=partitions)])
 
@@ -139,14 +141,16 @@ def test_record_bytes_are_not_copied(version: int) -> None:
     frame = bytearray(b"".join(buffers))
     header, body_start = decode_request_header(memoryview(frame)[4:])
     request = decode_request(memoryview(frame)[4:], header, body_start)
+    assert isinstance(request, ProduceRequest)
     decoded = request.topic_data[0].partition_data
     assert [each.records for each in decoded] == [first, None, bytes(second) + b"tail"]
+    assert isinstance(decoded[0].records, memoryview)
     assert decoded[0].records.obj is frame
 
 
 def test_empty_record_bytes_are_not_null() -> None:
     for version in ProduceRequest.SCHEMA.versions:
-        for empty in (b"", []):
+        for empty in (b"", list[bytes]()):
             body = b"".join(encode(produce(empty), version))
             assert decode(ProduceRequest, version, body).topic_data[0].partition_data[0].records == b""
 
@@ -159,7 +163,7 @@ def test_a_response_with_many_record_buffers() -> None:
     message = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=partitions)])
     for version in (11, 12):
         _, decoded = decode_response(FetchResponse, version, b"".join(encode_response(message, version, 1))[4:])
-        assert [bytes(each.records) for each in decoded.responses[0].partitions] == [bytes(n) for n in range(200)]
+        assert [each.records for each in decoded.responses[0].partitions] == [bytes(n) for n in range(200)]
     assert decoded == message
 
 
@@ -222,17 +226,17 @@ def test_a_client_id_that_exceeds_the_frame_is_refused() -> None:
 @pytest.mark.parametrize(
     ("message", "version"),
     [
-        (EndTxnRequest(transactional_id=None), 0),
-        (EndTxnRequest(transactional_id=None), 3),
+        (EndTxnRequest(transactional_id=None), 0),  # type: ignore[arg-type]
+        (EndTxnRequest(transactional_id=None), 3),  # type: ignore[arg-type]
         (EndTxnRequest(transactional_id="x" * 0x8000), 0),
         (EndTxnRequest(transactional_id="x" * 0x8000), 3),
         (EndTxnRequest(transactional_id="\ud800"), 3),
         (EndTxnRequest(producer_epoch=1 << 15), 3),
-        (EndTxnRequest(producer_id="1"), 3),
+        (EndTxnRequest(producer_id="1"), 3),  # type: ignore[arg-type]
         (EndTxnRequest(), 6),
         (EndTxnRequest(), -1),
         (MetadataRequest(topics=None), 0),
-        (MetadataRequest(topics=[EndTxnRequest()]), 1),
+        (MetadataRequest(topics=[EndTxnRequest()]), 1),  # type: ignore[list-item]
     ],
 )
 def test_what_does_not_fit_the_wire_is_an_encode_error(message: Message, version: int) -> None:
@@ -246,7 +250,9 @@ def test_a_client_id_that_does_not_fit_is_an_encode_error() -> None:
 
 
 def test_messages_do_not_share_their_lists() -> None:
-    MetadataRequest().topics.append(None)
+    topics = MetadataRequest().topics
+    assert topics is not None
+    topics.append(MetadataRequestTopic())
     assert MetadataRequest().topics == []
 
 

@@ -185,6 +185,7 @@ def test_an_offset_is_assigned_without_touching_the_records() -> None:
     records = memoryview(GOOD)
     buffers = assign_offset(records, 1 << 40, 6)
     assert [len(buffer) for buffer in buffers] == [16, len(GOOD) - 16]
+    assert isinstance(buffers[1], memoryview)
     assert buffers[1].obj is GOOD
     stored = b"".join(buffers)
     header = validate_batch(stored)

@@ -74,4 +74,4 @@ def test_bytes_of_each_version() -> None:
 
 def test_messages_take_keywords_only() -> None:
     with pytest.raises(TypeError):
-        Example(5)
+        Example(5)  # type: ignore[call-arg]

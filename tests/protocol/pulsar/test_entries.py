@@ -3,6 +3,7 @@
 import base64
 import struct
 from collections.abc import Callable
+from typing import Any
 
 import crc32c
 import pytest
@@ -32,11 +33,11 @@ from tests.protocol.pulsar import recorded
 Change = Callable[[pb.MessageMetadata], object]
 
 
-def metadata(**fields: object) -> pb.MessageMetadata:
+def metadata(**fields: Any) -> pb.MessageMetadata:
     return pb.MessageMetadata(producer_name="tills", sequence_id=4, publish_time=1000, **fields)
 
 
-def single(**fields: object) -> pb.SingleMessageMetadata:
+def single(**fields: Any) -> pb.SingleMessageMetadata:
     return pb.SingleMessageMetadata(payload_size=0, **fields)
 
 
@@ -59,7 +60,9 @@ def entry_of(frame: bytes) -> tuple[Entry, pb.CommandSend]:
 def test_what_a_client_sent_is_sound(frame: bytes) -> None:
     entry, send = entry_of(frame)
     check_entry(entry, send)
-    assert checksum_head(entry.body) + entry.body == parse_frame(frame).entry
+    again = parse_frame(frame).entry
+    assert again is not None
+    assert bytes(again) == checksum_head(entry.body) + entry.body
     assert parse_body(entry.body) == entry
     assert build_body(entry.metadata, entry.payload) == entry.body
     assert entry.payload.obj is frame
@@ -200,7 +203,7 @@ def test_what_cannot_be_seen_is_not_judged() -> None:
 # --- judging ----------------------------------------------------------------------------------------------------------
 
 
-def chunk(**fields: object) -> pb.MessageMetadata:
+def chunk(**fields: Any) -> pb.MessageMetadata:
     return metadata(**{"uuid": "u", "chunk_id": 1, "num_chunks_from_msg": 3, "total_chunk_msg_size": 10, **fields})
 
 

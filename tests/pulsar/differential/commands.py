@@ -87,7 +87,7 @@ def _subscribe(side: Side, step: Subscribe) -> str:
         return NOTHING  # which of two consumers has which keys, each broker divides for itself
     command = pb.CommandSubscribe(
         subscription=step.subscription,
-        sub_type=pb.CommandSubscribe.SubType.Value(step.kind),
+        sub_type=step.kind,
         initial_position=pb.CommandSubscribe.Latest if step.latest else pb.CommandSubscribe.Earliest,
     )
     if step.kind == "Shared" and step.consumer != "x":

@@ -255,7 +255,7 @@ class Side:
             if isinstance(command, pb.CommandCloseProducer):
                 producer_is_gone = True
                 continue
-            consumer = by_number.get(getattr(command, "consumer_id", None))
+            consumer = by_number.get(getattr(command, "consumer_id", -1))
             if consumer is None:
                 if not isinstance(command, pb.CommandCloseConsumer | pb.CommandActiveConsumerChange):
                     events.append(f"unasked {type(command).__name__}")

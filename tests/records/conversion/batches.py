@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from exacta.core.ids import ProducerEpoch, ProducerId
-from exacta.ports.record_format import LogEntry
+from exacta.ports.record_format import Buffer, LogEntry
 from exacta.protocol.kafka import compression as kafka_codecs
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.protocol.kafka.record_edits import with_records
@@ -100,7 +100,7 @@ SHARED_FIELDS = (
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def read_kafka(batch: bytes) -> KafkaBatch:
+def read_kafka(batch: Buffer) -> KafkaBatch:
     """Return what a batch of Kafka's says; it is sound."""
     header = parse_batch_header(batch, magics=frozenset({2}))
     assert sound_batches(batch, (header.base_offset,)) == (len(batch), "")
@@ -258,10 +258,10 @@ def placed(batch: bytes, offset: int) -> bytes:
     return b"".join(assign_offset(batch, offset))
 
 
-def with_header(batch: bytes, at: int, data: bytes) -> bytes:
+def with_header(batch: Buffer, at: int, data: bytes) -> bytes:
     """Return the batch with other bytes in its header; its checksum is wrong then, which nobody looks at."""
     assert at + len(data) <= HEADER_SIZE
-    return batch[:at] + data + batch[at + len(data) :]
+    return b"".join((batch[:at], data, batch[at + len(data) :]))
 
 
 # --- at random --------------------------------------------------------------------------------------------------------
@@ -338,8 +338,8 @@ def pulsar_entries(draw: st.DrawFn) -> LogEntry:
         "replicate_to": draw(st.lists(st.text(max_size=3), max_size=2)),
         "compression": draw(st.sampled_from(sorted(CompressionType.values()))),
     }
-    shared = {name: value for name, value in shared.items() if value is not None}
-    place = {
+    present: dict[str, Any] = {name: value for name, value in shared.items() if value is not None}
+    place: dict[str, Any] = {
         "offset": draw(offsets),
         "producer": draw(st.just((-1, -1)) | st.tuples(st.integers(0, 1 << 40), st.just(0))),
         "log_append_ms": draw(st.none() | times_ms),
@@ -349,7 +349,7 @@ def pulsar_entries(draw: st.DrawFn) -> LogEntry:
         fields = draw(message_fields())
         if payload is None:
             fields["null_value"] = True
-        return pulsar_entry(MessageMetadata(**shared, **fields), payload or b"", **place)
+        return pulsar_entry(MessageMetadata(**present, **fields), payload or b"", **place)
     messages = []
     for _ in range(draw(st.integers(1, 6))):
         payload = draw(st.none() | values)
@@ -362,4 +362,4 @@ def pulsar_entries(draw: st.DrawFn) -> LogEntry:
         if draw(st.sampled_from([False, False, True])):
             fields, payload = {"compacted_out": True}, b""
         messages.append((SingleMessageMetadata(payload_size=0, **fields), payload or b""))
-    return pulsar_entry(MessageMetadata(**shared), messages, **place)
+    return pulsar_entry(MessageMetadata(**present), messages, **place)

@@ -54,6 +54,7 @@ def check_pulsar(batch: LogEntry, singly: bool) -> None:
         found = entry_of(entry.batch)
         assert found.message_count == entry.offset_count
         assert len(found.body) <= LARGEST_ENTRY
+        assert entry.gaps is not None
         for first, last in entry.gaps:
             assert entry.base_offset <= first <= last < at
 

@@ -11,7 +11,7 @@ from exacta.protocol.kafka.record_writing import encoded_headers
 from exacta.protocol.kafka.records import parse_batch_header
 from exacta.protocol.pulsar.messages_pb2 import CompressionType, MessageMetadata, Property, SingleMessageMetadata
 from exacta.records.conversion import names, to_kafka
-from exacta.records.conversion.into_kafka import header_of
+from exacta.records.conversion.opening import header_of
 from tests.records.conversion.batches import (
     MOST_BYTES,
     KafkaBatch,

@@ -37,7 +37,9 @@ def one(
     key: bytes | None = b"k", value: bytes | None = b"v", headers: tuple[Header, ...] = (), *, singly: bool = False
 ) -> PulsarMessage:
     """Return the message of one record; it is the same in either form."""
-    found = [read_pulsar(converted(kafka_batch([(1_000, key, value, headers)]), singly=each)[0]) for each in (0, 1)]
+    found = [
+        read_pulsar(converted(kafka_batch([(1_000, key, value, headers)]), singly=each)[0]) for each in (False, True)
+    ]
     assert found[0].messages == found[1].messages
     assert found[0].shared == found[1].shared
     return found[singly].messages[0]

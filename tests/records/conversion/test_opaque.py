@@ -83,10 +83,10 @@ PULSARS: Mapping[str, tuple[OpaqueReason, LogEntry]] = {
         OpaqueReason.SIZE,
         pulsar_entry(metadata(), [(SingleMessageMetadata(payload_size=0, properties=[LARGE]), b"apples")]),
     ),
-    "no metadata": (OpaqueReason.DAMAGED, three()._replace(batch=three().batch[:HEADER_SIZE] + b"\xff" * 20)),
+    "no metadata": (OpaqueReason.DAMAGED, three()._replace(batch=bytes(three().batch[:HEADER_SIZE]) + b"\xff" * 20)),
     "no entry": (OpaqueReason.DAMAGED, three()._replace(batch=three().batch[:HEADER_SIZE])),
     "cut off": (OpaqueReason.DAMAGED, three()._replace(batch=three().batch[:-3])),
-    "more behind": (OpaqueReason.DAMAGED, three()._replace(batch=three().batch + b"x")),
+    "more behind": (OpaqueReason.DAMAGED, three()._replace(batch=bytes(three().batch) + b"x")),
     "damaged compression": (OpaqueReason.DAMAGED, with_body(DAMAGED_LZ4, b"\xff" * 9)),
     "less than it says": (
         OpaqueReason.DAMAGED,
@@ -113,6 +113,7 @@ def test_an_entry_that_cannot_be_opened_is_one_record_that_says_why(case: str) -
     assert headers[names.OPAQUE] == reason.encode()
     body = bytes(entry.batch[HEADER_SIZE:])
     told = headers.get(names.METADATA)
+    assert record.value is not None
     kept = record.value if told is None else struct.pack(">I", len(told)) + told + record.value
     assert kept == body
 

@@ -1,5 +1,7 @@
 """Decoding by columns, against aiokafka's reader, which goes record by record."""
 
+from typing import Any
+
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from hypothesis import given, settings
@@ -72,7 +74,7 @@ def test_columns_hold_what_a_reader_of_records_reads(batches):
 
 @pytest.mark.parametrize("codec", sorted(CODECS))
 def test_long_runs_and_what_interrupts_them(codec):
-    listed = [(1_700_000_000_000 + index // 7, b"%06d" % index, bytes(100), []) for index in range(20_000)]
+    listed: list[Any] = [(1_700_000_000_000 + index // 7, b"%06d" % index, bytes(100), []) for index in range(20_000)]
     listed[500:500] = [(5, None, bytes(index), [("h", None)] * (index % 3)) for index in range(300)]
     data = batch_of(listed, codec=codec) + batch_of(listed[:3], codec=codec, base_offset=50_000)
     assert decoded(data) == expected(data)

@@ -1,6 +1,7 @@
 """Records encoded by columns, read by aiokafka's decoder; and where batches are cut."""
 
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -47,7 +48,8 @@ def decoded(batches):
         assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, sequence)
         assert header.transactional
         sequence += header.record_count
-        (records,) = [*_batches(batch)]
+        found_in: Any = _batches(batch)
+        (records,) = found_in
         assert [record.offset for record in records] == list(range(header.record_count))
         assert {record.timestamp for record in records} <= set(range(header.base_timestamp, header.max_timestamp + 1))
         found += [(each.timestamp, each.key, each.value, [*each.headers]) for each in records]
@@ -89,7 +91,9 @@ def test_a_clock_that_is_set_back():
 
 @pytest.mark.parametrize("size", [10, 1_000, 100_000])
 def test_batches_are_nearly_full_also_where_they_are_encoded_ahead(size):
-    rows = [(None, b"%0*d" % (size, number), []) for number in range(9_000_000 // size if size > 10 else 200_000)]
+    rows: list[Any] = [
+        (None, b"%0*d" % (size, number), []) for number in range(9_000_000 // size if size > 10 else 200_000)
+    ]
     batches = batches_of((1_000, rows, False), most_bytes=256 * 1024)
     assert [value for _, _, value, _ in decoded(batches)] == [value for _, value, _ in rows]
     for batch, _ in pairwise(batches):
@@ -99,7 +103,7 @@ def test_batches_are_nearly_full_also_where_they_are_encoded_ahead(size):
 @pytest.mark.parametrize("most_bytes", [1, 60, 62, 256 * 1024, 1 << 20])
 def test_many_short_rows_that_come_late_make_lengths_longer(most_bytes):
     """The length of a record takes another byte for a later time and a higher offset."""
-    rows = [[(None, b"x" * size, []) for _ in range(10_000 if most_bytes > 100 else 10)] for size in (5, 55)]
+    rows: list[Any] = [[(None, b"x" * size, []) for _ in range(10_000 if most_bytes > 100 else 10)] for size in (5, 55)]
     batches = batches_of((1_000, rows[0], False), (1_070, rows[1], False), most_bytes=most_bytes)
     assert [value for _, _, value, _ in decoded(batches)] == [value for each in rows for _, value, _ in each]
 

@@ -9,6 +9,7 @@ import pytest
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client, Leader
 from exacta.client.topics import LATEST, list_offsets
+from exacta.client.transaction_set import end_transactions_at_once
 from exacta.client.transactions import TopicPartition, init_producer_id
 from exacta.protocol.kafka.committed import visible_batches
 from exacta.protocol.kafka.errors import ErrorCode
@@ -52,6 +53,7 @@ class Reader:
         self.looks += 1
         partitions = [TopicPartition(self._topic, index) for index in range(PARTITIONS)]
         stable = list_offsets(self._client, partitions, LATEST)
+        assert self._topic_id is not None
         asked = [FetchPartition(partition=index, partition_max_bytes=1 << 20) for index in range(PARTITIONS)]
         request = FetchRequest(
             replica_id=-1,
@@ -126,7 +128,7 @@ def test_that_reader_finds_a_batch_of_which_a_part_has_ended(everywhere):
     prepared = query.driver().prepare()
     results = [write_everywhere(query, prepared, 0, task) for task in range(TASKS)]
     assert reader.check() == 0
-    end_together.end_transactions_at_once(query.client, {results[0].producer: ()}, commit=True)
+    end_transactions_at_once(query.client, {results[0].producer: ()}, commit=True)
     with pytest.raises(AssertionError):
         reader.check()
     reader.close()
@@ -182,7 +184,7 @@ def test_a_batch_takes_no_other_end(query, monkeypatch):
 @pytest.mark.parametrize("gone_on", [False, True])
 def test_a_batch_whose_answer_was_lost_is_committed(query, monkeypatch, gone_on):
     """The same holds if the repeat is refused because an operator's tool has taken an id over in between."""
-    end = end_together.end_transactions_at_once
+    end = end_transactions_at_once
 
     def twice(client, written, **named):
         assert end(client, written, **named) == {}
@@ -210,7 +212,7 @@ def test_of_a_batch_with_a_transaction_that_timed_out_nothing_is_visible(query):
 
 def test_a_newer_driver_that_begins_before_the_step(query, monkeypatch):
     _, results = begun(query)
-    end = end_together.end_transactions_at_once
+    end = end_transactions_at_once
 
     def begin_first(client, written, **named):
         query.driver().prepare()

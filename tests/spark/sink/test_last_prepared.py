@@ -21,7 +21,7 @@ def test_the_last_one_is_remembered_by_the_application(application, monkeypatch,
     last_prepared.remember("q", DRIVER)
     last_prepared.remember("a/b", DRIVER._replace(producer_id=8))
     assert last_prepared.recall("q") == DRIVER
-    assert last_prepared.recall("a/b").producer_id == 8
+    assert last_prepared.recall("a/b") == DRIVER._replace(producer_id=8)
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path_factory.mktemp("another")))
     assert last_prepared.recall("q") is None
 

@@ -135,7 +135,7 @@ def test_what_is_cleaned_is_completed_first(broker, query):
 def test_what_is_cleaned_is_completed_also_where_the_broker_lists_nothing_yet(broker, query, monkeypatch):
     decided(query, query.driver(), 0)
     broker.restart_killed()
-    first = [[]]
+    first: list[list[str]] = [[]]
 
     def listed(*given, **named):
         return first.pop() if first else list_transactions(*given, **named)

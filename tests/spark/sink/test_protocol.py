@@ -1,6 +1,7 @@
 """The sink's protocol against a real broker, with a stand-in for Spark."""
 
 from operator import attrgetter
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -182,7 +183,8 @@ def test_a_newer_driver_that_begins_in_the_middle_of_the_end_of_an_older_one(que
     old, older = query.driver().prepare(), query.driver()
     results = [query.task(old, 0, task, [task]) for task in range(2)]
     query.task(old, 0, 0, [0], attempt=1)  # a loser for the sweep
-    plain, newer = attrgetter(f"cluster.{step}")(older), []
+    plain = attrgetter(f"cluster.{step}")(older)
+    newer: list[Any] = []
 
     def take_over_first(*arguments, **named):
         if not newer:

@@ -92,7 +92,12 @@ def failing_at_the_end(*arguments, **named):
     """Make a writer that sends what it is given, and fails."""
     writer = RowWriter(*arguments, **named)
     flush = writer.flush
-    writer.flush = lambda: [flush(), pytest.fail("fails here")]
+
+    def flush_and_fail(**named):
+        flush(**named)
+        pytest.fail("fails here")
+
+    writer.flush = flush_and_fail
     return writer
 
 

@@ -1,6 +1,7 @@
 """Readers of streams and batches find where they begin and end, which topics they read, and how to cut the work."""
 
 import json
+import time
 
 import pytest
 from confluent_kafka import Producer
@@ -187,9 +188,9 @@ def test_every_codec_of_a_real_producer(bootstrap, codec):
 def test_a_batch_waits_for_enough_but_not_for_ever(bootstrap, monkeypatch):
     topic = new_topic(bootstrap, 1)
     clock = [1000.0]
-    slept = []
-    monkeypatch.setattr(source_module.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(source_module.time, "sleep", slept.append)
+    slept: list[float] = []
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "sleep", slept.append)
     reader = reader_of(bootstrap, subscribe=topic, minOffsetsPerTrigger="5", maxTriggerDelay="10m")
     limit = reader.getDefaultReadLimit()
     assert limit == ReadMinRows(5)

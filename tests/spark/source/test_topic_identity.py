@@ -8,6 +8,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from exacta.client import fetcher
 from exacta.client.errors import KafkaError
+from exacta.client.group_offsets import commit_offsets
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.spark.source import consumer_group as group_module
 from exacta.spark.source import subscription
@@ -137,7 +138,7 @@ def test_a_group_that_refuses_harms_nothing_and_is_tried_again(bootstrap, monkey
     produced(bootstrap, topic, 2)
     reader = reader_of(bootstrap, subscribe=topic, maxOffsetsPerTrigger="1", commit__group__id=topic)
     limit = reader.getDefaultReadLimit()
-    commit = group_module.commit_offsets
+    commit = commit_offsets
     attempts = []
 
     def refuse(client, group, offsets, *, deadline):
@@ -152,6 +153,7 @@ def test_a_group_that_refuses_harms_nothing_and_is_tried_again(bootstrap, monkey
     # No batch waits for what has just failed.
     assert attempts == [topic]
     monkeypatch.setattr(group_module, "_PAUSE_S", 0.0)
+    assert reader._group is not None
     reader._group._not_before_s = 0.0
     reader.latestOffset(position, limit)
     assert attempts == [topic] * 2

@@ -9,14 +9,16 @@ connection.
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from typing import Any
 
 from exacta.pulsar.handler import Handler
 
 
-def _handlers() -> Iterator[Handler]:
+def _handlers() -> Iterator[Handler[Any]]:
     for found in pkgutil.iter_modules(__path__, f"{__name__}."):
-        handler: Handler = importlib.import_module(found.name).HANDLER
+        handler: Handler[Any] = importlib.import_module(found.name).HANDLER
         yield handler
 
 
-HANDLERS: dict[int, Handler] = {handler.type: handler for handler in _handlers()}
+HANDLERS: dict[int, Handler[Any]] = {handler.type: handler for handler in _handlers()}
+"""A command's handler, by the command's number, which says of what class the command is."""

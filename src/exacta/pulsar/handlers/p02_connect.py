@@ -6,7 +6,7 @@ from exacta.protocol.pulsar.commands import PROTOCOL_VERSION
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandConnect, CommandConnected, FeatureFlags
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.handler import Handler, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL
@@ -34,4 +34,4 @@ def handle(broker: PulsarBroker, command: CommandConnect, request: PulsarRequest
     )
 
 
-HANDLER = Handler(type=BaseCommand.CONNECT, needs=NEEDS, handle=handle)
+HANDLER = Handler(type=BaseCommand.CONNECT, needs=NEEDS, handle=handle, refused=no_answer)

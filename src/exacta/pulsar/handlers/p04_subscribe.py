@@ -1,6 +1,6 @@
 """SUBSCRIBE opens a consumer of a subscription, which is created where there is none."""
 
-from typing import Any, Final
+from typing import Final
 
 from exacta.core.commands import Subscribe
 from exacta.core.ids import Offset, PartitionId
@@ -17,15 +17,15 @@ from exacta.pulsar.acknowledging import end_beyond
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import MOST_CONSUMERS, Consumer
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.handler import Handler, plain_error
 from exacta.pulsar.isolation import ISOLATION_LEVEL, isolation_level_of
-from exacta.pulsar.needs import Need, the_topic
+from exacta.pulsar.needs import Need, Needs, the_topic
 from exacta.pulsar.producers import Place
 from exacta.pulsar.provisional_ids import is_provisional, resolve
 from exacta.pulsar.schemas import refusal_of
 from exacta.pulsar.topics import find_topic, partition_to_open
 
-NEEDS = (Need(Operation.READ, the_topic),)
+NEEDS: Needs[CommandSubscribe] = (Need(Operation.READ, the_topic),)
 
 LONGEST_NAME: Final = 512
 """So many characters of a consumer's name are kept."""
@@ -194,7 +194,7 @@ def _resolve_start(broker: PulsarBroker, command: CommandSubscribe, partition_id
     return unclear
 
 
-def _refuse(request: PulsarRequest, command: Any, rejection: Rejection) -> None:
+def _refuse(request: PulsarRequest, command: CommandSubscribe, rejection: Rejection) -> None:
     if rejection is Rejection.SUBSCRIPTION_BUSY:
         text = f"the subscription {command.subscription!r} has consumers that do not share it so"
         request.refuse(ServerError.ConsumerBusy, text)
@@ -217,4 +217,4 @@ def _refuse(request: PulsarRequest, command: Any, rejection: Rejection) -> None:
         request.reject(rejection)
 
 
-HANDLER = Handler(type=BaseCommand.SUBSCRIBE, needs=NEEDS, handle=handle)
+HANDLER = Handler(type=BaseCommand.SUBSCRIBE, needs=NEEDS, handle=handle, refused=plain_error)

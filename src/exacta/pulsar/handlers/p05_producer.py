@@ -29,8 +29,8 @@ from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.errors import server_error
-from exacta.pulsar.handler import Handler
-from exacta.pulsar.needs import Need, the_topic
+from exacta.pulsar.handler import Handler, plain_error
+from exacta.pulsar.needs import Need, Needs, the_topic
 from exacta.pulsar.producers import LONGEST_NAME_BYTES, MOST_PRODUCERS, Busy, Place, Producer, nameless_number
 from exacta.pulsar.schemas import refusal_of, version_of
 from exacta.pulsar.sending import close_producer
@@ -44,7 +44,7 @@ def _initially_subscribed(command: CommandProducer) -> Iterable[str]:
     return (command.topic,) if command.initial_subscription_name else ()
 
 
-NEEDS = (Need(Operation.WRITE, the_topic), Need(Operation.READ, _initially_subscribed))
+NEEDS: Needs[CommandProducer] = (Need(Operation.WRITE, the_topic), Need(Operation.READ, _initially_subscribed))
 
 
 def handle(broker: PulsarBroker, command: CommandProducer, request: PulsarRequest) -> None:
@@ -177,8 +177,7 @@ def _turn_away(broker: PulsarBroker, producer: Producer, error: ServerError, tex
 
 
 def _is_open(producer: Producer) -> bool:
-    is_open: bool = producer.owner.producers.get(producer.number) is producer
-    return is_open
+    return producer.owner.producers.get(producer.number) is producer
 
 
 def _answer(broker: PulsarBroker, command: CommandProducer, request: PulsarRequest, producer: Producer) -> None:
@@ -214,4 +213,4 @@ def _send(request: PulsarRequest, message: Message) -> None:
         request.reply(message)
 
 
-HANDLER = Handler(type=BaseCommand.PRODUCER, needs=NEEDS, handle=handle)
+HANDLER = Handler(type=BaseCommand.PRODUCER, needs=NEEDS, handle=handle, refused=plain_error)

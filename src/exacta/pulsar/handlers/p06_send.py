@@ -1,7 +1,5 @@
 """SEND appends one entry: a message, or a batch of them. `pulsar/sending.py` has what becomes of it."""
 
-from typing import Any
-
 from google.protobuf.message import Message
 
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSend, CommandSendError, ServerError
@@ -29,7 +27,7 @@ def handle(broker: PulsarBroker, command: CommandSend, request: PulsarRequest) -
         request.hang_up(f"a SEND of producer {command.producer_id}, which is not open")
 
 
-def refused(command: Any, error: ServerError, text: str) -> Message:
+def refused(command: CommandSend, error: ServerError, text: str) -> Message:
     """Refuse a SEND."""
     return CommandSendError(producer_id=command.producer_id, sequence_id=command.sequence_id, error=error, message=text)
 

@@ -1,7 +1,6 @@
 """ACK acknowledges messages: one by one or all up to one, at once or in a transaction, with an answer or without."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from google.protobuf.message import Message
 
@@ -25,7 +24,7 @@ NEEDS = OPEN_TO_ALL
 
 def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) -> None:
     """Acknowledge the messages; without a request id the client is not answered, nor is it told of a refusal."""
-    consumer = request.open_consumer()
+    consumer = request.open_consumer(command.consumer_id)
     if consumer is None:
         return
     wrong = _wrong_cumulatively(consumer, command)
@@ -38,7 +37,7 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
         return
     found = _named(broker, consumer, command)
     if found is None:
-        _refuse_many(request)
+        _refuse_many(request, command)
         return
     runs, before, is_whole = found
     transaction_id = None
@@ -58,7 +57,7 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
     def done(answer: Answer) -> None:
         is_plain = transaction_id is None
         if not isinstance(answer, Rejection) or (is_plain and answer in NOTHING_TO_ACKNOWLEDGE):
-            _answer(request)
+            _answer(request, command)
         else:
             request.reject(answer)
 
@@ -83,29 +82,29 @@ def _named(broker: PulsarBroker, consumer: Consumer, command: CommandAck) -> tup
     return None if found is None else (found[0], Offset(0), found[1])
 
 
-def _refuse_many(request: PulsarRequest) -> None:
+def _refuse_many(request: PulsarRequest, command: CommandAck) -> None:
     text = f"one ACK may name {MOST_PARTS} parts of entries that do not adjoin"
-    if request.command.HasField("request_id"):
+    if command.HasField("request_id"):
         request.refuse(ServerError.TooManyRequests, text)
     else:
         request.hang_up(text)
 
 
-def _answer(request: PulsarRequest) -> None:
-    if request.command.HasField("request_id"):
-        request.reply(_response(request.command))
+def _answer(request: PulsarRequest, command: CommandAck) -> None:
+    if command.HasField("request_id"):
+        request.reply(_response(command))
     else:
         request.end()
 
 
-def _response(command: Any) -> CommandAckResponse:
+def _response(command: CommandAck) -> CommandAckResponse:
     answer = CommandAckResponse(consumer_id=command.consumer_id, request_id=command.request_id)
     if is_transactional(command):
         answer.txnid_least_bits, answer.txnid_most_bits = command.txnid_least_bits, command.txnid_most_bits
     return answer
 
 
-def refused(command: Any, error: ServerError, text: str) -> Message | None:
+def refused(command: CommandAck, error: ServerError, text: str) -> Message | None:
     """Refuse an acknowledgement, if its client wants an answer."""
     if not command.HasField("request_id"):
         return None

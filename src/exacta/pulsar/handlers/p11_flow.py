@@ -3,7 +3,7 @@
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandFlow
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.handler import Handler, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL
@@ -17,4 +17,4 @@ def handle(broker: PulsarBroker, command: CommandFlow, request: PulsarRequest) -
     request.end()
 
 
-HANDLER = Handler(type=BaseCommand.FLOW, needs=NEEDS, handle=handle)
+HANDLER = Handler(type=BaseCommand.FLOW, needs=NEEDS, handle=handle, refused=no_answer)

@@ -6,7 +6,7 @@ from exacta.engine.engine import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSuccess, CommandUnsubscribe, ServerError
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.handler import Handler, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL
@@ -14,7 +14,7 @@ NEEDS = OPEN_TO_ALL
 
 def handle(broker: PulsarBroker, command: CommandUnsubscribe, request: PulsarRequest) -> None:
     """Delete the subscription with its acknowledgements; with `force` also while others are connected."""
-    consumer = request.open_consumer()
+    consumer = request.open_consumer(command.consumer_id)
     if consumer is None:
         return
 
@@ -31,4 +31,4 @@ def handle(broker: PulsarBroker, command: CommandUnsubscribe, request: PulsarReq
     broker.ask(request, Unsubscribe(**consumer.where, consumer_id=consumer_id), done)
 
 
-HANDLER = Handler(type=BaseCommand.UNSUBSCRIBE, needs=NEEDS, handle=handle)
+HANDLER = Handler(type=BaseCommand.UNSUBSCRIBE, needs=NEEDS, handle=handle, refused=plain_error)

@@ -3,7 +3,7 @@
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandCloseProducer, CommandSuccess
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.handler import Handler, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL
@@ -18,4 +18,4 @@ def handle(broker: PulsarBroker, command: CommandCloseProducer, request: PulsarR
     broker.when_durable(request, lambda: request.reply(CommandSuccess(request_id=command.request_id)))
 
 
-HANDLER = Handler(type=BaseCommand.CLOSE_PRODUCER, needs=NEEDS, handle=handle)
+HANDLER = Handler(type=BaseCommand.CLOSE_PRODUCER, needs=NEEDS, handle=handle, refused=plain_error)

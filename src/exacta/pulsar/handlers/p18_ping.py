@@ -3,7 +3,7 @@
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, CommandPong
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.handler import Handler, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL
@@ -14,4 +14,4 @@ def handle(broker: PulsarBroker, command: CommandPing, request: PulsarRequest) -
     request.reply(CommandPong())
 
 
-HANDLER = Handler(type=BaseCommand.PING, needs=NEEDS, handle=handle)
+HANDLER = Handler(type=BaseCommand.PING, needs=NEEDS, handle=handle, refused=no_answer)

@@ -5,7 +5,7 @@ from exacta.core.ids import Offset
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandRedeliverUnacknowledgedMessages
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.handler import Handler, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.provisional_ids import resolve
 
@@ -32,4 +32,4 @@ def handle(broker: PulsarBroker, command: CommandRedeliverUnacknowledgedMessages
         request.end()
 
 
-HANDLER = Handler(type=BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES, needs=NEEDS, handle=handle)
+HANDLER = Handler(type=BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES, needs=NEEDS, handle=handle, refused=no_answer)

@@ -1,7 +1,5 @@
 """PARTITIONED_METADATA tells how many partitions a topic has: 0 if it is not partitioned (decision 0032)."""
 
-from typing import Any
-
 from google.protobuf.message import Message
 
 from exacta.ports.authorizer import Operation
@@ -15,12 +13,12 @@ from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
-from exacta.pulsar.needs import Need, the_topic
+from exacta.pulsar.needs import Need, Needs, the_topic
 from exacta.pulsar.partition_counts import partitions_of_name, partitions_told
 from exacta.pulsar.producers import Place
 from exacta.pulsar.topics import find_topic, parsed_name
 
-NEEDS = (Need(Operation.DESCRIBE, the_topic),)
+NEEDS: Needs[CommandPartitionedTopicMetadata] = (Need(Operation.DESCRIBE, the_topic),)
 
 
 def handle(broker: PulsarBroker, command: CommandPartitionedTopicMetadata, request: PulsarRequest) -> None:
@@ -47,7 +45,7 @@ def _answer(command: CommandPartitionedTopicMetadata, partitions: int) -> Messag
     )
 
 
-def refused(command: Any, error: ServerError, text: str) -> Message:
+def refused(command: CommandPartitionedTopicMetadata, error: ServerError, text: str) -> Message:
     """Refuse to tell."""
     return CommandPartitionedTopicMetadataResponse(
         request_id=command.request_id,

@@ -1,7 +1,5 @@
 """LOOKUP tells which broker serves a topic: this one, whatever the topic."""
 
-from typing import Any
-
 from google.protobuf.message import Message
 
 from exacta.ports.authorizer import Operation
@@ -14,10 +12,10 @@ from exacta.protocol.pulsar.messages_pb2 import (
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
-from exacta.pulsar.needs import Need, the_topic
+from exacta.pulsar.needs import Need, Needs, the_topic
 from exacta.pulsar.topics import parsed_name
 
-NEEDS = (Need(Operation.DESCRIBE, the_topic),)
+NEEDS: Needs[CommandLookupTopic] = (Need(Operation.DESCRIBE, the_topic),)
 
 
 def handle(broker: PulsarBroker, command: CommandLookupTopic, request: PulsarRequest) -> None:
@@ -36,7 +34,7 @@ def handle(broker: PulsarBroker, command: CommandLookupTopic, request: PulsarReq
     )
 
 
-def refused(command: Any, error: ServerError, text: str) -> Message:
+def refused(command: CommandLookupTopic, error: ServerError, text: str) -> Message:
     """Refuse to tell."""
     return CommandLookupTopicResponse(
         request_id=command.request_id, response=CommandLookupTopicResponse.Failed, error=error, message=text

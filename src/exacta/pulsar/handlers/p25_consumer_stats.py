@@ -1,7 +1,7 @@
 """CONSUMER_STATS tells a client how one of its consumers stands: its permits, its messages, and the backlog."""
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.message import Message
 from msgspec import Struct
@@ -45,7 +45,7 @@ class Standing(Struct, frozen=True):
 
 def handle(broker: PulsarBroker, command: CommandConsumerStats, request: PulsarRequest) -> None:
     """Answer with what is known of the consumer. Its rates are not counted, and are told as 0."""
-    consumer = request.open_consumer()
+    consumer = request.open_consumer(command.consumer_id)
     if consumer is None:
         return
 
@@ -58,7 +58,7 @@ def handle(broker: PulsarBroker, command: CommandConsumerStats, request: PulsarR
             return
 
         def counted(backlogs: list[Backlog]) -> None:
-            request.reply(_stats(request, consumer, standing, backlogs[0]))
+            request.reply(_stats(request, command, consumer, standing, backlogs[0]))
 
         count_backlogs(broker, request, [standing.subscription], counted)
 
@@ -78,10 +78,14 @@ def _standing(state: State, consumer: Consumer) -> Standing | None:
 
 
 def _stats(
-    request: PulsarRequest, consumer: Consumer, standing: Standing, backlog: Backlog
+    request: PulsarRequest,
+    command: CommandConsumerStats,
+    consumer: Consumer,
+    standing: Standing,
+    backlog: Backlog,
 ) -> CommandConsumerStatsResponse:
     return CommandConsumerStatsResponse(
-        request_id=request.command.request_id,
+        request_id=command.request_id,
         msg_rate_out=0,
         msg_throughput_out=0,
         msg_rate_redeliver=0,
@@ -102,7 +106,7 @@ def _time(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def refused(command: Any, error: ServerError, text: str) -> Message:
+def refused(command: CommandConsumerStats, error: ServerError, text: str) -> Message:
     """Refuse the question in its own answer, as its clients expect it."""
     return CommandConsumerStatsResponse(request_id=command.request_id, error_code=error, error_message=text)
 

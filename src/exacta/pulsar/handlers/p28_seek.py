@@ -11,7 +11,7 @@ from exacta.pulsar.acknowledging import end_beyond, first_left
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.handler import Handler, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.provisional_ids import is_provisional, resolve
 
@@ -20,7 +20,7 @@ NEEDS = OPEN_TO_ALL
 
 def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -> None:
     """Move the subscription, and close all of its consumers, which connect again."""
-    consumer = request.open_consumer()
+    consumer = request.open_consumer(command.consumer_id)
     if consumer is None:
         return
     if not command.HasField("message_id") and not command.HasField("message_publish_time"):
@@ -67,4 +67,4 @@ def _target(broker: PulsarBroker, consumer: Consumer, command: CommandSeek, *, i
     return Offset(max(found, offset_of(message))) if is_staged else found
 
 
-HANDLER = Handler(type=BaseCommand.SEEK, needs=NEEDS, handle=handle)
+HANDLER = Handler(type=BaseCommand.SEEK, needs=NEEDS, handle=handle, refused=plain_error)

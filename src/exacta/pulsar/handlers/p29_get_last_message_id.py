@@ -22,7 +22,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.handler import Handler, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.records.keyed_records import unopened
 from exacta.records.pulsar_entries import entry_of
@@ -42,7 +42,7 @@ def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: Puls
     A message of an open transaction counts for a reader of uncommitted ones once its sender has the receipt: the read
     waits until all that was written before it is shown.
     """
-    consumer = request.open_consumer()
+    consumer = request.open_consumer(command.consumer_id)
     if consumer is None:
         return
 
@@ -55,7 +55,7 @@ def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: Puls
         if at is None or visible is None:
             request.refuse(ServerError.TopicNotFound, f"{consumer.topic} is not there")
         else:
-            _answer(broker, request, consumer, visible, *at)
+            _answer(broker, request, command, consumer, visible, *at)
 
     broker.read(request, standing, answer)
 
@@ -63,6 +63,7 @@ def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: Puls
 def _answer(
     broker: PulsarBroker,
     request: PulsarRequest,
+    command: CommandGetLastMessageId,
     consumer: Consumer,
     visible: Visible,
     position: Offset,
@@ -75,7 +76,7 @@ def _answer(
     is_there = end > 0 and lookups.count_seen(consumer.partition_id, end - 1, end, read_committed=read_committed) > 0
     last = lookups.batch_at(consumer.partition_id, end - 1) if is_there else None
     if last is None:
-        _reply(request, _id(consumer, None), marked)
+        _reply(request, command, _id(consumer, None), marked)
         return
 
     def told(found: Converted | Exception | None) -> None:
@@ -84,11 +85,11 @@ def _answer(
         if found is None:
             request.refuse(ServerError.PersistenceError, "the last message cannot be read")
         elif not found.entries:
-            _reply(request, _id(consumer, None), marked)
+            _reply(request, command, _id(consumer, None), marked)
         else:
             entry = found.entries[-1]
             index = _last_index(entry) if entry_of(entry.batch).is_batch else NO_BATCH_INDEX
-            _reply(request, _id(consumer, Offset(entry.base_offset), index), marked)
+            _reply(request, command, _id(consumer, Offset(entry.base_offset), index), marked)
 
     singly = consumer.subscription_type is SubscriptionType.KEY_SHARED
     _read_once(broker, (consumer.partition_id, *last, singly), request.guard(told))
@@ -144,12 +145,14 @@ def _id(consumer: Consumer, offset: Offset | None, batch_index: int = NO_BATCH_I
     return message_id(consumer.partition_id, number, partition=consumer.topic.partition, batch_index=batch_index)
 
 
-def _reply(request: PulsarRequest, last: MessageIdData, marked: MessageIdData) -> None:
+def _reply(
+    request: PulsarRequest, command: CommandGetLastMessageId, last: MessageIdData, marked: MessageIdData
+) -> None:
     request.reply(
         CommandGetLastMessageIdResponse(
-            request_id=request.command.request_id, last_message_id=last, consumer_mark_delete_position=marked
+            request_id=command.request_id, last_message_id=last, consumer_mark_delete_position=marked
         )
     )
 
 
-HANDLER = Handler(type=BaseCommand.GET_LAST_MESSAGE_ID, needs=NEEDS, handle=handle)
+HANDLER = Handler(type=BaseCommand.GET_LAST_MESSAGE_ID, needs=NEEDS, handle=handle, refused=plain_error)

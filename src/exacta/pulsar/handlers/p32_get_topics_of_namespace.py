@@ -6,7 +6,6 @@ not take filters nothing: the answer says so, and the client filters by itself.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import crc32c
 
@@ -21,7 +20,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
 )
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.handler import Handler, plain_error
 from exacta.pulsar.namespace_topics import topics_of
 from exacta.pulsar.needs import OPEN_TO_ALL
 
@@ -70,7 +69,7 @@ def handle(broker: PulsarBroker, command: CommandGetTopicsOfNamespace, request: 
     broker.read(request, view, done)
 
 
-def _matcher(pattern: str) -> Callable[[str], Any] | None:
+def _matcher(pattern: str) -> Callable[[str], object] | None:
     """Return what tells whether a topic matches; None: every one is answered."""
     scheme, has_scheme, rest = pattern.partition(SCHEME_END)
     if has_scheme:
@@ -89,4 +88,4 @@ def _digest(names: list[str]) -> str:
     return crc32c.crc32c(",".join(names).encode()).to_bytes(4, "little").hex()
 
 
-HANDLER = Handler(type=BaseCommand.GET_TOPICS_OF_NAMESPACE, needs=NEEDS, handle=handle)
+HANDLER = Handler(type=BaseCommand.GET_TOPICS_OF_NAMESPACE, needs=NEEDS, handle=handle, refused=plain_error)

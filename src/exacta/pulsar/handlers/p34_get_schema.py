@@ -1,7 +1,5 @@
 """GET_SCHEMA tells what a schema version stands for, or the schema of a topic; no topic has one (decision 0036)."""
 
-from typing import Any
-
 from google.protobuf.message import Message
 
 from exacta.ports.authorizer import Operation
@@ -16,12 +14,12 @@ from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
-from exacta.pulsar.needs import Need, the_topic
+from exacta.pulsar.needs import Need, Needs, the_topic
 from exacta.pulsar.producers import Place
 from exacta.pulsar.schemas import STRING_VERSION
 from exacta.pulsar.topics import find_topic
 
-NEEDS = (Need(Operation.DESCRIBE, the_topic),)
+NEEDS: Needs[CommandGetSchema] = (Need(Operation.DESCRIBE, the_topic),)
 
 
 def handle(broker: PulsarBroker, command: CommandGetSchema, request: PulsarRequest) -> None:
@@ -39,7 +37,7 @@ def handle(broker: PulsarBroker, command: CommandGetSchema, request: PulsarReque
     find_topic(broker, request, command.topic, found, creates=False)
 
 
-def refused(command: Any, error: ServerError, text: str) -> Message:
+def refused(command: CommandGetSchema, error: ServerError, text: str) -> Message:
     """Refuse to tell."""
     return CommandGetSchemaResponse(request_id=command.request_id, error_code=error, error_message=text)
 

@@ -1,7 +1,5 @@
 """GET_OR_CREATE_SCHEMA gives the version of a schema to a producer whose messages have several schemas."""
 
-from typing import Any
-
 from google.protobuf.message import Message
 
 from exacta.ports.authorizer import Operation
@@ -15,12 +13,12 @@ from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
-from exacta.pulsar.needs import Need, the_topic
+from exacta.pulsar.needs import Need, Needs, the_topic
 from exacta.pulsar.producers import Place
 from exacta.pulsar.schemas import refusal_of, version_of
 from exacta.pulsar.topics import find_topic
 
-NEEDS = (Need(Operation.WRITE, the_topic),)
+NEEDS: Needs[CommandGetOrCreateSchema] = (Need(Operation.WRITE, the_topic),)
 
 
 def handle(broker: PulsarBroker, command: CommandGetOrCreateSchema, request: PulsarRequest) -> None:
@@ -37,7 +35,7 @@ def handle(broker: PulsarBroker, command: CommandGetOrCreateSchema, request: Pul
     find_topic(broker, request, command.topic, found, creates=False)
 
 
-def refused(command: Any, error: ServerError, text: str) -> Message:
+def refused(command: CommandGetOrCreateSchema, error: ServerError, text: str) -> Message:
     """Refuse the schema."""
     return CommandGetOrCreateSchemaResponse(request_id=command.request_id, error_code=error, error_message=text)
 

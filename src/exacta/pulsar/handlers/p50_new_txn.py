@@ -1,7 +1,5 @@
 """NEW_TXN begins a transaction: a handle, which everybody may use who knows its id (decision 0027)."""
 
-from typing import Any
-
 from google.protobuf.message import Message
 
 from exacta.core.commands import BeginTransaction
@@ -49,7 +47,7 @@ def handle(broker: PulsarBroker, command: CommandNewTxn, request: PulsarRequest)
     )
 
 
-def refused(command: Any, error: ServerError, text: str) -> Message:
+def refused(command: CommandNewTxn, error: ServerError, text: str) -> Message:
     """Refuse to begin one."""
     return CommandNewTxnResponse(
         request_id=command.request_id, txnid_most_bits=COORDINATOR_NUMBER, error=error, message=text

@@ -1,7 +1,5 @@
 """ADD_PARTITION_TO_TXN says what a transaction will write to. It is checked; the writes themselves register it."""
 
-from typing import Any
-
 from google.protobuf.message import Message
 
 from exacta.core.ids import TransactionId
@@ -20,7 +18,7 @@ from exacta.pulsar.open_transactions import when_open
 from exacta.pulsar.transactions import named_again
 
 
-def _topics(command: Any) -> list[str]:
+def _topics(command: CommandAddPartitionToTxn) -> list[str]:
     return list(command.partitions)
 
 
@@ -34,10 +32,10 @@ def handle(broker: PulsarBroker, command: CommandAddPartitionToTxn, request: Pul
         broker.announced.note_topics(TransactionId(command.txnid_least_bits), command.partitions)
         request.reply(CommandAddPartitionToTxnResponse(**named_again(command)))
 
-    when_open(broker, request, _topics(command), is_open)
+    when_open(broker, request, command, _topics(command), is_open)
 
 
-def refused(command: Any, error: ServerError, text: str) -> Message:
+def refused(command: CommandAddPartitionToTxn, error: ServerError, text: str) -> Message:
     """Refuse to add them."""
     return CommandAddPartitionToTxnResponse(
         **named_again(command),

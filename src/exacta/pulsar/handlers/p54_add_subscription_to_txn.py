@@ -1,7 +1,5 @@
 """ADD_SUBSCRIPTION_TO_TXN names subscriptions whose messages a transaction will acknowledge. It is checked only."""
 
-from typing import Any
-
 from google.protobuf.message import Message
 
 from exacta.core.ids import TransactionId
@@ -20,7 +18,7 @@ from exacta.pulsar.open_transactions import when_open
 from exacta.pulsar.transactions import named_again
 
 
-def _topics(command: Any) -> list[str]:
+def _topics(command: CommandAddSubscriptionToTxn) -> list[str]:
     return [each.topic for each in command.subscription]
 
 
@@ -35,10 +33,10 @@ def handle(broker: PulsarBroker, command: CommandAddSubscriptionToTxn, request: 
         broker.announced.note_subscriptions(TransactionId(command.txnid_least_bits), pairs)
         request.reply(CommandAddSubscriptionToTxnResponse(**named_again(command)))
 
-    when_open(broker, request, _topics(command), is_open)
+    when_open(broker, request, command, _topics(command), is_open)
 
 
-def refused(command: Any, error: ServerError, text: str) -> Message:
+def refused(command: CommandAddSubscriptionToTxn, error: ServerError, text: str) -> Message:
     """Refuse to add them."""
     return CommandAddSubscriptionToTxnResponse(
         **named_again(command),

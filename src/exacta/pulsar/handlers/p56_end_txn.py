@@ -1,7 +1,5 @@
 """END_TXN commits or aborts a transaction, durably and everywhere at once (decision 0027)."""
 
-from typing import Any
-
 from google.protobuf.message import Message
 
 from exacta.core.commands import EndHandle
@@ -58,11 +56,11 @@ def handle(broker: PulsarBroker, command: CommandEndTxn, request: PulsarRequest)
     )
 
 
-def _answer(command: Any) -> CommandEndTxnResponse:
+def _answer(command: CommandEndTxn) -> CommandEndTxnResponse:
     return CommandEndTxnResponse(**named_again(command))
 
 
-def refused(command: Any, error: ServerError, text: str) -> Message:
+def refused(command: CommandEndTxn, error: ServerError, text: str) -> Message:
     """Refuse to end it."""
     answer = _answer(command)
     answer.error, answer.message = error, text

@@ -1,7 +1,5 @@
 """TC_CLIENT_CONNECT_REQUEST asks whether the coordinator of transactions is here."""
 
-from typing import Any
-
 from google.protobuf.message import Message
 
 from exacta.protocol.pulsar.messages_pb2 import (
@@ -27,7 +25,7 @@ def handle(broker: PulsarBroker, command: CommandTcClientConnectRequest, request
         request.refuse(ServerError.TransactionCoordinatorNotFound, f"there is no coordinator {command.tc_id}")
 
 
-def refused(command: Any, error: ServerError, text: str) -> Message:
+def refused(command: CommandTcClientConnectRequest, error: ServerError, text: str) -> Message:
     """Say that it is not here."""
     return CommandTcClientConnectResponse(request_id=command.request_id, error=error, message=text)
 

@@ -34,11 +34,11 @@ class Served(Struct, frozen=True):
     method: str
     path: str
     handle: Handle
-    needs: Needs
+    needs: Needs[RestRequest]
     """The operations on resources that a request needs of its client."""
 
 
-def _on_topic(operation: Operation) -> Needs:
+def _on_topic(operation: Operation) -> Needs[RestRequest]:
     return (Need(operation, the_topic),)
 
 

@@ -5,7 +5,8 @@ that it is there, and policies that hold anyway may come with it. Other policies
 them.
 """
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
@@ -40,7 +41,7 @@ def topics(broker: PulsarBroker, request: RestRequest) -> None:
 def create(broker: PulsarBroker, request: RestRequest) -> None:
     """Say that a namespace is there now, unless topics lie in it already."""
     try:
-        policies = msgspec.json.decode(request.body or b"null", type=dict[str, Any] | None) or {}
+        policies = msgspec.json.decode(request.body or b"null", type=dict[str, object] | None) or {}
     except msgspec.DecodeError as error:
         request.refuse_with(400, f"the body must be the policies of a namespace: {error}")
         return
@@ -68,7 +69,7 @@ def _answer_if_empty(broker: PulsarBroker, request: RestRequest, refusal: str) -
     _read(broker, request, answer)
 
 
-def _read(broker: PulsarBroker, request: RestRequest, answer: Any) -> None:
+def _read(broker: PulsarBroker, request: RestRequest, answer: Callable[[list[str]], None]) -> None:
     names = request.http.path_params
 
     def view(state: State, now_ms: int) -> list[str]:

@@ -18,7 +18,6 @@ class Group:
         self.world.topic()
         self.tickets = 0
 
-    @property
     def phase(self) -> Phase:
         membership = self.world.state.volatile.memberships.get("g")
         return membership.phase if membership is not None else Phase.EMPTY
@@ -117,5 +116,5 @@ class Group:
         for name in names[1:]:
             self.sync(name, generation)
         self.sync(names[0], generation, {name: name.encode() for name in names})
-        assert self.phase is Phase.STABLE
+        assert self.phase() is Phase.STABLE
         return generation

@@ -1,5 +1,7 @@
 """Groups of the consumer protocol in a world of their own, and clients that do what they are told."""
 
+from typing import Any
+
 from exacta.core.commands import CommitOffsets, ConsumerHeartbeat, OffsetToCommit
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
@@ -29,7 +31,7 @@ class Consumer:
         self.owned: frozenset[TopicPartition] = frozenset()
         self.shall_own: frozenset[TopicPartition] = frozenset()
 
-    def send(self, epoch: int, **more: object) -> object:
+    def send(self, epoch: int, **more: Any) -> object:
         """Send a heartbeat that says just this."""
         return self.world.send(
             ConsumerHeartbeat(

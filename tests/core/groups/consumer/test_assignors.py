@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exacta.core.groups.consumer.assignors import ASSIGNORS, Subscriber, Target, assign_range, assign_uniform
+from exacta.core.groups.consumer.assignors import ASSIGNORS, Assignor, Subscriber, Target, assign_range, assign_uniform
 
 TOPICS = [bytes([number]) * 16 for number in range(4)]
 EXAMPLES = settings(max_examples=300)
@@ -25,7 +25,7 @@ def subscribers(topics: dict[str, frozenset[bytes]], owned: Target | None = None
 @pytest.mark.parametrize("assign", ASSIGNORS.values(), ids=ASSIGNORS.keys())
 @given(group=groups, topics=counts, before=groups, topics_before=counts)
 def test_every_partition_has_one_owner_among_its_subscribers(
-    assign: object,
+    assign: Assignor,
     group: dict[str, frozenset[bytes]],
     topics: dict[bytes, int],
     before: dict[str, frozenset[bytes]],
