@@ -28,9 +28,9 @@ demo: $(VENV)/.installed-demo  ## a Spark pipeline under kill -9: nothing lost, 
 demo-pulsar: $(VENV)/.installed-demo-pulsar  ## Pulsar's client produces, Spark transforms, Kafka's client reads, under kill -9
 	$(BIN)/exacta demo --producer pulsar $(ARGS)
 
-# Many tests wait for a client's own pauses: three at a time, on two cores.
-test: $(VENV)/.installed-test  ## all tests but those in real Spark and of planted bugs (ten minutes)
-	$(BIN)/python -m pytest -n 3 -m 'not spark and not canary' $(ARGS)
+# Many tests wait for a client's own pauses: four at a time, on two cores.
+test: $(VENV)/.installed-test  ## all tests but those in real Spark and of planted bugs, SHARE=0 to 9 of each sweep (six minutes)
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m 'not spark and not canary' $(ARGS)
 
 test-canaries: $(VENV)/.installed-test  ## the simulation finds each planted bug (minutes)
 	$(BIN)/python -m pytest -n 2 -m canary tests/simulation $(ARGS)
@@ -55,11 +55,9 @@ FIRST_SEED ?= 0
 simulate: $(VENV)/.installed-test  ## SEEDS=1000 simulated worlds of broker, clients and faults (a quarter of an hour)
 	$(BIN)/python -m simulation --seeds $(SEEDS) --first-seed $(FIRST_SEED) --jobs 2 $(if $(CANARY),--canary $(CANARY)) $(ARGS)
 
-OF_CRASHES = tests/simulation tests/adapters/local/test_crashes.py
-
 simulate-all: $(VENV)/.installed-test  ## a crash at every call to the disk in all short histories, at every byte, and each planted bug (minutes)
 	$(BIN)/python -m simulation --crash-points 3
-	EXACTA_TEST_CRASH_POINTS=all EXACTA_TEST_WORLDS=200 EXACTA_TEST_CANARIES=all $(BIN)/python -m pytest -n 2 $(OF_CRASHES) $(ARGS)
+	SHARE=all EXACTA_TEST_CANARIES=all $(BIN)/python -m pytest -n 2 tests/simulation tests/adapters/local/test_crashes.py $(ARGS)
 
 # Each sweep runs whole here: in the targets that CI runs in shares, too.
 soak:  ## all the long runs: each sweep whole, worlds, power cuts, exacta verify and Pulsar's clients under kill -9 (hours; Java, Maven)

@@ -1,15 +1,19 @@
-"""What all tests have: a place for reports that are shown at the end."""
+"""What all tests have: their share of each sweep, their order, and a place for reports that are shown at the end."""
 
 import gc
 import logging
+import os
 import sys
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
-# The same examples each time; and one that takes long, as on a shared machine, is none that fails.
-settings.register_profile("exacta", deadline=None, derandomize=True)
+from tests import order
+from tests.shares import chosen, closing_line, examples
+
+# A share has the same examples each time; and one that takes long, as on a shared machine, is none that fails.
+settings.register_profile("exacta", deadline=None, database=None, max_examples=examples(100))
 settings.load_profile("exacta")
 
 _REPORTS = pytest.StashKey[list[str]]()
@@ -32,6 +36,21 @@ def _log_as_before() -> Iterator[None]:
         root.removeHandler(handler)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw Hypothesis's examples by the number of the share: ten commits in a row draw ten times as many."""
+    if config.getoption("--hypothesis-seed") is None:
+        config.option.hypothesis_seed = str(chosen() or 0)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the longest tests begin first, so that no process finishes alone."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers > 1:
+        items[:] = order.dealt(items, workers, name=lambda item: item.nodeid)
+
+
 def pytest_collection_finish() -> None:
     """Take what is there before the first test, all tests and modules, out of the garbage collector's sight.
 
@@ -49,8 +68,10 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Show the reports."""
+    """Show the reports, and which share of the sweeps ran."""
     for report in config.stash.get(_REPORTS, []):
         terminalreporter.write_line("")
         for line in report.splitlines():
             terminalreporter.write_line(line)
+    terminalreporter.write_line("")
+    terminalreporter.write_line(closing_line())

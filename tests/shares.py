@@ -1,8 +1,9 @@
 """Sweeps run one tenth a commit: which tenth this is, and what belongs to it.
 
-A sweep tries one rule at each of many places: each flipped bit, each crash point, each planted bug, each kill. The number
-of the commit modulo ten chooses the share, so that ten commits in a row run the whole. `SHARE=3` before the same words
-repeats the share of a failure, and `SHARE=all` runs the whole, as `make soak` does. Where there is no git, the share is 0.
+A sweep tries one rule at each of many places: each flipped bit, each crash point, each planted bug, each kill. The
+number of the commit modulo ten chooses the share, so that ten commits in a row run the whole. `SHARE=3` before the same
+words repeats the share in which something failed, and `SHARE=all` runs the whole, as `make soak` does. Where there is
+no git, the share is 0.
 
 The table in docs/explanation/tests.md says of each sweep what it proves, how large it is and where the whole runs.
 """
@@ -16,8 +17,10 @@ from typing import TypeVar
 SHARES = 10
 VARIABLE = "SHARE"
 WHOLE = "all"
-ROOT = Path(__file__).parents[1]
+LEAST_EXAMPLES = 5
+"""Hypothesis begins with the smallest example, which says little. A share draws some others, too."""
 
+ROOT = Path(__file__).parents[1]
 Place = TypeVar("Place")
 
 
@@ -36,37 +39,58 @@ def chosen() -> int | None:
     return int(given)
 
 
+def is_whole() -> bool:
+    """Return whether each sweep runs whole. Only then must it have met everything that it is meant to meet."""
+    return chosen() is None
+
+
 def share_of(whole: Sequence[Place]) -> list[Place]:
     """Return the places of this share; a sweep of fewer than ten places runs one of them each time."""
     share = chosen()
-    if share is None:
+    if share is None or not whole:
         return list(whole)
     return list(whole[share::SHARES]) or [whole[share % len(whole)]]
 
 
+def block_of(whole: Sequence[Place]) -> list[Place]:
+    """Return this share as neighbours: the third tenth of the whole, say."""
+    share = chosen()
+    if share is None:
+        return list(whole)
+    return list(whole[len(whole) * share // SHARES : len(whole) * (share + 1) // SHARES])
+
+
 def shared(number: int) -> int:
-    """Return how many of so many drawn examples, kills or worlds a share has."""
-    return number if chosen() is None else max(1, number // SHARES)
+    """Return how many of so many places a share has."""
+    return number if is_whole() else max(1, number // SHARES)
 
 
-def first_of(number: int) -> int:
-    """Return the first of a share's block, where the whole numbers its places from 0 to `number` - 1."""
-    return (chosen() or 0) * shared(number)
+def examples(number: int) -> int:
+    """Return how many examples Hypothesis draws in this share, of its own seed (tests/conftest.py)."""
+    return max(shared(number), min(LEAST_EXAMPLES, number))
+
+
+def changed() -> set[Path]:
+    """Return the files that the last ten commits or the working tree have changed; without git there are none."""
+    since = ["git", "log", f"-{SHARES}", "--name-only", "--format="]
+    names = _git(*since) + _git("git", "diff", "--name-only", "HEAD")
+    return {ROOT / name for name in names.splitlines() if name}
 
 
 def closing_line() -> str:
     """Say which share ran, and how to repeat it."""
     share = chosen()
     if share is None:
-        return "the whole of each sweep ran"
-    return (
-        f"share {share} of {SHARES} of each sweep ran: {VARIABLE}={share} repeats it, {VARIABLE}={WHOLE} runs the whole"
-    )
+        return "each sweep ran whole"
+    return f"share {share} of {SHARES} of each sweep: {VARIABLE}={share} repeats it, {VARIABLE}={WHOLE} runs the whole"
 
 
 def _commits() -> int:
-    command = ["git", "rev-list", "--count", "HEAD"]
+    return int(_git("git", "rev-list", "--count", "HEAD") or 0)
+
+
+def _git(*command: str) -> str:
     try:
-        return int(subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=30).stdout)
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return 0
+        return subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=30, text=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""

@@ -1,7 +1,7 @@
 """The suites that need more than `make test` has: other people's clients, tools and brokers, and long campaigns.
 
-`make test-with WHAT=java` runs one of them, and `make test-with` lists them. A suite is a row of `SUITES`: what it proves,
-how long it takes, what it needs, and its runs of pytest. Variables such as `KILLS=100` say how much of it runs.
+`make test-with WHAT=java` runs one of them, and `make test-with` lists them. A suite is a row of `SUITES`: what it
+proves, how long it takes, what it needs, and its runs of pytest. Variables such as `KILLS=100` say how much of it runs.
 """
 
 import os
@@ -24,7 +24,10 @@ class Suite(NamedTuple):
 
 
 JAVA = "Java and Maven"
-FAILURES = "tests/spark/test_kill.py tests/spark/test_failures.py tests/spark/test_two_drivers.py tests/spark/sink/test_lost_markers.py"
+FAILURES = (
+    "tests/spark/test_kill.py tests/spark/test_failures.py tests/spark/test_two_drivers.py "
+    "tests/spark/sink/test_lost_markers.py"
+)
 ASKED_OF_KAFKA = (
     "tests/kafka/test_transaction_errors.py tests/kafka/test_pipelined_reads.py tests/kafka/test_internal_topics.py"
 )
@@ -96,8 +99,8 @@ SUITES = {
         {"KILLS": "50"},
     ),
     "pulsar": Suite(
-        "Pulsar's clients for Java and Python do as on Apache Pulsar, and each message is transformed once under kills, "
-        "also in transactions with a Kafka client",
+        "Pulsar's clients for Java and Python do as on Apache Pulsar, and each message is transformed once under "
+        "kills, also in transactions with a Kafka client",
         "a quarter of an hour",
         JAVA,
         ("EXACTA_TEST_JAVA=1 EXACTA_TEST_KILLS={KILLS} tests/pulsar_clients",),

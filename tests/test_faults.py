@@ -22,6 +22,7 @@ from exacta.server.advice import with_advice
 from exacta.server.listeners import parse_endpoint
 from tests.kafka.wire import Wire, batch, values_in
 from tests.server.test_server import fetch_request
+from tests.shares import share_of
 
 VALUE = b"x" * 200_000
 SETTINGS = (
@@ -72,6 +73,16 @@ ADVICE = {
     BROKEN: "the disk fails",
     QUOTA: "quota",
 }
+
+
+OF_A_RUNNING_SERVER = [
+    *((when, READ_ONLY) for when in RUNNING if when != "a batch is read"),
+    *((when, DENIED) for when in ("a segment is begun", "a snapshot is written", "space is freed")),
+    *((when, FULL) for when in ("a batch is written", "a segment is begun", "a snapshot is written")),
+    ("a batch is written", QUOTA),
+    ("a batch is synced", BROKEN),
+    ("a batch is read", BROKEN),
+]
 
 
 class Faulty:
@@ -173,8 +184,9 @@ def fetch_request_of(topic: str):
     return request
 
 
-@pytest.mark.parametrize("number", [READ_ONLY, DENIED, BROKEN])
-@pytest.mark.parametrize("when", AT_START)
+@pytest.mark.parametrize(
+    ("when", "number"), share_of([(when, number) for when in AT_START for number in (READ_ONLY, DENIED, BROKEN)])
+)
 def test_refused_at_the_start(when: str, number: str, tmp_path: Path) -> None:
     data, switch = tmp_path / "data", tmp_path / "switch"
     with serving(data, switch) as server:
@@ -195,14 +207,7 @@ def test_refused_at_the_start(when: str, number: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("when", "number"),
-    [
-        *((when, READ_ONLY) for when in RUNNING if when != "a batch is read"),
-        *((when, DENIED) for when in ("a segment is begun", "a snapshot is written", "space is freed")),
-        *((when, FULL) for when in ("a batch is written", "a segment is begun", "a snapshot is written")),
-        ("a batch is written", QUOTA),
-        ("a batch is synced", BROKEN),
-        ("a batch is read", BROKEN),
-    ],
+    share_of(OF_A_RUNNING_SERVER),
 )
 def test_refused_while_it_runs(when: str, number: str, tmp_path: Path) -> None:
     call, name, then = RUNNING[when]

@@ -8,6 +8,7 @@ others', and of storage engines.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 Replacements = list[tuple[object, Any, object]]
@@ -23,6 +24,8 @@ class Canary(NamedTuple):
     """A pattern of the violations by which it is known: whatever else goes wrong, it is not for this bug."""
     plant: Callable[[], Any]
     """A context manager: the bug is there while it is entered."""
+    touches: frozenset[str]
+    """The modules of the product that its function names: a change there may hide the bug."""
 
     def is_seen_in(self, violations: Iterable[str]) -> bool:
         """Say whether one of these is by this bug."""
@@ -49,10 +52,21 @@ def canary(stands_for: str, *, shows: str) -> Callable[[Callable[[], Replacement
                     _set(owner, name, original)
 
         name = replacements.__name__.replace("_", "-")
-        found = _CANARIES[name] = Canary(name, stands_for, shows, plant)
+        found = _CANARIES[name] = Canary(name, stands_for, shows, plant, frozenset(_named(replacements)))
         return found
 
     return register
+
+
+def _named(function: Callable[..., Any]) -> Iterator[str]:
+    """Yield the modules of what a function names, itself and in the functions that it defines."""
+    codes: list[CodeType] = [function.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+        for name in code.co_names:
+            found = function.__globals__.get(name)
+            yield found.__name__ if isinstance(found, ModuleType) else getattr(found, "__module__", "")
 
 
 _INHERITED = object()

@@ -17,6 +17,7 @@ from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.compacting import RULES, thinned
 from tests.adapters.turns import Turns, append, read
+from tests.shares import examples
 
 STREAMS = st.integers(0, 3)
 GONE = 1 << 60
@@ -244,6 +245,6 @@ class SideBySideOnRealFiles(SideBySide):
 
 
 TestSideBySide = SideBySide.TestCase
-TestSideBySide.settings = settings(max_examples=60, stateful_step_count=30)
+TestSideBySide.settings = settings(max_examples=examples(60), stateful_step_count=30)
 TestSideBySideOnRealFiles = SideBySideOnRealFiles.TestCase
-TestSideBySideOnRealFiles.settings = settings(max_examples=10, stateful_step_count=30)
+TestSideBySideOnRealFiles.settings = settings(max_examples=examples(10), stateful_step_count=30)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from exacta.client.scram import Scram, ScramError
 from tests.client.secured import ScramServer, Script
+from tests.shares import examples
 
 EXAMPLES = [
     # RFC 5802 §5
@@ -39,7 +40,7 @@ def test_the_examples_of_the_rfcs(algorithm, first, server_first, final, server_
         scram.verify(b"v=" + base64.b64encode(b"x" * 20))
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.text(min_size=1), st.text(min_size=1), st.sampled_from(["sha256", "sha512"]))
 def test_any_name_and_password_in_both_algorithms(username, password, algorithm):
     """Names and passwords are taken without preparation, as Apache Kafka takes them: it stores what was typed."""

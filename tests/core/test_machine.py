@@ -29,6 +29,7 @@ from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.transaction import Phase
 from exacta.core.writers import NamedWriter, NamelessWriter
 from tests.core.world import SMALL, Handle, Producer, World
+from tests.shares import examples
 
 partitions = st.integers(0, 2)  # the last one is there only once partitions were added
 transactional_ids = st.sampled_from(["x", "y"])
@@ -298,7 +299,7 @@ class CoreMachine(RuleBasedStateMachine):
 
 
 TestCore = CoreMachine.TestCase
-TestCore.settings = settings(max_examples=150, stateful_step_count=40)
+TestCore.settings = settings(max_examples=examples(150), stateful_step_count=40)
 
 
 def test_a_deleted_topic_takes_its_open_transactions_along() -> None:

@@ -21,6 +21,7 @@ from exacta.protocol.kafka.records import parse_batch_header, with_max_timestamp
 from exacta.records.compaction import compaction
 from exacta.records.record_format import KafkaRecordFormat
 from tests.engine.rig import ManualLoop
+from tests.shares import examples
 
 OWN = 0
 RECORDS = KafkaRecordFormat()
@@ -104,7 +105,7 @@ batches = st.lists(st.tuples(st.integers(1, 3), st.integers(-1, 9), st.integers(
 layouts = st.lists(st.tuples(st.booleans(), batches), max_size=5)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(layout=layouts, append_time_ms=st.sampled_from([-1, 5]), data=st.data())
 def test_everything_is_found_as_in_one_flat_stream(
     layout: list[tuple[bool, list[tuple[int, int, int]]]], append_time_ms: int, data: st.DataObject

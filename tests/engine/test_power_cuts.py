@@ -19,6 +19,7 @@ from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.engine.disk_rig import DiskLoop, DiskRig
 from tests.engine.producer import Producer
 from tests.sectors import by_chance
+from tests.shares import is_whole, share_of
 
 SEGMENT_BYTES = 3000
 NAMES = ("x", "y", "z")
@@ -145,7 +146,7 @@ def test_what_producers_were_told_stays_true_wherever_the_power_goes(seed: int) 
     chance = random.Random(seed)
     begun = next(number for number, operation in enumerate(log) if operation[0] == "note")
     refused = 0
-    for length in range(begun + 1, len(log) + 1, 2):
+    for length in share_of(range(begun + 1, len(log) + 1)):
         disk, told = SimulatedDisk.after(log[:length]), Told(log[:length])
         check(disk.restarted(), told, machine_stopped=False)
         share = chance.choice([0.0, 0.5, 0.9, 1.0])
@@ -158,4 +159,4 @@ def test_what_producers_were_told_stays_true_wherever_the_power_goes(seed: int) 
             open_journal(crashed, DiskLoop().call_soon, segment_bytes=SEGMENT_BYTES).close()
             crashed = crashed.restarted()
         refused += check(crashed, told, machine_stopped=True)
-    assert refused, "or nothing was open when the machine stopped"
+    assert refused or not is_whole(), "or nothing was open when the machine stopped"

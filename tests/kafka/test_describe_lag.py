@@ -17,6 +17,7 @@ from tests.kafka.recording import list_offset
 from tests.kafka.test_topic_ids import create, delete
 from tests.kafka.test_transactions_and_groups import Producer
 from tests.kafka.wire import Wire, batch, front
+from tests.shares import examples
 
 NAMES = "xyz"
 
@@ -92,7 +93,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, max_size=20), buffer=st.sampled_from(["marker", "sidecar"]))
 def test_the_lag_is_what_a_reader_of_committed_records_has_not_got(steps: list[tuple[Any, ...]], buffer: str) -> None:
     with front(transaction_buffer=buffer) as broker:

@@ -22,6 +22,7 @@ from tests.kafka.test_describe_lag import offsets_read, produce
 from tests.kafka.test_handles import Handle
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Front, Wire, batch, front
+from tests.shares import examples
 
 
 def describe(wire: Wire, **fields: Any) -> Any:
@@ -84,7 +85,7 @@ class Model:
             each -= self.acknowledged
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, min_size=4, max_size=24), reads_committed=st.booleans())
 def test_the_backlog_is_what_the_subscription_has_yet_to_get(
     steps: list[tuple[Any, ...]], reads_committed: bool

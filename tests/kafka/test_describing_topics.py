@@ -14,6 +14,7 @@ from exacta.protocol.kafka.messages.k75_describe_topic_partitions import (
 )
 from tests.kafka.test_topics import create
 from tests.kafka.wire import Wire
+from tests.shares import examples
 
 Place = tuple[str, int]
 
@@ -97,7 +98,7 @@ def test_what_is_not_there_takes_no_room(filled: Wire) -> None:
     ]
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(counts=st.lists(st.integers(1, 4), min_size=1, max_size=4), limit=st.integers(1, 6))
 def test_pages_add_up_to_everything(wire: Wire, counts: list[int], limit: int) -> None:
     names = [f"t{number}-{count}" for number, count in enumerate(counts)]

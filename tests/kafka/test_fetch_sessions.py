@@ -16,6 +16,7 @@ from exacta.protocol.kafka.schema import NO_UUID
 from tests.kafka.test_topic_ids import create, delete
 from tests.kafka.test_transactions_and_groups import Producer
 from tests.kafka.wire import Front, Wire, batch, front, values_in
+from tests.shares import examples
 
 BY_ID, BY_NAME = 17, 12
 NONE, NOT_FOUND = ErrorCode.NONE, ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -243,7 +244,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, max_size=25))
 def test_what_a_session_tells_adds_up_to_what_a_full_fetch_says(steps: list[tuple[Any, ...]]) -> None:
     with front() as broker:

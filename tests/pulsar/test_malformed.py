@@ -11,6 +11,7 @@ from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.frames import build_frame
 from tests.pulsar.by_hand import Broker
 from tests.pulsar.wire import send_frame
+from tests.shares import examples
 
 ID: dict[str, Any] = {"request_id": 5}
 TXN = {"request_id": 5, "txnid_least_bits": 0, "txnid_most_bits": 0}
@@ -55,7 +56,7 @@ def changed(draw: st.DrawFn) -> bytes:
 
 @pytest.mark.parametrize("strict", ["idempotent", "strict"])
 @given(frames=st.lists(changed(), min_size=1, max_size=8))
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_changed_frames_are_answered_or_end_their_connection(
     caplog: pytest.LogCaptureFixture, strict: str, frames: list[bytes]
 ) -> None:

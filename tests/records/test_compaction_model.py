@@ -24,6 +24,7 @@ from tests.records.compacting import (
     rows_of,
     rules,
 )
+from tests.shares import examples
 
 CODECS = (NONE, GZIP, SNAPPY, LZ4, ZSTD)
 
@@ -170,7 +171,7 @@ def write(model: Model, data: st.DataObject) -> None:
     model.add(batch, rows, transaction)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(data=st.data())
 def test_what_is_left_is_what_the_model_says(data: st.DataObject) -> None:
     model, now_ms = Model(retention_ms=data.draw(st.sampled_from([RETENTION_MS, RETENTION_MS, 0]), "retention")), NOW_MS

@@ -40,7 +40,7 @@ def test_nothing_is_found_and_nothing_is_left_behind(buffer: str, broker: exacta
     verdict, path = run_on(
         broker,
         tmp_path / "run",
-        most_commits=300,
+        most_commits=100,
         least_faults=2,
         kill_clients_every_s=0.5,
         transaction_buffer=buffer,
@@ -60,7 +60,7 @@ def test_nothing_is_found_where_the_broker_is_killed(tmp_path: Path) -> None:
             broker.bootstrap,
             tmp_path / "run",
             pulsar_url=url,
-            most_commits=300,
+            most_commits=100,
             least_faults=4,
             kill=str(broker.pid_file),
             restart_command=broker.restart_command,

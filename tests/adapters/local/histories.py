@@ -7,6 +7,7 @@ from exacta.ports.journal import AppendResult, Entry, Failed
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.adapters.turns import Turns, append, batch, read
+from tests.shares import share_of
 
 SEGMENT_BYTES = 1500
 STREAM = 3

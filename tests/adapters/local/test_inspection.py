@@ -14,6 +14,7 @@ from tests.adapters.local.histories import SEGMENT_BYTES as CRASHES_SEGMENT_BYTE
 from tests.adapters.local.test_damage import GROUP_COUNT, SEGMENT_BYTES, flip, segments_of
 from tests.adapters.turns import Turns, append, batch
 from tests.sectors import by_chance
+from tests.shares import is_whole
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +128,8 @@ def test_what_a_crash_leaves_is_never_called_damaged() -> None:
             assert not [each for each in findings if each.verdict is Verdict.DAMAGED]
             assert opens(left, CRASHES_SEGMENT_BYTES)
             seen |= {each.verdict for each in findings}
-    assert seen == {Verdict.CUT_SHORT, Verdict.MADE_AGAIN}
+    assert seen <= {Verdict.CUT_SHORT, Verdict.MADE_AGAIN}
+    assert len(seen) == 2 or not is_whole()
 
 
 def test_missing_files_are_found(written: SimulatedDisk) -> None:

@@ -14,6 +14,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
 from tests.core.log.staging_world import MARKER, ONE, SIDECAR, append_as
 from tests.core.world import SMALL, Handle, Producer, World
+from tests.shares import examples
 
 LIMITS = replace(
     SMALL,
@@ -142,4 +143,4 @@ class StagingMachine(RuleBasedStateMachine):
 
 
 TestStaging = StagingMachine.TestCase
-TestStaging.settings = settings(max_examples=100, stateful_step_count=40)
+TestStaging.settings = settings(max_examples=examples(100), stateful_step_count=40)

@@ -15,6 +15,7 @@ from tests.core.subscriptions.consumer import Consumer, runs
 from tests.core.subscriptions.delivering import Dispatcher, key_of
 from tests.core.subscriptions.test_keys import THIRDS
 from tests.core.world import SMALL, Handle, World
+from tests.shares import examples
 
 PLENTY = 1_000
 COMMITTED = IsolationLevel.READ_COMMITTED
@@ -234,4 +235,4 @@ class DeliveryMachine(RuleBasedStateMachine):
 
 
 TestDeliveryMachine = DeliveryMachine.TestCase
-TestDeliveryMachine.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+TestDeliveryMachine.settings = settings(max_examples=examples(200), stateful_step_count=40, deadline=None)

@@ -9,6 +9,7 @@ from exacta.core.ids import Offset, PartitionId
 from exacta.core.replies import DONE
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.world import SMALL, Handle, World
+from tests.shares import examples
 
 OFFSETS = st.integers(0, 24)
 RUNS = st.lists(st.tuples(OFFSETS, st.integers(0, 3)), min_size=1, max_size=3)
@@ -123,4 +124,4 @@ class SubscriptionMachine(RuleBasedStateMachine):
 
 
 TestSubscriptionMachine = SubscriptionMachine.TestCase
-TestSubscriptionMachine.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestSubscriptionMachine.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)

@@ -10,6 +10,7 @@ from exacta.core.ids import Offset, TransactionVersion
 from exacta.core.replies import DONE, Appended
 from exacta.core.state.limits import Limits
 from tests.core.world import Producer, World
+from tests.shares import examples
 
 A, B = 0, 1
 
@@ -120,7 +121,7 @@ def test_nothing_else_ever_holds_back_a_record() -> None:
     torn = 0
     steps = st.tuples(st.integers(0, 2), st.sampled_from([A, B, "commit", "abort"]))
 
-    @settings(max_examples=200)
+    @settings(max_examples=examples(200))
     @given(st.lists(steps, min_size=4, max_size=24))
     def play(history: list[tuple[int, int | str]]) -> None:
         nonlocal torn

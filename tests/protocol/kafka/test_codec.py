@@ -38,11 +38,12 @@ from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRe
 from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
 from exacta.protocol.kafka.schema import Message
 from tests.protocol.kafka.strategies import MESSAGES, message_id, messages
+from tests.shares import examples
 
 REQUESTS = [(cls, version) for cls, version in MESSAGES if cls.__name__.endswith("Request")]
 RESPONSES = [(cls, version) for cls, version in MESSAGES if cls.__name__.endswith("Response")]
 
-fixed = settings(max_examples=100, database=None)
+fixed = settings(max_examples=examples(100), database=None)
 
 
 def test_a_request_of_fixed_layout() -> None:
@@ -118,7 +119,7 @@ def test_every_response_passes_through_a_frame(cls: type[Message], version: int)
     assert decode_response(cls, version, memoryview(frame)[4:]) == (1 << 30, cls())
 
 
-@settings(fixed, max_examples=150)
+@settings(fixed, max_examples=examples(150))
 @given(st.sampled_from(MESSAGES).flatmap(lambda of: st.tuples(st.just(of[1]), messages(*of))), st.binary(max_size=9))
 def test_a_message_is_read_wherever_it_stands(of: tuple[int, Message], around: bytes) -> None:
     version, message = of

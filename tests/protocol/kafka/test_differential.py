@@ -16,6 +16,7 @@ from tests.protocol.kafka.oracles import (
     write_kio,
 )
 from tests.protocol.kafka.strategies import MESSAGES, message_id, messages
+from tests.shares import share_of
 
 EXAMPLES = settings(
     max_examples=3,  # times 384 messages
@@ -38,7 +39,7 @@ KNOWN_TO_OTHERS = [
 KNOWN_TO_KAFKA_PYTHON = [(cls, version) for cls, version in KNOWN_TO_OTHERS if cls.SCHEMA.key not in (68, 69)]
 
 
-@pytest.mark.parametrize(("cls", "version"), KNOWN_TO_KAFKA_PYTHON, ids=message_id)
+@pytest.mark.parametrize(("cls", "version"), share_of(KNOWN_TO_KAFKA_PYTHON), ids=message_id)
 def test_agrees_with_kafka_python(cls: type[Message], version: int) -> None:
     theirs = kafka_python_class(cls)
 
@@ -53,7 +54,7 @@ def test_agrees_with_kafka_python(cls: type[Message], version: int) -> None:
     agrees()
 
 
-@pytest.mark.parametrize(("cls", "version"), KNOWN_TO_OTHERS, ids=message_id)
+@pytest.mark.parametrize(("cls", "version"), share_of(KNOWN_TO_OTHERS), ids=message_id)
 def test_agrees_with_kio(cls: type[Message], version: int) -> None:
     @EXAMPLES
     @given(messages(cls, version, kio_values(cls, version)))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from exacta.protocol.kafka.records import assign_offset, iter_batches
 from exacta.spark.arrow.decoding import CorruptRecords, Sheet
+from tests.shares import examples
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 
@@ -57,7 +58,7 @@ codecs = st.sampled_from(sorted(CODECS))
 records = st.tuples(timestamps, payloads, payloads, headers)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     st.lists(
         st.tuples(st.lists(records, min_size=1, max_size=40), st.sampled_from(sorted(CODECS))), min_size=1, max_size=4
@@ -104,7 +105,7 @@ def with_checksum(data):
     return bytes(data)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.lists(records, min_size=1, max_size=30), st.data())
 def test_records_that_make_no_sense_are_refused_not_guessed(listed, data):
     """A producer's fault, or malice: the checksum is right, the records are not."""

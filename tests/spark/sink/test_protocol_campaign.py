@@ -11,6 +11,7 @@ from exacta.client.routing import Client
 from exacta.client.topics import LATEST, list_offsets
 from exacta.client.transactions import TopicPartition
 from tests.conformance.brokers import ON_KAFKA, broker_process
+from tests.shares import share_of
 from tests.spark.clusters import check_exactly, new_topic, read_committed
 from tests.spark.standin import BETWEEN_THE_ENDS, CRASH_POINTS, Campaign
 
@@ -18,7 +19,7 @@ ONLY_EXACTA = pytest.mark.skipif(ON_KAFKA, reason="sidecar topics are Exacta's")
 
 
 @pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", share_of(range(10)))
 @pytest.mark.parametrize(("scope", "shuffled"), [("task", False), ("task", True), ("batch", True)])
 def test_every_row_once_whatever_is_killed(bootstrap, seed, scope, shuffled):
     topic = new_topic(bootstrap)
@@ -43,7 +44,7 @@ def test_every_row_once_in_a_sidecar_topic(bootstrap, scope):
     assert sum(ends.values()) == len(campaign.expected), "no marker, and nothing that was aborted, has an offset"
 
 
-@pytest.mark.parametrize("point", CRASH_POINTS)
+@pytest.mark.parametrize("point", share_of(CRASH_POINTS))
 def test_every_row_once_where_the_driver_dies_at_one_point_again_and_again(bootstrap, way, point):
     topic = new_topic(bootstrap)
     campaign = Campaign(bootstrap, topic, seed=1, batches=6, points=(point,))
@@ -63,7 +64,7 @@ def test_the_campaign_finds_a_planted_fault(bootstrap, monkeypatch):
 
 
 @pytest.mark.usefixtures("way")
-@pytest.mark.parametrize("seed", range(1))
+@pytest.mark.parametrize("seed", share_of(range(10)))
 @pytest.mark.parametrize("configs", [{}, pytest.param({"transaction_buffer": "sidecar"}, marks=ONLY_EXACTA)])
 def test_every_row_once_while_the_broker_is_killed_as_well(tmp_path, seed, configs):
     with broker_process(tmp_path) as broker:

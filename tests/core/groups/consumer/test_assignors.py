@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exacta.core.groups.consumer.assignors import ASSIGNORS, Assignor, Subscriber, Target, assign_range, assign_uniform
+from tests.shares import examples
 
 TOPICS = [bytes([number]) * 16 for number in range(4)]
-EXAMPLES = settings(max_examples=300)
+EXAMPLES = settings(max_examples=examples(300))
 
 counts = st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 9), max_size=4)
 subscriptions = st.frozensets(st.sampled_from(TOPICS), max_size=4)
@@ -66,7 +67,7 @@ def test_uniform_moves_as_few_as_even_shares_take(
     assert moved == fewest
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     group=st.dictionaries(st.sampled_from("abc"), st.frozensets(st.sampled_from(TOPICS[:3])), min_size=1, max_size=3),
     topics=st.dictionaries(st.sampled_from(TOPICS[:3]), st.integers(1, 2), max_size=3),

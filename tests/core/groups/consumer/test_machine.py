@@ -8,6 +8,7 @@ from exacta.core.commands import DeleteTopic
 from exacta.core.state.consumer_membership import ConsumerMember
 from tests.core.groups.consumer.members import REBALANCE_MS, Consumer
 from tests.core.world import World
+from tests.shares import examples
 
 NAMES = ("a", "b", "c", "d")
 names = st.sampled_from(NAMES)
@@ -113,4 +114,4 @@ class GroupMachine(RuleBasedStateMachine):
 
 
 TestGroup = GroupMachine.TestCase
-TestGroup.settings = settings(max_examples=200, stateful_step_count=40)
+TestGroup.settings = settings(max_examples=examples(200), stateful_step_count=40)
