@@ -33,9 +33,7 @@ EXIT_SECONDS = 30
 class Process:
     """A server of its own, listening."""
 
-    def __init__(
-        self, data: Path, *arguments: str, listen: str = "127.0.0.1:0", heeds: Collection[int] = ()
-    ) -> None:
+    def __init__(self, data: Path, *arguments: str, listen: str = "127.0.0.1:0", heeds: Collection[int] = ()) -> None:
         command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(data), "--listen", listen, *arguments]
         with heard(*heeds):
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
