@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 import msgspec
@@ -44,14 +44,15 @@ _STALLED_AFTER_S = 300.0
 _MOST_RESTARTS = 10
 _POLL_EVERY_S = 0.05
 _LOG_LINES, _LOG_WIDTH = 4, 300
+_CAUSE = "Caused by: "
 _TELLING = re.compile(r"^\S+(Error|Exception): | ERROR |^Caused by: |^exacta: ")
 
 
 class DemoSettings(Struct, frozen=True, kw_only=True):
     """Say what to run.
 
-    `flights` None: all. `keep` None: a temporary directory, removed if the outcome is yes. `micro_batches`: into about
-    how many of them each query divides the input.
+    `flights` None: all. `keep` None: a temporary directory, removed if the outcome is yes and nothing has ended by
+    itself. `micro_batches`: into about how many of them each query divides the input.
     """
 
     seed: int
@@ -91,12 +92,21 @@ def run(settings: DemoSettings, screen: Screen) -> bool:
         screen.verdicts(demo.verdicts)
     screen.say(demo.summary(time.monotonic() - started_at))
     exactly_once = len(demo.verdicts) == _OUTPUTS and all(verdict.exactly_once for verdict in demo.verdicts)
-    if exactly_once and settings.keep is None:
+    if exactly_once and settings.keep is None and not demo.unplanned_restarts:  # why something ended is in its log
         shutil.rmtree(work, ignore_errors=True)
     else:
         screen.say(f"logs, checkpoints and the broker's data: {work}")
     screen.outcome(exactly_once)
     return exactly_once
+
+
+def telling(lines: list[str]) -> list[str]:
+    """Return the lines of a log that tell why a process ended: errors, and where what caused them was raised."""
+    return [
+        line
+        for before, line in pairwise(["", *lines])
+        if _TELLING.search(line) or (before.startswith(_CAUSE) and line.lstrip().startswith("at "))
+    ]
 
 
 class _Demo:
@@ -152,13 +162,18 @@ class _Demo:
         self._driver.stop(timeout_s=0)
         self._broker.stop()
 
+    @property
+    def unplanned_restarts(self) -> dict[str, int]:
+        """Return how often each process was started again that had ended by itself."""
+        return {name: count for name, count in self._restarts.items() if count}
+
     def summary(self, seconds: float) -> str:
         """Say in one line what was survived."""
         struck = ", ".join(
             f"{target.value} {count} of {self._settings.kills[target]}"
             for target, count in self._nemesis.struck.items()
         )
-        restarts = ", ".join(f"{name} {count}" for name, count in self._restarts.items() if count)
+        restarts = ", ".join(f"{name} {count}" for name, count in self.unplanned_restarts.items())
         unplanned = f"; stopped by themselves and started again: {restarts}" if restarts else ""
         return f"{seconds:.0f} s; killed -9: {struck}{unplanned}"
 
@@ -273,8 +288,7 @@ class _Demo:
     def _complain(self, text: str, log: Path) -> None:
         self._screen.say(text, "red")
         lines = log.read_text(errors="replace").splitlines()
-        telling = [line for line in lines if _TELLING.search(line)] or lines
-        for line in telling[-_LOG_LINES:]:
+        for line in (telling(lines) or lines)[-_LOG_LINES:]:
             self._screen.say(f"  {line[:_LOG_WIDTH]}", "dim")
 
     def _wait_for_broker(self) -> None:
