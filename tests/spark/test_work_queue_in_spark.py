@@ -1,5 +1,7 @@
 """A micro-batch and the acknowledgements of a work queue end together in a real Spark: kill -9 at every step."""
 
+import itertools
+
 import pytest
 from confluent_kafka import Producer
 
@@ -115,10 +117,8 @@ def begun(tmp_path):
 
 def dealt(victim, alone):
     """Return the numbers and names of the steps at which this run kills a victim."""
-    points = [
-        (victim, alone, number) for victim in ("Spark", "broker") for alone in (True, False) for number in NUMBERS
-    ]
-    steps = [(number, STEPS[number]) for *sweep, number in share_of(points) if sweep == [victim, alone]]
+    points = itertools.product(("Spark", "broker"), (True, False), range(len(STEPS)))
+    steps = [(number, STEPS[number]) for *sweep, number in share_of(list(points)) if sweep == [victim, alone]]
     if not steps:
         pytest.skip("none of its steps is in this share")
     return steps
