@@ -10,6 +10,8 @@ import subprocess
 import sys
 from typing import NamedTuple
 
+from tests.shares import VARIABLE, WHOLE
+
 
 class Suite(NamedTuple):
     """One suite."""
@@ -186,13 +188,17 @@ SUITES = {
 
 
 def commands(suite: Suite, arguments: list[str]) -> list[tuple[dict[str, str], list[str]]]:
-    """Return what runs one after another: what the environment has in addition, and the command."""
+    """Return what runs one after another: what the environment has in addition, and the command.
+
+    A suite runs its sweeps whole, unless the caller names a share.
+    """
     given = {name: os.environ.get(name, default) for name, default in suite.variables.items()}
     made = []
     for run in suite.runs:
         words = shlex.split(run.format(**given))
-        environment = dict(word.split("=", 1) for word in words if word.split("=")[0].isupper())
-        rest = words[len(environment) :]
+        set_by_run = dict(word.split("=", 1) for word in words if word.split("=")[0].isupper())
+        environment = {VARIABLE: os.environ.get(VARIABLE) or WHOLE, **set_by_run}
+        rest = words[len(set_by_run) :]
         if rest[0] == "-m" and rest[1].startswith("tests."):
             made.append((environment, [sys.executable, *rest]))
         else:

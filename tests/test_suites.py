@@ -27,7 +27,7 @@ def test_what_a_suite_runs_is_there(name: str) -> None:
 def test_a_test_reads_each_variable_that_a_suite_sets(name: str) -> None:
     text = "".join(path.read_text() for path in (ROOT / "tests").rglob("*.py") if path.name != "suites.py")
     for environment, _ in commands(SUITES[name], []):
-        assert [variable for variable in environment if f'"{variable}"' not in text] == []
+        assert [variable for variable in environment.keys() - {"SHARE"} if f'"{variable}"' not in text] == []
 
 
 @each_suite
@@ -39,8 +39,9 @@ def test_the_page_tells_of_a_suite_what_the_table_does(name: str) -> None:
 
 def test_the_caller_says_how_much_of_a_suite_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KILLS", "7")
+    monkeypatch.delenv("SHARE", raising=False)
     [(environment, command)] = commands(SUITES["streams"], ["-x"])
-    assert environment == {"EXACTA_TEST_STREAMS": "1", "EXACTA_TEST_KILLS": "7"}
+    assert environment == {"SHARE": "all", "EXACTA_TEST_STREAMS": "1", "EXACTA_TEST_KILLS": "7"}
     assert command[1:] == ["-m", "pytest", "tests/streams", "-x"]
 
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from exacta.demo.kills import Target
 from exacta.demo.run import DemoSettings, run
 from exacta.demo.screen import Screen
+from tests.spark.quick_java import quick_spark_environment
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -16,7 +17,8 @@ KILLS = {Target.DRIVER: 1, Target.BROKER: 1, Target.WORKER: 1}
 
 
 @pytest.mark.parametrize("by_pulsar", [False, True])
-def test_every_row_comes_out_exactly_once_whatever_is_killed(tmp_path, by_pulsar):
+def test_every_row_comes_out_exactly_once_whatever_is_killed(tmp_path, monkeypatch, by_pulsar):
+    monkeypatch.setattr("exacta.demo.run.spark_environment", quick_spark_environment)
     shown = io.StringIO()
     settings = DemoSettings(
         seed=7,

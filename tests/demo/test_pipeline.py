@@ -1,6 +1,5 @@
 """The pipeline's logic in Spark, on a batch of the same rows, against pandas."""
 
-import os
 import sys
 
 import msgspec
@@ -8,6 +7,7 @@ import pytest
 
 from exacta.demo import expectation, flights
 from exacta.demo.records import AirportHour, EnrichedFlight, Flight
+from tests.spark.shared_session import end_shared_session
 
 pytestmark = pytest.mark.spark
 
@@ -19,11 +19,13 @@ def spark(tmp_path_factory):
     from exacta.demo import pipeline
     from exacta.spark.java import java_home
 
-    os.environ["JAVA_HOME"] = str(java_home())
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = pipeline.start_session(tmp_path_factory.mktemp("scratch"))
-    yield session
-    session.stop()
+    end_shared_session()  # the pipeline's own settings are under test
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_HOME", str(java_home()))
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        session = pipeline.start_session(tmp_path_factory.mktemp("scratch"))
+        yield session
+        session.stop()
 
 
 @pytest.fixture(scope="module")

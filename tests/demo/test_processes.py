@@ -1,6 +1,7 @@
 """Killing a tree of processes shaped as Spark's."""
 
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -103,6 +104,16 @@ def test_a_driver_that_ended_by_itself_is_started_again(driver):
     assert earlier.stdin.closed
     assert process.exit_code() is None
     assert process.process.pid != earlier.pid
+
+
+def test_a_process_that_has_the_number_of_a_dead_driver_is_left_alone(driver):
+    process, _ = driver
+    process.kill_tree(freeze_workers=False).kill()
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True)
+    process.process.pid = other.pid
+    process.stop(timeout_s=0)
+    other.communicate(b"\n", timeout=30)
+    assert other.returncode == 0, "it was killed"
 
 
 def test_lost_tasks_are_counted_in_the_log(tmp_path):

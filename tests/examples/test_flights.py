@@ -4,6 +4,8 @@ import pytest
 from examples.flights import verify
 from examples.flights.expected import expected_delays, expected_flights_with_weather
 
+from tests.spark.quick_java import quick_spark_environment
+
 
 def test_the_input_has_what_the_example_is_about() -> None:
     """Windows that are not final, flights whose weather never came (final and not), and late flights to drop."""
@@ -18,5 +20,6 @@ def test_the_input_has_what_the_example_is_about() -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-def test_killed_in_the_middle_and_exact(capsys: pytest.CaptureFixture[str]) -> None:
+def test_killed_in_the_middle_and_exact(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "spark_environment", quick_spark_environment)
     assert verify.main() == 0, capsys.readouterr().out

@@ -1,28 +1,24 @@
 """Real Spark reads a partition of all kinds of batches, and writes into one into which Pulsar's client writes."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pulsar
 import pytest
 
-from exacta.spark import session
 from tests.one_log.clients import SECONDS
 from tests.one_log.mixed import MixedTopic
 from tests.pulsar.wire import client
 from tests.spark.clusters import new_topic, read_committed
+from tests.spark.shared_session import shared_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 PER_BATCH = 17
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    started = session("local[2]", quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
-    started.sparkContext.setLogLevel("OFF")
-    yield started
-    started.stop()
+@pytest.fixture
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return shared_session(tmp_path_factory)
 
 
 def test_a_query_over_both_protocols_is_exactly_once(spark: Any, mixed: MixedTopic, tmp_path: Path) -> None:

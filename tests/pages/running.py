@@ -22,6 +22,7 @@ from tests.pages.blocks import Block
 from tests.pages.not_run import why_not_run
 from tests.pages.runs import ADDRESSES, OLD_ADDRESS, PLACE, PULSAR_ADDRESS, Run
 from tests.spark.installed import variables_without_this_machines
+from tests.spark.quick_java import quick_environment
 
 PYTHON, SHELL, CONSOLE, OUTPUT = "python", "sh", "console", ("text", "")
 LANGUAGES = (PYTHON, SHELL, CONSOLE, *OUTPUT)
@@ -110,6 +111,7 @@ class Reader:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "TZ": "UTC",  # the sign of a zone is compared
             "EXACTA_BOOTSTRAP_SERVERS": self._addresses.servers,  # as if it listened on the default address
+            **(quick_environment() if self._run.spark else {}),
             **self._run.environment,
         }
         log = self._folder / f"log-{len(self._groups)}"

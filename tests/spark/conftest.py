@@ -3,9 +3,9 @@
 import pytest
 
 from tests.conformance.brokers import ON_KAFKA
-from tests.spark import faults
 from tests.spark.by_hand import Query
 from tests.spark.clusters import ELSEWHERE, a_cluster
+from tests.spark.shared_session import end_shared_session, shared_session
 
 
 @pytest.fixture(scope="session")
@@ -39,18 +39,12 @@ def one_by_one(monkeypatch):
     monkeypatch.setattr("exacta.spark.sink.end_together.can_end_at_once", lambda *_: False)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def spark(tmp_path_factory):
-    """A session of two cores, whose tasks may fail thrice."""
-    from exacta.spark import session
+    """The session that the tests of this process share."""
+    return shared_session(tmp_path_factory)
 
-    faults.travel_by_value()
-    with pytest.MonkeyPatch.context() as patch:
-        # Spark's own Java search must not matter.
-        patch.delenv("JAVA_HOME", raising=False)
-        settings = {"spark.sql.shuffle.partitions": "2", "spark.local.dir": str(tmp_path_factory.mktemp("blocks"))}
-        started = session("local[2,4]", quick_start=True, settings=settings)
-        started.sparkContext.setLogLevel("OFF")
-        started.dataSource.register(faults.FaultySource)
-        yield started
-        started.stop()
+
+def pytest_sessionfinish() -> None:
+    """Stop the session that the tests have shared."""
+    end_shared_session()

@@ -6,13 +6,35 @@ The batch under way has a task that has written its rows and stands still, so th
 import sys
 from pathlib import Path
 
+from tests.spark import faults
+from tests.spark.lives import wait_until
+from tests.spark.queries import reading
+
+
+def start(rows, bootstrap, sink, directory, name):
+    """Start a query to a topic, whose writer comes to faults."""
+    return (
+        rows.writeStream.format("faulty")
+        .queryName(name)
+        .option("fault.directory", str(directory))
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("topic", sink)
+        .option("checkpointLocation", str(directory / name))
+        .start()
+    )
+
+
+def start_and_stand_still(rows, bootstrap, sink, directory):
+    """Start a query, and return it when a task of it has written its rows and stands still."""
+    faults.arm(directory, faults.MARKER_WRITTEN)
+    stuck = start(rows, bootstrap, sink, directory, "stuck")
+    wait_until(lambda: faults.struck(directory), "a task has written its rows")
+    return stuck
+
 
 def main(bootstrap, source, sink, place, how):
     """Start a query that stands still in its batch; then end as `how` says."""
     import exacta.spark
-    from tests.spark import faults
-    from tests.spark.lives import wait_until
-    from tests.spark.queries import reading
 
     directory = Path(place)
     faults.travel_by_value()
@@ -20,30 +42,13 @@ def main(bootstrap, source, sink, place, how):
     spark.sparkContext.setLogLevel("OFF")
     spark.dataSource.register(faults.FaultySource)
     rows = reading(spark, bootstrap, source).select("key", "value")
-
-    def start(rows, name):
-        return (
-            rows.writeStream.format("faulty")
-            .queryName(name)
-            .option("fault.directory", str(directory))
-            .option("kafka.bootstrap.servers", bootstrap)
-            .option("topic", sink)
-            .option("checkpointLocation", str(directory / name))
-            .start()
-        )
-
-    faults.arm(directory, faults.MARKER_WRITTEN)
-    stuck = start(rows, "stuck")
-    wait_until(lambda: faults.struck(directory), "a task has written its rows")
+    start_and_stand_still(rows, bootstrap, sink, directory)
     if how == "another fails":
-        start(rows.selectExpr("key", "string(raise_error('a bad row')) as value"), "broken")
+        broken = rows.selectExpr("key", "string(raise_error('a bad row')) as value")
+        start(broken, bootstrap, sink, directory, "broken")
         spark.streams.awaitAnyTermination()
     elif how == "session":
         spark.stop()
-    elif how == "query":
-        stuck.stop()
-        print("stopped", flush=True)
-        sys.stdin.read()  # the session lives on
     elif how == "exit":
         sys.exit(3)
 

@@ -4,6 +4,7 @@ Owns the plan. `kill_campaign.py` carries it out.
 """
 
 import random
+from collections.abc import Callable
 from enum import StrEnum
 
 from msgspec import Struct
@@ -71,8 +72,16 @@ class Kill(Struct, frozen=True, kw_only=True):
         return self.victim in (Victim.SPARK, Victim.DRIVER)
 
 
-def plan(seed: int, kills: int, points: dict[Victim, tuple[str, ...]] | None = None) -> list[Kill]:
-    """Draw so many kills; each victim's come to all of its points in turn."""
+def plan(
+    seed: int,
+    kills: int,
+    points: dict[Victim, tuple[str, ...]] | None = None,
+    chosen: Callable[[list[Kill]], list[Kill]] = list,
+) -> list[Kill]:
+    """Draw so many kills; each victim's come to all of its points in turn.
+
+    `chosen` takes those that are carried out, from a list in which the victims and their points stand in order.
+    """
     dice = random.Random(seed)
     points = POINTS if points is None else points
     shares = {victim: SHARES[victim] for victim in points}
@@ -92,5 +101,6 @@ def plan(seed: int, kills: int, points: dict[Victim, tuple[str, ...]] | None = N
         for victim, count in counts.items()
         for number in range(count)
     ]
-    dice.shuffle(drawn)
-    return drawn
+    carried_out = chosen(drawn)
+    dice.shuffle(carried_out)
+    return carried_out

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from exacta.demo.processes import DriverProcess, spark_environment
+from exacta.demo.processes import DriverProcess
 from tests.spark.pipelines import Job
+from tests.spark.quick_java import quick_spark_environment
 
 ROOT = Path(__file__).parents[2]
 READY_WITHIN_S = 180.0
@@ -41,7 +42,7 @@ class Life(DriverProcess):
         super().__init__(
             [sys.executable, "-m", "tests.spark.pipelines", str(directory), master, *given],
             directory / "log",
-            spark_environment(scratch),
+            quick_spark_environment(scratch),
             ROOT,
         )
         self.start()

@@ -1,4 +1,4 @@
-"""One life of a query through Spark Connect: `python -m tests.spark.remote_pipeline '{"bootstrap": …}'`.
+"""Queries through Spark Connect, one after the other: `python -m tests.spark.remote_pipeline '[{"bootstrap": …}]'`.
 
 A process of its own, since one that has a classic session cannot have one of Spark Connect. The server, local too, is
 started by PySpark and finds the format by itself.
@@ -17,11 +17,11 @@ def write_batch(options, batch_df, batch_id):
     write(batch_df, batch_id, options)
 
 
-def main(arguments):
-    """Copy topic `source` to topic `sink`, in upper case, until all that is there is written."""
+def main(jobs):
+    """Start a server, and do the jobs."""
     from pyspark.sql import SparkSession
 
-    from exacta.spark import check, use_bundled_java
+    from exacta.spark import use_bundled_java
 
     use_bundled_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -33,6 +33,15 @@ def main(arguments):
         .getOrCreate()
     )
     assert type(spark).__module__.startswith("pyspark.sql.connect"), type(spark)
+    for job in jobs:
+        copy(spark, job)
+    spark.stop()
+
+
+def copy(spark, arguments):
+    """Copy topic `source` to topic `sink`, in upper case, until all that is there is written."""
+    from exacta.spark import check
+
     for _ in range(arguments["times"]):
         rows = (
             spark.readStream.format("exacta")
@@ -57,7 +66,6 @@ def main(arguments):
         query = writer.option("checkpointLocation", arguments["checkpoint"]).trigger(availableNow=True).start()
         query.awaitTermination()
         print(json.dumps([progress.numInputRows for progress in query.recentProgress]), flush=True)
-    spark.stop()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ with the oldest release, `make test-spark` with the newest.
 
 import pytest
 
-from exacta.spark import session
 from tests.spark import observed
 from tests.spark.clusters import check_exactly, new_topic
 from tests.spark.queries import fill, reading, run, writing
@@ -17,18 +16,17 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
-def spark():
+def observing(spark):
+    """The session, which knows the observed source."""
     observed.travel_by_value()
-    started = session(quick_start=True)
-    started.dataSource.register(observed.ObservedSource)
-    yield started
-    started.stop()
+    spark.dataSource.register(observed.ObservedSource)
+    return spark
 
 
-def test_the_calls_of_each_batch(spark, bootstrap, tmp_path):
+def test_the_calls_of_each_batch(observing, bootstrap, tmp_path):
     source, sink = new_topic(bootstrap, 2), new_topic(bootstrap, 2)
     fill(bootstrap, source, range(300))
-    rows = reading(spark, bootstrap, source, maxOffsetsPerTrigger=100).select("key", "value")
+    rows = reading(observing, bootstrap, source, maxOffsetsPerTrigger=100).select("key", "value")
     run(writing(rows, bootstrap, tmp_path / "checkpoint", form="observed", topic=sink, diary=str(tmp_path)))
     check_exactly(bootstrap, sink, range(300))
 

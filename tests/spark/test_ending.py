@@ -1,13 +1,16 @@
 """A batch that is under way when its query ends, of whatever cause, leaves nothing that holds readers back."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 from tests.spark.clusters import held_back, new_topic, read_committed
+from tests.spark.ending import start_and_stand_still
 from tests.spark.lives import wait_until
-from tests.spark.queries import fill
+from tests.spark.queries import fill, reading
+from tests.spark.quick_java import quick_environment
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -19,30 +22,21 @@ def topics(bootstrap):
     return source, sink
 
 
-def begin(bootstrap, topics, directory, how):
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.spark.ending", bootstrap, *topics, str(directory), how],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 @pytest.mark.parametrize(("how", "code"), [("another fails", 1), ("session", 0), ("exit", 3)])
 def test_a_job_that_ends_leaves_nothing_open(bootstrap, topics, tmp_path, how, code):
-    job = begin(bootstrap, topics, tmp_path, how)
-    _, told = job.communicate(timeout=200)
-    assert job.returncode == code, told
+    command = [sys.executable, "-m", "tests.spark.ending", bootstrap, *topics, str(tmp_path), how]
+    environment = os.environ | quick_environment()
+    job = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=False)
+    assert job.returncode == code, job.stderr
     # Apache Kafka answers an EndTxn before its markers are everywhere.
     wait_until(lambda: held_back(bootstrap, topics[1]) == {}, "nothing is held back", 10)
     assert read_committed(bootstrap, topics[1]) == []
 
 
-def test_a_query_that_is_stopped_in_a_session_that_lives_on(bootstrap, topics, tmp_path):
-    job = begin(bootstrap, topics, tmp_path, "query")
-    try:
-        assert job.stdout.readline() == "stopped\n"
-        wait_until(lambda: held_back(bootstrap, topics[1]) == {}, "nothing is held back", 10)
-    finally:
-        job.communicate("", timeout=200)
+def test_a_query_that_is_stopped_in_a_session_that_lives_on(spark, bootstrap, topics, tmp_path):
+    source, sink = topics
+    rows = reading(spark, bootstrap, source).select("key", "value")
+    start_and_stand_still(rows, bootstrap, sink, tmp_path).stop()
+    wait_until(lambda: held_back(bootstrap, sink) == {}, "nothing is held back", 10)
+    assert read_committed(bootstrap, sink) == []
+    assert spark.range(3).count() == 3

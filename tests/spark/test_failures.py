@@ -15,6 +15,7 @@ from tests.spark import faults
 from tests.spark.clusters import check_exactly, new_topic, tally
 from tests.spark.lives import wait_until
 from tests.spark.queries import fill, reading, run, writing
+from tests.spark.shared_session import end_shared_session
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
@@ -65,6 +66,18 @@ def query(spark, bootstrap, tmp_path):
     return Query(spark, bootstrap, tmp_path)
 
 
+@pytest.fixture
+def spent_session():
+    """The session is not used any more.
+
+    Where shuffle files are lost, Spark takes its only executor for lost. One in the driver's own process cannot
+    register again, and ends the process when its heartbeats were refused for ten minutes.
+    """
+    yield
+    end_shared_session()
+
+
+@pytest.mark.usefixtures("spent_session")
 def test_a_stage_that_is_run_again(query):
     """The shuffle files of a finished stage are lost while the stage that writes is under way: both are run again."""
     blocks = query.spark.conf.get("spark.local.dir")

@@ -1,7 +1,10 @@
 """A campaign draws its kills and their points, and a fault strikes where it is armed, once."""
 
+from collections import Counter
+
 import pytest
 
+from tests.shares import SHARES, share_of
 from tests.spark import faults
 from tests.spark.kill_plan import OF_ANY_SINK, ON_A_CLUSTER, POINTS, Victim, plan
 
@@ -21,6 +24,18 @@ def test_as_many_kills_as_were_asked_for(number):
 
 def test_the_same_seed_draws_the_same_plan():
     assert plan(3, 50) == plan(3, 50) != plan(4, 50)
+
+
+def test_ten_shares_are_the_whole_plan_and_each_costs_about_the_same(monkeypatch):
+    whole, dealt = plan(1, 104), []
+    for share in range(SHARES):
+        monkeypatch.setenv("SHARE", str(share))
+        kills = plan(1, 104, chosen=share_of)
+        assert 10 <= len(kills) <= 11
+        assert 2 <= sum(kill.ends_life for kill in kills) <= 3
+        assert set(POINTS) <= {kill.victim for kill in kills} | {Victim.DRIVER}
+        dealt += kills
+    assert Counter(dealt) == Counter(whole)
 
 
 def test_a_fault_strikes_once_where_it_is_armed(tmp_path):

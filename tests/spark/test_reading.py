@@ -8,19 +8,11 @@ import pytest
 from confluent_kafka import Producer
 from pyspark.errors import AnalysisException
 
-from exacta.spark import session, watch_offsets
+from exacta.spark import watch_offsets
 from tests.spark.clusters import new_topic
 from tests.spark.source.test_topic_identity import committed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def spark():
-    started = session("local[2]", quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
-    started.sparkContext.setLogLevel("OFF")
-    yield started
-    started.stop()
 
 
 def fill(bootstrap, topic, partition, rows):
@@ -120,8 +112,8 @@ def test_a_checkpoint_of_sparks_own_form_goes_on_without_an_empty_batch(spark, b
     assert run(rows, tmp_path / "c", availableNow=True)[1] == [[5]]
 
 
-STREAMS = 250
-"""This is more than the tests before this one have begun in the same virtual machine, which numbers them."""
+STREAMS = 10
+"""This is more than a test has begun when it looks: a stream for each run of its query, and a number for each look."""
 
 
 def forget_rows_at_hand(spark):
@@ -131,7 +123,10 @@ def forget_rows_at_hand(spark):
     field = scheduler.getClass().getDeclaredField("blockManagerMaster")
     field.setAccessible(True)
     master = field.get(scheduler)
-    blocks = [storage.PythonStreamBlockId(stream, block) for stream in range(STREAMS) for block in range(1, 5)]
+    # The virtual machine numbers its streams; the last ones before the next number are this test's.
+    end = spark._jvm.org.apache.spark.sql.execution.datasources.v2.python.PythonMicroBatchStream.nextStreamId()
+    streams = range(max(0, end - STREAMS), end)
+    blocks = [storage.PythonStreamBlockId(stream, block) for stream in streams for block in range(1, 5)]
     found = [block for block in blocks if master.getLocations(block).nonEmpty()]
     for block in found:
         master.removeBlock(block)

@@ -10,7 +10,6 @@ import exacta.spark
 from exacta.client.group_administration import list_groups
 from exacta.client.routing import Client
 from exacta.client.transactions import list_transactions
-from exacta.spark import session
 from tests.client.secured import MECHANISMS, Access
 from tests.spark.clusters import check_exactly, new_topic
 from tests.spark.queries import fill, reading, run, writing
@@ -22,14 +21,6 @@ pytestmark = [
     pytest.mark.skipif(not REAL, reason="EXACTA_TEST_SECURE names no secured Apache Kafka"),
 ]
 MODULES = {"PLAIN": "plain.PlainLoginModule"}
-
-
-@pytest.fixture(scope="module")
-def spark():
-    started = session("local[2]", quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
-    started.sparkContext.setLogLevel("OFF")
-    yield started
-    started.stop()
 
 
 @pytest.fixture(scope="module")

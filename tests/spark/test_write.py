@@ -9,20 +9,11 @@ from confluent_kafka import Producer
 from pyspark.errors import StreamingQueryException
 
 import exacta.spark
-from exacta.spark import session
 from exacta.spark.foreach_batch import _rows_up_to
 from exacta.spark.sink.running_query import partitions_of
 from tests.spark.clusters import check_exactly, held_back, new_topic, read_committed
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def spark():
-    started = session("local[2,2]", quick_start=True, settings={"spark.sql.shuffle.partitions": "2"})
-    started.sparkContext.setLogLevel("OFF")
-    yield started
-    started.stop()
 
 
 @pytest.fixture

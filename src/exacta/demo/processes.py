@@ -189,6 +189,8 @@ class DriverProcess(ServerProcess):
         Its tree has no root any more; but all of it is still in the session that its root was the leader of.
         """
         session = self.process.pid
+        if self.process.returncode is not None and psutil.pid_exists(session):
+            return  # another process has its number by now, which it gets only where nobody of the session is left
         _signal([process for process in psutil.process_iter() if _session(process) == session], SIGKILL)
 
     def task_workers(self) -> list[psutil.Process]:
@@ -201,6 +203,8 @@ class DriverProcess(ServerProcess):
         return len(_LOST_TASK.findall(self.log.read_bytes()))
 
     def _tree(self) -> list[psutil.Process]:
+        if self.process.returncode is not None:
+            return []  # its number may be another process's by now
         try:
             root = psutil.Process(self.process.pid)
             return [root, *root.children(recursive=True)]
