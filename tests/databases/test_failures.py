@@ -171,7 +171,7 @@ def when_named(name: str, act: Callable[[], object]) -> Callable[[int, str], Non
 
 @pytest.fixture
 def hasty(new_place: NewPlace, kind: str) -> shop.Place:
-    return new_place(kind, timeout_ms=500)
+    return new_place(kind, timeout_ms=2_000)
 
 
 @each_kind
@@ -179,7 +179,7 @@ def test_the_log_is_away_before_the_decision(hasty: shop.Place, broker: exacta.B
     with hasty.both() as both:
         shop.order(both, hasty)
         away = when_named("before Connection.send of ProduceRequest", broker.kill)
-        with hooked(away), pytest.raises(exacta.TwoPhaseError, match=r"^the log: gave up after 0.5 s: "):
+        with hooked(away), pytest.raises(exacta.TwoPhaseError, match=r"^the log: gave up after 2 s: "):
             shop.order(both, hasty)
         assert shop.rows(hasty) == [1]
         broker.start()
@@ -196,7 +196,7 @@ def test_the_log_is_away_after_the_decision(
         with hooked(when_named("before Connection.send of EndTxnRequest", broker.kill)):
             assert shop.order(both, hasty) == 1
         assert "the last transaction is committed, its messages will be shown later: the log: " in caplog.text
-        with pytest.raises(exacta.TwoPhaseError, match=r"^the log: gave up after 0.5 s"):
+        with pytest.raises(exacta.TwoPhaseError, match=r"^the log: gave up after 2 s"):
             shop.order(both, hasty)
         broker.start()
         assert shop.order(both, hasty) == 2
@@ -312,7 +312,7 @@ def test_a_database_that_another_program_has_locked(new_place: NewPlace, kind: s
 
 @each_kind
 def test_a_start_that_meets_a_lock_is_repeated(new_place: NewPlace, kind: str) -> None:
-    place = new_place(kind, timeout_ms=200)
+    place = new_place(kind)._replace(timeout_ms=2_000)
     shop.life(place, 1)
     database = place.database()
     database.open(1000)

@@ -109,9 +109,9 @@ def test_nothing_is_found_where_the_broker_is_killed(buffer: str, tmp_path: Path
             least_faults=6,
             kill=str(broker.pid_file),
             restart_command=broker.restart_command,
-            restart_every_s=0.5,
+            restart_every_s=1.5,
             # A group waits for a killed member until its session ends, and sessions begin anew with each start (0025):
-            # a broker that is killed every half second would never let one end. The suite `verify` kills both.
+            # a broker that is killed so often would never let one end. The suite `verify` kills both.
             kill_clients_every_s=0,
             transaction_buffer=buffer,
         )
