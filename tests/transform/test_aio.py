@@ -31,6 +31,7 @@ def no_garbage_is_left() -> Iterator[None]:
     """
     yield
     gc.collect()
+    gc.freeze()  # as in tests/conformance/conftest.py
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ def asyncio_has_nothing_to_tell(caplog: pytest.LogCaptureFixture) -> Iterator[No
     """A future whose error nobody has looked at is told when it goes, with a long traceback."""
     yield
     gc.collect()
+    gc.freeze()  # as in tests/conformance/conftest.py
     assert [each for each in caplog.messages if "never retrieved" in each] == []
 
 

@@ -40,7 +40,7 @@ def test_nothing_is_found_and_nothing_is_left_behind(buffer: str, broker: exacta
     verdict, path = run_on(
         broker,
         tmp_path / "run",
-        most_commits=100,
+        most_commits=60,
         least_faults=2,
         kill_clients_every_s=0.5,
         transaction_buffer=buffer,
@@ -60,7 +60,7 @@ def test_nothing_is_found_where_the_broker_is_killed(tmp_path: Path) -> None:
             broker.bootstrap,
             tmp_path / "run",
             pulsar_url=url,
-            most_commits=100,
+            most_commits=60,
             least_faults=4,
             kill=str(broker.pid_file),
             restart_command=broker.restart_command,
@@ -102,7 +102,7 @@ def test_a_broken_broker_is_found_out(
     damage(monkeypatch)
     with running(group_initial_rebalance_delay_ms=0) as broker:
         verdict, _ = run_on(
-            broker, tmp_path / "run", workloads=(workload,), most_commits=100, kill_clients_every_s=0, keep_topics=True
+            broker, tmp_path / "run", workloads=(workload,), most_commits=60, kill_clients_every_s=0, keep_topics=True
         )
     assert kind in verdict.anomalies, explained(verdict)
 
