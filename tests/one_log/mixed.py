@@ -198,7 +198,8 @@ class MixedTopic:
     def compact(self) -> None:
         """Let the topic be compacted from now on, and wait until only the last message of each key is left.
 
-        A topic that is compacted from the beginning takes no chunks. Long messages behind the end make segments end.
+        A topic that is compacted from the beginning takes no chunks. Long messages behind the end make segments end. Each
+        has a key of its own: a later compaction would take away what tests count there.
         """
         entries = [ConfigEntry(name, value, incremental_operation=SET) for name, value in COMPACTED.items()]
         resource = ConfigResource(ConfigResource.Type.TOPIC, self.topic, incremental_configs=entries)
@@ -208,8 +209,9 @@ class MixedTopic:
         self.shown = [each for each in self.shown if last[each.key] is each]
         deadline = time.monotonic() + PATIENCE_S
         producer = Producer({"bootstrap.servers": self.broker.bootstrap_servers})
+        behind = itertools.count()
         while len(found := self._offsets()) > len(self.shown):
-            producer.produce(self.topic, bytes(900_000), b"on", partition=0)
+            producer.produce(self.topic, bytes(900_000), b"on %d" % next(behind), partition=0)
             producer.flush(SECONDS)
             assert time.monotonic() < deadline, f"{len(found)} records are left, and {len(self.shown)} keys"
         assert found == [each.offset for each in self.shown]

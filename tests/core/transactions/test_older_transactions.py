@@ -10,7 +10,7 @@ from exacta.core.ids import Offset, TransactionVersion
 from exacta.core.replies import DONE, Appended
 from exacta.core.state.limits import Limits
 from tests.core.world import Producer, World
-from tests.shares import examples, shared
+from tests.shares import examples, is_whole
 
 A, B = 0, 1
 
@@ -154,4 +154,4 @@ def test_nothing_else_ever_holds_back_a_record() -> None:
             torn += any(committed and {(each, True), (each, False)} <= readable for each, committed in ended.items())
 
     play()
-    assert torn >= shared(10), "of a committed transaction a part was to be read, and a part was not"
+    assert torn > 10 or not is_whole(), "of a committed transaction a part was to be read, and a part was not"
