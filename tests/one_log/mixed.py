@@ -198,8 +198,8 @@ class MixedTopic:
     def compact(self) -> None:
         """Let the topic be compacted from now on, and wait until only the last message of each key is left.
 
-        A topic that is compacted from the beginning takes no chunks. Long messages behind the end make segments end. Each
-        has a key of its own: a later compaction would take away what tests count there.
+        A topic that is compacted from the beginning takes no chunks. Long messages behind the end make segments end.
+        Each has a key of its own: a later compaction would take away what tests count there.
         """
         entries = [ConfigEntry(name, value, incremental_operation=SET) for name, value in COMPACTED.items()]
         resource = ConfigResource(ConfigResource.Type.TOPIC, self.topic, incremental_configs=entries)
