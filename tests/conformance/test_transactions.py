@@ -186,11 +186,11 @@ def test_a_transaction_of_many_batches_is_one(scenario: Scenario) -> None:
 
 def test_a_transaction_over_its_time_is_aborted(scenario: Scenario) -> None:
     partition, waiting = scenario.partition(), scenario.marker_partition()
-    slow = scenario.transactional(transaction_timeout_ms=1_000)
+    plain, slow = scenario.producer(), scenario.transactional(transaction_timeout_ms=4_000)
     slow.begin()
     for each in (partition, waiting):
         send_all(slow, each, [b"too-slow"])
-        send_all(scenario.producer(), each, [b"waiting"])
+        send_all(plain, each, [b"waiting"])
     assert scenario.wait_for_what_was_held_back(waiting) == [b"waiting"]
     with pytest.raises(FencedError):
         slow.commit()
