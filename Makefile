@@ -29,11 +29,11 @@ demo-pulsar: $(VENV)/.installed-demo-pulsar  ## Pulsar's client produces, Spark 
 	$(BIN)/exacta demo --producer pulsar $(ARGS)
 
 # Many tests wait for a client's own pauses: four at a time, on two cores.
-test: $(VENV)/.installed-test  ## all tests but those in real Spark and of planted bugs, SHARE=0 to 9 of each sweep (six minutes)
+test: $(VENV)/.installed-test  ## all tests but those in real Spark and of planted bugs, SHARE=0 to 9 of each sweep (seven minutes)
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m 'not spark and not canary' $(ARGS)
 
 test-canaries: $(VENV)/.installed-test  ## the simulation finds each planted bug (minutes)
-	$(BIN)/python -m pytest -n 2 -m canary tests/simulation $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m canary tests/simulation $(ARGS)
 
 # How many processes the whole campaign kills with signal 9. A share of them dies each time.
 KILLS ?= 104
@@ -62,11 +62,11 @@ simulate: $(VENV)/.installed-test  ## SEEDS=1000 simulated worlds of broker, cli
 
 simulate-all: $(VENV)/.installed-test  ## a crash at every call to the disk in all short histories, at every byte, and each planted bug (minutes)
 	$(BIN)/python -m simulation --crash-points 3
-	SHARE=all EXACTA_TEST_CANARIES=all $(BIN)/python -m pytest -n 2 tests/simulation tests/adapters/local/test_crashes.py $(ARGS)
+	SHARE=all EXACTA_TEST_CANARIES=all $(BIN)/python -m pytest -n 2 --dist worksteal tests/simulation tests/adapters/local/test_crashes.py $(ARGS)
 
 # Each sweep runs whole here: in the targets that CI runs in shares, too.
 soak:  ## all the long runs: each sweep whole, worlds, power cuts, exacta verify and Pulsar's clients under kill -9 (hours; Java, Maven)
-	$(MAKE) test test-canaries test-spark SHARE=all
+	$(MAKE) test test-spark SHARE=all
 	$(MAKE) simulate
 	$(MAKE) simulate-all
 	$(MAKE) test-with WHAT=power

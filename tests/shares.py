@@ -61,18 +61,18 @@ def block_of(whole: Sequence[Place]) -> list[Place]:
 
 
 def shared(number: int) -> int:
-    """Return how many of so many places a share has."""
+    """Return the size of a share of this number of places."""
     return number if is_whole() else max(1, number // SHARES)
 
 
 def examples(number: int) -> int:
-    """Return how many examples Hypothesis draws in this share, of its own seed (tests/conftest.py)."""
+    """Return the number of examples that Hypothesis draws. tests/conftest.py sets the seed."""
     return max(shared(number), min(LEAST_EXAMPLES, number))
 
 
 def changed() -> set[Path]:
     """Return the files that the last ten commits or the working tree have changed; without git there are none."""
-    since = ["git", "log", f"-{SHARES}", "--name-only", "--format="]
+    since = ["git", "log", "--first-parent", "-m", f"-{SHARES}", "--name-only", "--format="]
     names = _git(*since) + _git("git", "diff", "--name-only", "HEAD")
     return {ROOT / name for name in names.splitlines() if name}
 
@@ -86,7 +86,7 @@ def closing_line() -> str:
 
 
 def _commits() -> int:
-    return int(_git("git", "rev-list", "--count", "HEAD") or 0)
+    return int(_git("git", "rev-list", "--count", "--first-parent", "HEAD") or 0)
 
 
 def _git(*command: str) -> str:

@@ -187,7 +187,8 @@ def test_a_record_that_the_broker_refuses_is_not_left_out(
         try:
             copy_all(once, producer, broker)
         except KafkaException as error:  # librdkafka refuses by itself until it has asked for the topic again
-            assert error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+            if error.args[0].code() != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                raise
             return False
         return True
 
