@@ -38,13 +38,13 @@ test-canaries: $(VENV)/.installed-test  ## the simulation finds each planted bug
 # How many processes the whole campaign kills with signal 9. A share of them dies each time.
 KILLS ?= 104
 
-# The files that hold such tests: looking through all others takes each process ten seconds.
+# The files that hold such tests, unless ARGS names some: looking through all others takes each process ten seconds.
 SPARK_TESTS = $(shell grep -rlE 'mark\.spark\b' tests --include='test_*.py')
 
 # Each process has a Spark of its own, and often waits for another one to start.
 test-spark: $(VENV)/.installed-test  ## source, sink and demo in real Spark, a share of KILLS=104 times kill -9 (ten minutes)
 	$(BIN)/python -m tests.spark.quick_java
-	EXACTA_TEST_KILLS=$(KILLS) $(BIN)/python -m pytest -n 2 --dist worksteal -m spark $(SPARK_TESTS) $(ARGS)
+	EXACTA_TEST_KILLS=$(KILLS) $(BIN)/python -m pytest -n 2 --dist worksteal -m spark $(if $(filter tests/%,$(ARGS)),,$(SPARK_TESTS)) $(ARGS)
 
 # Its PySpark must be of the connector's version, so it has an environment of its own.
 .venv-spark-kafka/.installed: pyproject.toml | $(BIN)/python
