@@ -394,6 +394,29 @@ def test_a_log_in_json_ends_with_the_reason_in_json(start: Start) -> None:
     assert "is in use by another journal" in line["message"]
 
 
+def test_a_second_server_is_refused_also_where_the_lock_file_was_removed(start: Start, tmp_path: Path) -> None:
+    first = start()
+    (tmp_path / "data" / "journal" / "lock").unlink()
+    code, errors = start().end()
+    assert code == 1
+    assert "journal is in use by another journal: stop the server that has it, or name another directory" in errors
+    produce(first.connect(), b"goes on")
+
+
+def test_a_server_whose_directory_is_moved_stops_and_says_so(start: Start, tmp_path: Path) -> None:
+    server = start()
+    wire = server.connect()
+    produce(wire, b"acknowledged")
+    (tmp_path / "data").rename(tmp_path / "moved")
+    with pytest.raises(ConnectionError):
+        produce(wire, b"not acknowledged")
+    code, errors = server.end()
+    assert code == 1
+    assert "was taken away or replaced while it was in use" in errors
+    assert "put it back as it was, then start again" in errors
+    assert b"acknowledged" in consume(start(data=tmp_path / "moved").connect())
+
+
 def test_a_start_drops_what_was_set_at_run_time(start: Start) -> None:
     def sources(server: Process) -> dict[str, int]:
         found = describe(server.connect(), BROKER, "0", keys=["message.max.bytes", "log.retention.ms"])

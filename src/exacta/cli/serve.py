@@ -129,8 +129,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--drop-run-time-options",
         action="store_true",
-        help="take back all options that were set while brokers ran (exacta configs set broker …), before any client is "
-        "let in",
+        help="take back all options that were set while brokers ran (exacta configs set broker …), before any client "
+        "is let in",
     )
     parser.add_argument(
         "--log-level", choices=LEVELS, help=f"the least level of the lines of the log (default: {DEFAULT_LEVEL})"
