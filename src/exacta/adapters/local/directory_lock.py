@@ -102,7 +102,8 @@ class DirectoryLock:
 def take_file(handle: int, named: Path) -> bool:
     """Lock an open file for this handle alone; return False where the file system cannot.
 
-    The segment that is written to is locked so: two directories may have the same file. The lock ends with the handle. Raises DirectoryInUse, about what is `named`, if another handle has it.
+    The lock ends with the handle. The segment that is written to is locked, too: a file may be in two directories.
+    Raises DirectoryInUse, about what is `named`, if another handle has it.
     """
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
