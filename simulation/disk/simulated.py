@@ -370,6 +370,16 @@ class SimulatedDisk:
         """See `Files.available_bytes`."""
         return self.free_bytes
 
+    def total_bytes(self) -> int:
+        """See `Files.total_bytes`."""
+        return self.free_bytes
+
+    def allocate(self, handle: int, size: int) -> None:
+        """See `Files.allocate`."""
+        begin = self.size(handle)
+        if size > begin:
+            self.write(handle, [bytes(size - begin)], begin)
+
     def random_bytes(self, size: int) -> bytes:
         """See `Files.random_bytes`."""
         self._random += 1

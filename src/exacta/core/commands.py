@@ -37,6 +37,7 @@ from exacta.core.ids import (
     TransactionId,
     TransactionVersion,
 )
+from exacta.core.log.commands import SetRoom
 from exacta.core.promises import Promise
 from exacta.core.rejections import Rejection
 from exacta.core.subscriptions.commands import (
@@ -107,6 +108,7 @@ __all__ = [
     "RefuseAppends",
     "Seek",
     "SetBrokerConfigs",
+    "SetRoom",
     "SetTopicConfigs",
     "Skip",
     "Subscribe",

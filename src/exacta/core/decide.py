@@ -5,6 +5,7 @@ from typing import Any
 
 from exacta.core.commands import Command
 from exacta.core.groups import rules as groups
+from exacta.core.log import room
 from exacta.core.log import rules as log
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
@@ -14,7 +15,12 @@ from exacta.core.transactions import rules as transactions
 
 def decide(state: State, command: Command, now_ms: int) -> Outcome:
     """Return what the command leads to; changes nothing."""
-    return _DECIDE[type(command)](state, command, now_ms)
+    outcome = _DECIDE[type(command)](state, command, now_ms)
+    if state.volatile.room is not None:
+        refused = room.refusal(state.volatile.room, command, outcome)
+        if refused is not None:
+            return Outcome(reply=refused)
+    return outcome
 
 
 _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {

@@ -37,6 +37,7 @@ from exacta.core.ids import (
 )
 from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
 from exacta.core.rejections import Rejection
+from exacta.core.state.room import Room
 from exacta.core.subscriptions.events import (
     ConsumerConnected,
     ConsumerDisconnected,
@@ -95,6 +96,7 @@ __all__ = [
     "ProducerBound",
     "ProducerIdAllocated",
     "ProducersExpired",
+    "RoomSet",
     "StagedStreamSpilled",
     "SubscriptionChanged",
     "SubscriptionCreated",
@@ -374,6 +376,13 @@ class AppendsRefused(Event, frozen=True, kw_only=True, array_like=True):
     durable: ClassVar[bool] = False
     partition_id: PartitionId
     reason: Rejection | None
+
+
+class RoomSet(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: this is the room on the disk; None: there is plenty."""
+
+    durable: ClassVar[bool] = False
+    room: Room | None
 
 
 class CompactedForgotten(Event, frozen=True, kw_only=True, array_like=True):

@@ -42,6 +42,7 @@ from exacta.engine.observer import Observer
 from exacta.engine.present_state import PresentState
 from exacta.engine.reading import BatchReader
 from exacta.engine.recovery import Recovered, recover
+from exacta.engine.room import RoomWatch
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, SnapshotSchedule
 from exacta.engine.staged_batches import StreamsLetGo, held_for, with_bytes
 from exacta.engine.timers import ENDINGS, Timers
@@ -116,6 +117,13 @@ class Engine:
             journal, self.deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
         )
         self._upkeep = None if schedule is None else self._make_upkeep(schedule, clock)
+        self._room = RoomWatch(
+            self._state,
+            journal,
+            self.deadlines,
+            submit=lambda commands: self.submit(commands, _nobody),
+            gathering_bytes=lambda: self._writer.gathering.payload_bytes,
+        )
         self._begin(recovered)
 
     def _begin(self, recovered: Recovered) -> None:
@@ -124,6 +132,7 @@ class Engine:
             self._timers.set(timer)
         if recovered.fences:
             self.submit(recovered.fences, _nobody)
+        self._room.start()
 
     def _make_writer(self, records: RecordFormat, marker_clock: Callable[[], int]) -> JournalWriter:
         return JournalWriter(
@@ -346,6 +355,7 @@ class Engine:
         if self._let_go.settle(self._writer.durable_number) and self._upkeep is not None:
             self._upkeep.may_free()
         self._folding.look()
+        self._room.look()
 
     def _show(self, changes: Changes) -> None:
         for partition_id, seen in changes:
@@ -372,6 +382,7 @@ class Engine:
         self.deadlines.close()
         self._waits.close()
         self._folding.stop()
+        self._room.stop()
         if self._upkeep is not None:
             self._upkeep.stop()
 

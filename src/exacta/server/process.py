@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from exacta.adapters.local.space.reserve import WHOLE_BYTES
 from exacta.config.configuration import Configuration
 from exacta.config.dynamic import text_of
 from exacta.config.options import changed
@@ -24,7 +25,7 @@ from exacta.server.listeners import Doors, Listener
 from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL, Flood, configure_logging, never
 from exacta.server.open_files import files_allowed
 from exacta.server.run_time_options import drop_options_set_at_run_time
-from exacta.server.server import Server
+from exacta.server.server import Seams, Server
 from exacta.server.service_manager import READY, STOPPING, notify
 
 logger = logging.getLogger("exacta.server")
@@ -116,7 +117,8 @@ async def _serve(
     loop = asyncio.get_running_loop()
     flood.later = lambda seconds, tell: loop.call_soon_threadsafe(loop.call_later, seconds, tell)
     refuse_foreign(data)
-    server = Server(loop, configuration, data, doors, begins=lambda: _tell_of_start(configuration, data))
+    seams = Seams(reserve_bytes=WHOLE_BYTES)
+    server = Server(loop, configuration, data, doors, seams, begins=lambda: _tell_of_start(configuration, data))
     await server.open_in_sight()
     if drops_run_time_options:
         drop_options_set_at_run_time(server.engine)

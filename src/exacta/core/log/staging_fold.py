@@ -26,6 +26,8 @@ FEW_RECEIPTS = 50
 def _batch_staged(state: State, event: BatchStaged) -> None:
     partition = state.partitions[event.partition_id]
     partition.bodies.add(event.body)
+    if state.volatile.room is not None:
+        state.volatile.room = state.volatile.room.less(event.size)
     remember_writer(state, partition, event, Offset(event.provisional_offset), transactional=True)
     stream = partition.staged.setdefault(event.producer_id, StagedStream())
     if event.is_held:

@@ -15,6 +15,7 @@ from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
+from exacta.core.state.room import Room
 from exacta.core.state.subscription import NonDurableSubscription, Subscription
 from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
@@ -60,6 +61,8 @@ class Volatile(Struct):
     """The non-durable subscriptions that read uncommitted messages."""
     refusing: dict[PartitionId, Rejection] = field(default_factory=dict)
     """The partitions that take no batches now, because of what is kept for their subscriptions, and the reasons."""
+    room: Room | None = None
+    """The room on the disk; None: there is plenty."""
     pending_runs: int = 0
     """The sum of what open transactions have acknowledged (`Transaction.acknowledged_runs`)."""
     nameless_writers: int = 0
