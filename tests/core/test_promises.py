@@ -21,6 +21,7 @@ LESS_THAN_STATE = {
     "Redeliver": Promise.NOTHING,
     "EndDelays": Promise.NOTHING,
     "RefuseAppends": Promise.NOTHING,
+    "SetRoom": Promise.NOTHING,
     "ForgetIdleSubscription": Promise.NOTHING,
     "Acknowledge": Promise.WRITE,
     "AcknowledgeSoon": Promise.SOON,

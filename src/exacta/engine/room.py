@@ -22,6 +22,8 @@ from exacta.engine.deadlines import Deadlines
 from exacta.ports.journal import Journal
 
 INTERVAL_MS = 1_000
+FULL_BELOW_BYTES = 1 << 20
+"""The disk is called full where the largest batch of a default client (message.max.bytes) does not fit."""
 
 logger = logging.getLogger("exacta.server")
 
@@ -80,7 +82,8 @@ class RoomWatch:
             self._deadlines.after(INTERVAL_MS, self._measure)
 
     def _tell(self, room: Room | None) -> None:
-        now = 0 if room is None or room.append_bytes else 2 if room.is_used_up else 1
+        full_below = FULL_BELOW_BYTES if self._said == 0 else 2 * FULL_BELOW_BYTES
+        now = 0 if room is None or room.append_bytes >= full_below else 2 if room.is_used_up else 1
         if now == self._said:
             return
         if now == 0:

@@ -16,7 +16,7 @@ from exacta.config.dynamic import text_of
 from exacta.config.options import changed
 from exacta.posix import resource
 from exacta.release import release
-from exacta.server.advice import with_advice
+from exacta.server.advice import is_about_a_full_disk, with_advice
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.free_space import FreeSpaceAlarm
@@ -32,6 +32,8 @@ logger = logging.getLogger("exacta.server")
 
 _FEW_FILES = 4096
 EXIT_FAILED = 1
+EXIT_DISK_FULL = 3
+"""Another start would end in the same way, until somebody makes room: no supervisor should try one."""
 _SWITCH_INTERVAL_SECONDS = 0.0005
 """The journal's thread gets the interpreter so soon after a sync; Python's own 5 ms would be the latency."""
 
@@ -60,7 +62,7 @@ def serve(
                 sys.stderr.write(f"exacta: {error}\n")
             else:
                 logger.critical("%(reason)s", {"reason": str(error)})
-            return EXIT_FAILED
+            return EXIT_DISK_FULL if is_about_a_full_disk(str(error)) else EXIT_FAILED
         finally:
             flood.later = never  # the loop ends
             flood.tell()

@@ -48,7 +48,7 @@ class LocalJournalSpace(LocalJournalReader):
         self._keeping_thread = new_worker("exacta-journal-keep", 1)
         self._index_writer = IndexWriter(files, self._keeping_thread, self._post)
         self._snapshotter = Snapshotter(
-            files, job_runner, self._keeping_thread, self._post, snapshot_events=snapshot_events
+            files, job_runner, self._keeping_thread, self._post, reserve.lend, snapshot_events=snapshot_events
         )
         self._rewrites = RewriteQueue(
             files,
@@ -59,6 +59,7 @@ class LocalJournalSpace(LocalJournalReader):
             change_over=self._change_over,
             want_snapshot=self._snapshotter.want,
             on_damage=self._damaged,
+            on_error=reserve.lend,
         )
         self._compactor = Compactor(
             recovered.compacted,

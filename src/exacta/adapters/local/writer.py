@@ -35,15 +35,14 @@ JOIN_BELOW_BYTES = 4096
 class Writer:
     """Write groups at the end of the segment that starts at `base`; all before `durable_end` is durable."""
 
-    give_room: Callable[[int], bool] = staticmethod(lambda size: False)  # type: ignore[assignment]
-    """Makes so many bytes free for a write that has met a full disk; False: there are none to be had."""
-
     def __init__(self, files: Files, handle: int, header: SegmentHeader, last_checksum: int, durable_end: int) -> None:
         self.handle = handle
         self.base = header.base
         self.last_checksum = last_checksum
         self.mark = header.mark
         self.durable_end = durable_end
+        self.give_room: Callable[[int], bool] = lambda size: False
+        """Makes so many bytes free for a write that has met a full disk; False: there are none to be had."""
         self._files = files
 
     def write_group(

@@ -33,7 +33,7 @@ from exacta.adapters.local.opening.segment_scan import SegmentScan
 from exacta.adapters.local.snapshots import snapshot_files
 from exacta.adapters.local.space import reserve
 
-SPARED_BYTES = 1 << 20
+SPARED_BYTES = 256 << 10
 """So much of a disk with a reserve is left alone: sizes are known about, and others write meanwhile."""
 MOST_SEGMENTS = 16
 """At most so many segments are made one at once, which bounds the time of that and of the readers' change-over."""
@@ -70,7 +70,7 @@ def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int
     most_bytes = _most_bytes(files, segment_bytes)
     choice = choose(unneeded, floors, segment_bytes, most_bytes)
     if choice is None:
-        if choose(unneeded, floors, segment_bytes) is not None:
+        if most_bytes is not None and choose(unneeded, floors, segment_bytes) is not None:
             require_space(files, SPARED_BYTES + segment_bytes)
         waits = len(unneeded) < len(sealed) and choose(sealed, floors, segment_bytes) is not None
         return Made((), waits_for_snapshot=waits)

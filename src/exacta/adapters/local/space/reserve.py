@@ -11,7 +11,10 @@ free on the disk together with what the file holds:
 | at least 3/2 of `whole` | is filled, where it is not whole | as many bytes as spare is above 5/4 | are taken |
 | between | stays as it is | as many bytes as spare is above 5/4 | are taken |
 | below 5/4 of `whole` | is cut to a quarter; the rest is for commits, snapshots and cleaning | none | are taken |
-| below 1/4 of `whole` | is cut to nothing once less than 1/16 is free | none | only what frees or ends something |
+| below 1/4 of `whole` | as above | none | only what frees or ends something |
+
+It is cut to a quarter, too, when a snapshot or a cleaning finds too little room: that is what frees the disk. Of the
+last quarter a sixteenth of `whole` is given each time when less than 1/32 is free, also at a start.
 
 It is looked at after each group, and at intervals. A write that meets a full disk all the same takes what it needs of
 the file, and is made once more: nothing of it was synced, so the same bytes go to the same place. A failed sync is
@@ -23,6 +26,7 @@ import threading
 from contextlib import suppress
 
 from exacta.adapters.local.files import Files
+from exacta.adapters.local.writer import NO_ROOM
 from exacta.ports.journal import Room
 
 NAME = "reserve"
@@ -77,8 +81,8 @@ class Reserve:
                 spare = free + self._held
                 if spare < whole * 5 // 4 and self._held > whole // 4:
                     self._cut(whole // 4)
-                elif spare < whole // 4 and self._held and free < whole // 16:
-                    self._cut(0)
+                elif self._held and free < whole // 32:
+                    self._cut(max(0, self._held - whole // 16))
             except OSError as error:
                 logger.warning("the room on the disk of %s is not known: %s", self._files.directory, error)
                 return before
@@ -95,6 +99,12 @@ class Reserve:
                 self._cut(max(0, self._held - max(size, self._whole // 16)))
                 return True
             return False
+
+    def lend(self, error: OSError) -> None:
+        """Make room for snapshots and cleanings, one of which has met a full disk; it is filled again later."""
+        with self._lock, suppress(OSError):
+            if error.errno in NO_ROOM and self._held > self._whole // 4:
+                self._cut(self._whole // 4)
 
     def ensure(self) -> None:
         """Make sure of the little that a new file takes, since its making is not tried twice."""
