@@ -2,6 +2,7 @@
 
 from tests.pages.blocks import Block
 from tests.pages.names import (
+    BACKUP,
     BEGINNING,
     BEGINNING_PULSAR,
     BEGINNING_SPARK,
@@ -27,7 +28,14 @@ _A_POSTGRESQL = "it takes a PostgreSQL; `make test-with WHAT=two-phase` has one"
 _PACKED = "it takes a cluster; `make test-with WHAT=spark-packed` does so"
 _A_SYSTEMD = "it takes root and a running systemd; tests/test_packaging.py has the unit verified"
 _AN_IMAGE = "it takes podman; `make test-dist` runs the steps of the image as a script"
+_A_BACKUP = "tests/test_backup.py does so; it takes a running server, and systemd or a disk of its own"
 NOT_RUN = {
+    (BACKUP, "systemctl "): _A_SYSTEMD,
+    (BACKUP, "cp -a "): _A_BACKUP,
+    (BACKUP, "fsfreeze "): _A_BACKUP,
+    (BACKUP, "dd "): _A_BACKUP,
+    (BACKUP, "kill -"): _A_BACKUP,
+    (BACKUP, "ps -o"): _A_BACKUP,
     ("docs/README.md", "pip install exacta-log"): f"the same as in {BEGINNING}",
     ("docs/README.md", "exacta serve &"): "the same",
     (INSTALL, "pip install exacta-log"): "`make test-dist` does so, with the wheel",
