@@ -321,7 +321,12 @@ def redeliver(state: State, command: Redeliver, now_ms: int) -> Outcome:
         entries = tuple(base for base in named if _has(delivery, consumer, base))
         if not entries:
             return Outcome(reply=DONE)
-    taken_back = EntriesTakenBack(partition_id=partition.partition_id, name=command.subscription, entries=entries)
+    taken_back = EntriesTakenBack(
+        partition_id=partition.partition_id,
+        name=command.subscription,
+        entries=entries,
+        is_counted=command.is_counted,
+    )
     return Outcome(events=(taken_back,), reply=DONE)
 
 

@@ -48,6 +48,8 @@ class Wait(IntEnum):
     """An open transaction has written to the partition: what lies behind its first message waits for its end."""
     DELAYED = 8
     """Entries wait for the time that their producers have named. If these are too many, the others wait, too."""
+    UNREADABLE = 9
+    """The disk has not given messages, or they could not be converted. The engine knows, and tries again."""
 
 
 class DescribedConsumer(Struct, frozen=True, kw_only=True):
