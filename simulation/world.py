@@ -101,6 +101,7 @@ class World:
             "max_participants_per_handle": dice(seed, "participants").choice([3, *[20_000] * 7]),
             **draw_staging_limits(dice(seed, "staging")),
             **draw_expiry(dice(seed, "expiries")),
+            "max_acknowledged_runs": dice(seed, "runs").choice([2, *[10_000] * 3]),
         }
         if "offsets_retention_ms" in limits:
             self.history.retention_seconds = limits["offsets_retention_ms"] / 1_000

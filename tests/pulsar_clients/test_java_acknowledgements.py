@@ -138,6 +138,26 @@ def test_cumulative_acks_come_back_by_an_abort_and_stay_by_a_commit(
     nothing_but(java, topic, java.consumer(topic, kind=kind))
 
 
+@pytest.mark.skipif(ON_PULSAR, reason="its clients must ask for everything again")
+@pytest.mark.parametrize("times_out", [False, True])
+@pytest.mark.parametrize("kind", ORDERED)
+def test_what_an_abort_gives_back_comes_by_itself(java: JavaClient, topic: str, kind: str, times_out: bool) -> None:
+    consumer = java.consumer(topic, kind=kind)
+    values = produced(java, topic, 1)
+    transaction = java.begin(1 if times_out else 60)
+    found = receive(consumer, COUNT)
+    assert outcome(consumer.acknowledgeCumulativeAsync(found[9].getMessageId(), transaction)) == "done"
+    if not times_out:
+        assert outcome(transaction.abort()) == "done"
+    again = receive(consumer, COUNT)
+    assert texts(again) == values, "the broker has closed the consumer, and the client has come back"
+    transaction = java.begin()
+    assert outcome(consumer.acknowledgeCumulativeAsync(again[-1].getMessageId(), transaction)) == "done"
+    assert outcome(transaction.commit()) == "done"
+    consumer.close()
+    nothing_but(java, topic, java.consumer(topic, kind=kind))
+
+
 @pytest.mark.parametrize("batch", [1, 20], ids=["single", "batches"])
 @pytest.mark.parametrize("kind", ORDERED)
 def test_one_transaction_acknowledges_cumulatively_at_a_time(

@@ -111,7 +111,7 @@ class Dispatcher:
         self._due: dict[SubscriptionKey, None] = {}
         self._reading: set[SubscriptionKey] = set()
         self._unread: dict[SubscriptionKey, list[Delivering]] = {}
-        """The subscriptions for which a read has failed, and what consumers were to have of it; they are tried again."""
+        """The subscriptions for which a read has failed, and what consumers were to have of it; it is tried again."""
         self._is_scheduled = False
         self._has_stopped = False
         self.facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
@@ -347,8 +347,9 @@ class Dispatcher:
     ) -> None:
         """Read extents without the entries of these aborted transactions, as the front's clients read them.
 
-        `chosen` are the entries that consumers were given already. `done` is not called when the engine has stopped, or when all consumers have gone meanwhile. Others may have
-        come that want something else, and what was chosen is not theirs.
+        `chosen` are the entries that consumers were given already. `done` is not called when the engine has stopped, or
+        when all consumers have gone meanwhile. Others may have come that want something else, and what was chosen is
+        not theirs.
         """
         self._reading.add(key)
         delivery = self._state.volatile.deliveries.get(key)

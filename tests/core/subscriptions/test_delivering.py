@@ -325,7 +325,8 @@ def test_the_oldest_messages_are_delivered_where_too_many_runs_are_acknowledged(
         assert dispatcher.acknowledge(sent[number][1]) == DONE
     dispatcher.disconnect(gone)
     consumer = dispatcher.connect(permits=100)
-    assert bases(found := dispatcher.pump()) == [0, 2, 3]
+    found = dispatcher.pump()
+    assert bases(found) == [0, 2, 3]
     dispatcher.redeliver(consumer)
     assert bases(dispatcher.pump()) == [0, 2, 3]
     [between] = [each for _, each in found if each.base == 3]

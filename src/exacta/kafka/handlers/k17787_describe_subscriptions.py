@@ -152,9 +152,7 @@ def _partition(
     )
 
 
-def _subscription(
-    found: DescribedSubscription, backlog: Backlog, is_unreadable: bool
-) -> wire.DescribedSubscription:
+def _subscription(found: DescribedSubscription, backlog: Backlog, is_unreadable: bool) -> wire.DescribedSubscription:
     shown = wire.DescribedSubscription(
         name=found.name,
         subscription_type=found.subscription_type,
