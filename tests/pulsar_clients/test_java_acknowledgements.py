@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.pulsar_clients.brokers import ON_PULSAR
 from tests.pulsar_clients.differences import told
 from tests.pulsar_clients.java import (
     JavaClient,
