@@ -141,6 +141,7 @@ def test_a_transaction_that_is_not_open_comes_before_a_topic_that_is_not_there(r
         ack = pb.CommandAck(
             consumer_id=1,
             request_id=2,
+            ack_type=pb.CommandAck.Individual,
             message_id=[receipt.message_id],
             txnid_least_bits=transaction,
             txnid_most_bits=0,
