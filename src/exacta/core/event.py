@@ -62,6 +62,8 @@ TAGS = {
     "NonDurableMessagesAcknowledged": 54,
     "AppendsRefused": 55,
     "DelaysEnded": 56,
+    # all tables
+    "EntriesOwned": 57,
 }
 """The number by which each event is written. None is used for two events, nor ever again for another one."""
 

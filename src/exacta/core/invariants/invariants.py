@@ -22,6 +22,7 @@ from exacta.core.invariants.log import (
     read_committed_is_exact,
     sequences_are_contiguous,
 )
+from exacta.core.invariants.bounds import tables_are_counted, tables_keep_their_bounds
 from exacta.core.invariants.staging import staged_streams_enter_whole
 from exacta.core.invariants.subscriptions import (
     acknowledged_runs_are_counted,
@@ -94,6 +95,8 @@ def violations(
         *broker_configs_are_the_last(state, log),
         *groups_are_durable(state, log),
         *groups_expire_unused(state, log),
+        *tables_are_counted(state),
+        *tables_keep_their_bounds(state),
         *state_is_the_fold(state, log),
     ]
 

@@ -9,9 +9,11 @@ from exacta.core.ids import Body, Offset, PartitionId, ProducerId
 from exacta.core.log.staging import place_of
 from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
 from exacta.core.log.written import remember_writer
+from exacta.core.state import weights
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import ENDS, FIRST_PLACE, HELD, EnteredStream, HeldBatch, Receipt, StagedStream
 from exacta.core.state.state import State
+from exacta.core.state.usage import Table
 
 MOST_RECEIPTS = 100_000
 """A partition remembers so many runs of staged messages of Pulsar's. Each costs about a hundred bytes.
@@ -27,7 +29,10 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
     partition = state.partitions[event.partition_id]
     partition.bodies.add(event.body)
     remember_writer(state, partition, event, Offset(event.provisional_offset), transactional=True)
-    stream = partition.staged.setdefault(event.producer_id, StagedStream())
+    stream = partition.staged.get(event.producer_id)
+    before = 0 if stream is None else weights.staged(stream)
+    if stream is None:
+        stream = partition.staged[event.producer_id] = StagedStream()
     if event.is_held:
         held = HeldBatch(event.record_count, event.max_timestamp_ms, event.batch, event.takes_append_time)
         stream.held.append(held)
@@ -37,6 +42,7 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
         _give_out(state, event.stream)
         stream.stream = event.stream
     _told(stream, place_of(event.provisional_offset), event.record_count, event.body)
+    _count(state, event.partition_id, weights.staged(stream) - before)
     stream.record_count += event.record_count
     stream.size += event.size
     if event.takes_append_time:
@@ -45,6 +51,10 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
         stream.max_timestamp_ms = max(stream.max_timestamp_ms, event.max_timestamp_ms)
     partition.staged_count += event.record_count
     state.volatile.staged_bytes += event.size
+
+
+def _count(state: State, key: int, size: int) -> None:
+    state.volatile.usage[Table.STAGED].change(key, size)
 
 
 def _give_out(state: State, stream: PartitionId) -> None:
@@ -85,7 +95,10 @@ def enter(state: State, event: TransactionEnded) -> None:
             partition.entered.append(
                 EnteredStream(first_offset, partition.next_offset, stream.stream, stream.size, latest, append_time_ms)
             )
+            _count(state, partition.partition_id, weights.STREAM)
+        before = len(partition.receipts)
         _remember_receipts(partition, stream, first_offset)
+        _count(state, partition.partition_id, (len(partition.receipts) - before) * weights.RUN_OF_PLACES)
 
 
 def _remember_receipts(partition: Partition, stream: StagedStream, first_offset: int) -> None:
@@ -135,10 +148,16 @@ def drop_all(state: State, partition: Partition) -> None:
     for producer_id in list(partition.staged):
         drop(state, partition, producer_id)
     state.volatile.streams_let_go += [each.stream for each in partition.entered]
+    _count(
+        state,
+        partition.partition_id,
+        -len(partition.entered) * weights.STREAM - len(partition.receipts) * weights.RUN_OF_PLACES,
+    )
 
 
 def _taken(state: State, partition: Partition, producer_id: ProducerId) -> StagedStream:
     stream = partition.staged.pop(producer_id)
+    _count(state, partition.partition_id, -weights.staged(stream))
     state.volatile.staged_bytes -= stream.size
     if stream.stream == HELD:
         state.volatile.held_bytes -= stream.size
@@ -151,6 +170,7 @@ def forget_entered(state: State, partition: Partition, before_offset: Offset) ->
     gone = bisect(partition.entered, before_offset, key=ENDS)
     state.volatile.streams_let_go += [each.stream for each in partition.entered[:gone]]
     del partition.entered[:gone]
+    _count(state, partition.partition_id, -gone * weights.STREAM)
 
 
 def trim(state: State, partition: Partition) -> None:
@@ -158,7 +178,9 @@ def trim(state: State, partition: Partition) -> None:
     start = partition.log_start_offset
     forget_entered(state, partition, start)
     if partition.receipts:
+        before = len(partition.receipts)
         partition.receipts = [each for each in partition.receipts if each.first_offset + each.count > start]
+        _count(state, partition.partition_id, (len(partition.receipts) - before) * weights.RUN_OF_PLACES)
 
 
 FOLDS: dict[type[Event], Callable[[State, Any], None]] = {

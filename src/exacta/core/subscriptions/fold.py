@@ -27,6 +27,7 @@ from exacta.core.state.delivery import Consumer, Delivery, Entry
 from exacta.core.state.state import State
 from exacta.core.state.subscription import IsolationLevel, NonDurableSubscription, Subscription
 from exacta.core.subscriptions import progress
+from exacta.core.subscriptions.counting import counted
 
 
 def _created(state: State, event: SubscriptionCreated) -> None:
@@ -44,7 +45,6 @@ def _changed(state: State, event: SubscriptionChanged) -> None:
 
 def _deleted(state: State, event: SubscriptionDeleted) -> None:
     progress.drop(state, (event.partition_id, event.name))
-    del state.partitions[event.partition_id].subscriptions[event.name]
 
 
 def _created_non_durable(state: State, event: NonDurableSubscriptionCreated) -> None:
@@ -161,7 +161,15 @@ def _delays_ended(state: State, event: DelaysEnded) -> None:
             delivery.take_back(entry, waits=True)
 
 
-FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
+def _counted(fold: Callable[[State, Any], None]) -> Callable[[State, Any], None]:
+    def folded(state: State, event: Any) -> None:
+        with counted(state, (event.partition_id, event.name)):
+            fold(state, event)
+
+    return folded
+
+
+_FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     SubscriptionCreated: _created,
     SubscriptionChanged: _changed,
     SubscriptionDeleted: _deleted,
@@ -174,8 +182,9 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     NonDurableMessagesAcknowledged: _acknowledged,
     ConsumerConnected: _connected,
     ConsumerDisconnected: _disconnected,
-    PermitsGranted: _permits_granted,
     EntriesDelivered: _entries_delivered,
     EntriesTakenBack: _entries_taken_back,
     DelaysEnded: _delays_ended,
 }
+
+FOLDS = {PermitsGranted: _permits_granted} | {kind: _counted(fold) for kind, fold in _FOLDS.items()}
