@@ -165,12 +165,13 @@ class WatchedEngine(Engine):
         commands: Sequence[Command],
         done: Callable[..., None],
         payloads: Sequence[Buffer | None] | None = None,
+        host: str = "",
     ) -> int:
         """See `Engine.submit`."""
         for command in commands:
             if isinstance(command, Skip) and command.subscription is None:
                 self._look_at_skipped(command)
-        rests_on = super().submit(commands, self.groups.listening(commands, done), payloads)
+        rests_on = super().submit(commands, self.groups.listening(commands, done), payloads, host)
         self.look()
         return rests_on
 

@@ -30,6 +30,7 @@ TAGS = {
     "TopicEpochMoved": 19,
     "TransactionJoined": 30,
     "ConclusionHeard": 31,
+    "HandlesAbandoned": 36,
     "BatchStaged": 32,
     "StagedStreamSpilled": 33,
     # offsets and groups

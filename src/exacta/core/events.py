@@ -79,6 +79,7 @@ __all__ = [
     "GroupEmptied",
     "GroupEpochsReserved",
     "GroupSettled",
+    "HandlesAbandoned",
     "IdsReserved",
     "LogStartMoved",
     "Marker",
@@ -306,6 +307,13 @@ class ConclusionHeard(Event, frozen=True, kw_only=True, array_like=True):
     transactional_id: str
     committed: bool
     at_ms: int
+
+
+class HandlesAbandoned(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: nobody has a connection any more over which these handles were begun, and nothing takes part in them."""
+
+    durable: ClassVar[bool] = False
+    transactions: tuple[TransactionId, ...]
 
 
 class NothingAborted(Event, frozen=True, kw_only=True, array_like=True):

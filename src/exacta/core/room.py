@@ -34,6 +34,7 @@ from exacta.core.events import (
     TopicCreated,
     TransactionalOffsetsCommitted,
     TransactionBegun,
+    TransactionEnded,
     TransactionExtended,
     TransactionJoined,
     WriterNamed,
@@ -53,6 +54,7 @@ Growth = Iterable[tuple[Table, Hashable, int]]
 
 NEVER_REFUSED: frozenset[type[Command]] = frozenset(
     {
+        commands.AbandonHandles,
         commands.AbortAfterLoss,
         commands.AbortByMarker,
         commands.DeleteGroup,
@@ -90,13 +92,15 @@ NEVER_REFUSED: frozenset[type[Command]] = frozenset(
 
 def within_bounds(state: State, command: Command, outcome: Outcome, owner: str) -> Outcome:
     """Return the outcome, or a refusal where a table has no room for it. What it makes belongs to `owner`."""
+    if type(command) in NEVER_REFUSED:
+        return outcome
     grown: dict[tuple[Table, Hashable], int] = {}
     for event in outcome.events:
         growth = GROWTH.get(type(event))
         if growth is not None:
             for table, key, size in growth(state, event):
                 grown[table, key] = grown.get((table, key), 0) + size
-    if not grown or type(command) in NEVER_REFUSED:
+    if not grown:
         return outcome
     usage, net = state.volatile.usage, {table: 0 for table, _ in grown}
     for (table, _), size in grown.items():
@@ -217,6 +221,13 @@ def _extended(state: State, event: TransactionExtended) -> Growth:
     yield Table.TRANSACTIONS, event.transaction_id, size
 
 
+def _ended(state: State, event: TransactionEnded) -> Growth:
+    transaction = state.transactions.get(event.transaction_id)
+    if transaction is not None:
+        yield Table.TRANSACTIONS, event.transaction_id, -weights.transaction(transaction)
+        yield Table.HANDLES, event.transaction_id, -int(transaction.is_known_by_id)
+
+
 def _joined(state: State, event: TransactionJoined) -> Growth:
     if state.transactions[event.transaction_id].owner is not None:
         yield Table.HANDLES, event.transaction_id, 1
@@ -291,7 +302,11 @@ def _acknowledged(state: State, event: MessagesAcknowledged) -> Growth:
     if subscription is None or not event.runs:
         return
     known, position = subscription.acknowledged, subscription.position
-    apart = (run for run in event.runs if run[0] > position and not runs_between(known, Offset(run[0] - 1), Offset(run[1] + 1)))
+    apart = (
+        run
+        for run in event.runs
+        if run[0] > position and not runs_between(known, Offset(run[0] - 1), Offset(run[1] + 1))
+    )
     count = sum(1 for _ in apart)
     # An acknowledgement may split what is pending in a transaction.
     yield Table.SUBSCRIPTIONS, key, weights.RUN * (count + len(event.runs) if subscription.pending else count)
@@ -321,6 +336,7 @@ GROWTH: dict[type[Event], Callable[[State, Any], Growth]] = {
     TransactionBegun: _begun,
     TransactionExtended: _extended,
     TransactionJoined: _joined,
+    TransactionEnded: _ended,
     OffsetsCommitted: _offsets_committed,
     TransactionalOffsetsCommitted: _transactional_offsets,
     MembershipChanged: _membership_changed,

@@ -211,6 +211,7 @@ def after_recovery(state: State, *, may_have_forgotten: bool = True) -> None:
     volatile.memberships = dict(state.settled)
     volatile.consumer_groups = dict(state.settled_consumers)
     volatile.usage = weigh(state)
-    volatile.abandoned = {key: None for key, each in state.transactions.items() if each.owner is None}
+    handles = (each for each in state.transactions.values() if each.owner is None and not each.participants)
+    volatile.abandoned = {each.transaction_id: None for each in handles}
     if may_have_forgotten:
         volatile.may_have_forgotten = set(state.transactional_ids)

@@ -39,9 +39,7 @@ def _count_offsets(state: State, group_id: str, size: int) -> None:
     state.volatile.usage[Table.OFFSETS].change(group_id, size)
 
 
-def _store(
-    state: State, group_id: str, target: OffsetMap, offsets: tuple[OffsetToCommit, ...], at_ms: int
-) -> None:
+def _store(state: State, group_id: str, target: OffsetMap, offsets: tuple[OffsetToCommit, ...], at_ms: int) -> None:
     order = state.next_commit_order
     state.next_commit_order = order + 1
     size = 0

@@ -92,8 +92,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_producers_per_partition: int = 10_000
     """A further producer takes the place of the one that has been silent longest, if that is long enough."""
     max_named_writers: int = 100_000
-    """All partitions together remember so many names of writers. When the limit is reached, a new name is refused. A
-    known name is forgotten only when it has been idle for `producer_id_expiration_ms`."""
+    """All partitions together remember so many names of writers. When the limit is reached, those make room that have
+    been idle for `producer_protected_ms`; if there is none, a new name is refused."""
     max_named_writers_per_partition: int = 10_000
     """Both limits hold for nameless writers as well, which are remembered as long as a transaction is open."""
     max_topic_bytes: int = 512 << 20

@@ -26,8 +26,14 @@ from exacta.core.ids import ConsumerId
 from exacta.core.state.delivery import Consumer, Delivery, Entry
 from exacta.core.state.state import State
 from exacta.core.state.subscription import IsolationLevel, NonDurableSubscription, Subscription
+from exacta.core.state.usage import Table
 from exacta.core.subscriptions import progress
 from exacta.core.subscriptions.counting import counted
+
+
+FEW_PASSED = 100
+"""So many runs of offsets that are for nobody are known of each subscription where there is no room for more. Those that
+are forgotten only fragment what is acknowledged."""
 
 
 def _created(state: State, event: SubscriptionCreated) -> None:
@@ -124,7 +130,8 @@ def _entries_delivered(state: State, event: EntriesDelivered) -> None:
     delivery = state.volatile.deliveries[event.partition_id, event.name]
     subscription = progress.find(state, (event.partition_id, event.name))
     delivery.read_to = event.read_to
-    delivery.pass_over(event.passed, state.limits.max_acknowledged_runs)
+    is_full = state.volatile.usage[Table.DELIVERIES].total >= state.limits.max_delivery_bytes
+    delivery.pass_over(event.passed, FEW_PASSED if is_full else state.limits.max_acknowledged_runs)
     for seen in event.noted:
         entry = Entry(seen.base, seen.count, seen.key, deliver_at_ms=seen.deliver_at_ms)
         delivery.note(entry)

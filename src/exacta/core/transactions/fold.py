@@ -7,6 +7,7 @@ from typing import Any
 from exacta.core.events import (
     ConclusionHeard,
     Event,
+    HandlesAbandoned,
     IdsReserved,
     NothingAborted,
     ProducerBound,
@@ -169,6 +170,7 @@ def _transaction_begun(state: State, event: TransactionBegun) -> None:
 def _transaction_extended(state: State, event: TransactionExtended) -> None:
     transaction = state.transactions[event.transaction_id]
     before, weight = transaction.participants, weights.transaction(transaction)
+    state.volatile.abandoned.pop(event.transaction_id, None)
     transaction.partitions.update(event.partitions)
     transaction.groups.update(event.groups)
     transaction.subscriptions.update(event.subscriptions)
@@ -185,6 +187,7 @@ def _transaction_extended(state: State, event: TransactionExtended) -> None:
 
 def _transaction_joined(state: State, event: TransactionJoined) -> None:
     transaction, volatile = state.transactions[event.transaction_id], state.volatile
+    volatile.abandoned.pop(event.transaction_id, None)
     held = state.transactional_ids[event.owner]
     if transaction.owner is None:
         # The holder has not begun anything yet: a repeat of its last end is still answered.
@@ -323,6 +326,10 @@ def _producers_expired(state: State, event: ProducersExpired) -> None:
         state.volatile.usage[Table.PRODUCERS].change(producer_id, -weights.PRODUCER)
 
 
+def _handles_abandoned(state: State, event: HandlesAbandoned) -> None:
+    state.volatile.abandoned.update(dict.fromkeys(event.transactions))
+
+
 def _nothing_aborted(state: State, event: NothingAborted) -> None:
     state.volatile.may_have_forgotten.discard(event.transactional_id)
 
@@ -339,4 +346,5 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     TransactionalIdsExpired: _transactional_ids_expired,
     ProducersExpired: _producers_expired,
     NothingAborted: _nothing_aborted,
+    HandlesAbandoned: _handles_abandoned,
 }
