@@ -48,7 +48,7 @@ _ABORTS = {
     Cause.MARKER: (logging.WARNING, "was aborted by an operator"),
     Cause.IDLE: (
         logging.INFO,
-        "was aborted to make room for another: its client had left, and nothing took part in it",
+        "was aborted to make room: its client had left, and nothing took part in it",
     ),
     Cause.LOSS: (logging.WARNING, "was aborted, because the machine stopped and may have lost writes of it"),
 }

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from exacta.core.apply import apply
 from exacta.core.ids import TransactionId
+from exacta.core.invariants.bounds import tables_are_counted, tables_keep_their_bounds
 from exacta.core.invariants.groups import group_offsets_have_taken_effect, groups_are_durable, groups_expire_unused
 from exacta.core.invariants.log import (
     Acknowledged,
@@ -22,7 +23,6 @@ from exacta.core.invariants.log import (
     read_committed_is_exact,
     sequences_are_contiguous,
 )
-from exacta.core.invariants.bounds import tables_are_counted, tables_keep_their_bounds
 from exacta.core.invariants.staging import staged_streams_enter_whole
 from exacta.core.invariants.subscriptions import (
     acknowledged_runs_are_counted,

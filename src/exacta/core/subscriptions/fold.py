@@ -30,10 +30,10 @@ from exacta.core.state.usage import Table
 from exacta.core.subscriptions import progress
 from exacta.core.subscriptions.counting import counted
 
-
 FEW_PASSED = 100
-"""So many runs of offsets that are for nobody are known of each subscription where there is no room for more. Those that
-are forgotten only fragment what is acknowledged."""
+"""So many runs of offsets that are for nobody are known of each subscription where there is no room for more.
+
+Those that are forgotten only fragment what is acknowledged."""
 
 
 def _created(state: State, event: SubscriptionCreated) -> None:
