@@ -310,7 +310,7 @@ class ConclusionHeard(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class HandlesAbandoned(Event, frozen=True, kw_only=True, array_like=True):
-    """Volatile: nobody has a connection any more over which these handles were begun, and nothing takes part in them."""
+    """Volatile: the connections are closed over which these handles were begun, and nothing takes part in them."""
 
     durable: ClassVar[bool] = False
     transactions: tuple[TransactionId, ...]

@@ -183,7 +183,7 @@ def _batch_staged(state: State, event: BatchStaged) -> Growth:
     yield from _writer(state, event)
     is_new = event.producer_id not in state.partitions[event.partition_id].staged
     size = weights.RUN_OF_PLACES + (weights.STREAM if is_new else 0)
-    yield Table.STAGED, event.partition_id, size
+    yield Table.STAGED, (event.partition_id, event.producer_id), size
 
 
 def _writer_named(state: State, event: WriterNamed) -> Growth:

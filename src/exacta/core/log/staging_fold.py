@@ -21,6 +21,8 @@ MOST_RECEIPTS = 100_000
 Transactions that commit one after another make one run, if nothing else is written between them and none aborts. Each
 other transaction makes at least one.
 """
+FEWER_RECEIPTS = 1_000
+"""So many are remembered while the table of all of them is more than half full."""
 FEW_RECEIPTS = 50
 """So many are put in their places one by one. More of them are merged with those that are known, in one pass."""
 
@@ -42,7 +44,7 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
         _give_out(state, event.stream)
         stream.stream = event.stream
     _told(stream, place_of(event.provisional_offset), event.record_count, event.body)
-    _count(state, event.partition_id, weights.staged(stream) - before)
+    _count_stream(state, event.partition_id, event.producer_id, weights.staged(stream) - before)
     stream.record_count += event.record_count
     stream.size += event.size
     if event.takes_append_time:
@@ -53,8 +55,13 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
     state.volatile.staged_bytes += event.size
 
 
-def _count(state: State, key: int, size: int) -> None:
-    state.volatile.usage[Table.STAGED].change(key, size)
+def _count(state: State, partition_id: PartitionId, size: int) -> None:
+    """Count what has entered a partition, which belongs to nobody."""
+    state.volatile.usage[Table.STAGED].change(partition_id, size)
+
+
+def _count_stream(state: State, partition_id: PartitionId, producer_id: ProducerId, size: int) -> None:
+    state.volatile.usage[Table.STAGED].change((partition_id, producer_id), size)
 
 
 def _give_out(state: State, stream: PartitionId) -> None:
@@ -97,11 +104,12 @@ def enter(state: State, event: TransactionEnded) -> None:
             )
             _count(state, partition.partition_id, weights.STREAM)
         before = len(partition.receipts)
-        _remember_receipts(partition, stream, first_offset)
+        is_half_full = state.volatile.usage[Table.STAGED].total > state.limits.max_staging_bytes // 2
+        _remember_receipts(partition, stream, first_offset, FEWER_RECEIPTS if is_half_full else MOST_RECEIPTS)
         _count(state, partition.partition_id, (len(partition.receipts) - before) * weights.RUN_OF_PLACES)
 
 
-def _remember_receipts(partition: Partition, stream: StagedStream, first_offset: int) -> None:
+def _remember_receipts(partition: Partition, stream: StagedStream, first_offset: int, most: int) -> None:
     """Remember where Pulsar's messages of a stream have entered. Where these are too many, the oldest are forgotten."""
     new: list[Receipt] = []
     offset = first_offset
@@ -117,7 +125,7 @@ def _remember_receipts(partition: Partition, stream: StagedStream, first_offset:
         del receipts[behind:]
     for receipt in new:
         _remember_receipt(receipts, receipt)
-    del receipts[: max(0, len(receipts) - MOST_RECEIPTS)]
+    del receipts[: max(0, len(receipts) - most)]
 
 
 def _remember_receipt(receipts: list[Receipt], receipt: Receipt) -> None:
@@ -157,7 +165,7 @@ def drop_all(state: State, partition: Partition) -> None:
 
 def _taken(state: State, partition: Partition, producer_id: ProducerId) -> StagedStream:
     stream = partition.staged.pop(producer_id)
-    _count(state, partition.partition_id, -weights.staged(stream))
+    _count_stream(state, partition.partition_id, producer_id, -weights.staged(stream))
     state.volatile.staged_bytes -= stream.size
     if stream.stream == HELD:
         state.volatile.held_bytes -= stream.size

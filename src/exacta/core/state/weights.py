@@ -44,7 +44,7 @@ TRANSACTIONAL_ID = 1_500
 TRANSACTION = 2_500
 PARTICIPANT = 200
 PRODUCER = 1_500
-WRITTEN_TRANSACTION = 500
+WRITTEN_TRANSACTION = 700
 """What a transaction has written to one partition: while it is open, and once it is aborted."""
 RUN_OF_RECORDS = 100
 STREAM = 700
@@ -138,7 +138,8 @@ def membership(group_id: str, entry: Membership | None) -> int:
 
 def _group_of_members(group_id: str, entry: Membership) -> int:
     subscribed = 0 if entry.subscribed is None else NAME * len(entry.subscribed)
-    return MEMBERSHIP + text(group_id) + PENDING_MEMBER * len(entry.pending) + subscribed
+    names = text(group_id) + text(entry.protocol_type) + text(entry.protocol) + text(entry.leader)
+    return MEMBERSHIP + names + PENDING_MEMBER * len(entry.pending) + subscribed
 
 
 def membership_growth(group_id: str, before: Membership | None, now: Membership | None) -> int:
