@@ -79,7 +79,7 @@ class Connection(FramedConnection):
         self.client_version = ""
         self.producers: dict[int, Producer] = {}
         self.closed_producers: set[int] = set()
-        self._begun: deque[TransactionId] = deque(maxlen=MOST_BEGUN)
+        self._transactions_begun: deque[TransactionId] = deque(maxlen=MOST_BEGUN)
         self._broker = broker
         self._meter = None if broker.meter is None else broker.meter.front(self.front, _command_name)
         self.consumers = Consumers(broker, self)
@@ -232,11 +232,11 @@ class Connection(FramedConnection):
 
     def has_begun(self, transaction_id: TransactionId) -> None:
         """See `PulsarConnection`. The connection may be closed by now."""
-        self._begun.append(transaction_id)
+        self._transactions_begun.append(transaction_id)
         if self.has_ended:
             self._abandon()
 
     def _abandon(self) -> None:
-        if self._begun and not self._broker.engine.dispatcher.has_stopped:
-            self._broker.engine.submit((AbandonHandles(transactions=tuple(self._begun)),), lambda answers: None)
-        self._begun.clear()
+        if self._transactions_begun and not self._broker.engine.dispatcher.has_stopped:
+            self._broker.engine.submit((AbandonHandles(transactions=tuple(self._transactions_begun)),), lambda answers: None)
+        self._transactions_begun.clear()

@@ -78,16 +78,15 @@ BOUNDS: tuple[Bound, ...] = (
         ),
         table=Table.MEMBERS,
         counts=("max_groups", "group_max_size", "group_consumer_max_size", "max_pending_members"),
-        beyond="JoinGroup, SyncGroup and ConsumerGroupHeartbeat get POLICY_VIOLATION. The member that asks is no member, "
-        "or stays what it was.",
+        beyond="JoinGroup, SyncGroup and ConsumerGroupHeartbeat get POLICY_VIOLATION. A member stays what it was.",
     ),
     Bound(
         name="offsets of groups, with their metadata",
         fields=("State.groups", "Group.group_id", "Group.offsets", "Group.pending", "CommittedOffset.metadata"),
         table=Table.OFFSETS,
         counts=("max_groups", "offset_metadata_max_bytes"),
-        beyond="OffsetCommit and TxnOffsetCommit get POLICY_VIOLATION. Offsets of partitions that the group has already "
-        "are taken, unless their metadata are longer.",
+        beyond="OffsetCommit and TxnOffsetCommit get POLICY_VIOLATION. Offsets of partitions that the group has "
+        "already are taken, unless their metadata are longer.",
     ),
     Bound(
         name="transactional ids",
@@ -130,16 +129,16 @@ BOUNDS: tuple[Bound, ...] = (
         fields=("Partition.producers", "ProducerState.batches"),
         table=Table.PRODUCERS,
         counts=("max_producers_per_partition", "retained_batches"),
-        forgets="Producers that have been silent for a day. Those that have been silent for ten minutes, if the partition "
-        "has as many as it may, or the table is more than half full.",
+        forgets="Producers that have been silent for a day; for ten minutes, if the partition has as many as it may, "
+        "or the table is more than half full.",
         beyond="The batch of a new producer gets POLICY_VIOLATION.",
     ),
     Bound(
         name="places of the records of aborted and open transactions",
         fields=("Partition.aborted", "Partition.open_transactions", "Partition.open_runs", "AbortedTransaction.runs"),
         table=Table.ABORTED,
-        beyond=f"A batch that would be a further run of its transaction's records gets {REFUSED}. Retention, compaction "
-        "and DeleteRecords make room, and so does a commit.",
+        beyond=f"A batch that would be a further run of its transaction's records gets {REFUSED}. Retention, "
+        "compaction and DeleteRecords make room, and so does a commit.",
     ),
     Bound(
         name="staged streams of sidecar topics, and receipts",
@@ -167,8 +166,8 @@ BOUNDS: tuple[Bound, ...] = (
         ),
         table=Table.WRITERS,
         counts=("max_named_writers", "max_named_writers_per_partition"),
-        forgets="Names that have been idle for a day. Names that have been idle for ten minutes, where a new one finds no "
-        "room, or the table is more than half full.",
+        forgets="Names that have been idle for a day; for ten minutes, if the table is more than half full, or a new "
+        "name finds no room.",
         beyond="The batch of a new name gets NotAllowedError.",
     ),
     Bound(
@@ -212,8 +211,8 @@ BOUNDS: tuple[Bound, ...] = (
         ),
         table=Table.DELIVERIES,
         counts=("max_consumers_per_subscription", "max_noted_entries"),
-        beyond="A further consumer gets TooManyRequests. Delivery of new entries of Shared and Key_Shared subscriptions "
-        "waits until others are acknowledged.",
+        beyond="A further consumer gets TooManyRequests. Delivery of new entries of Shared and Key_Shared "
+        "subscriptions waits until others are acknowledged.",
     ),
 )
 
