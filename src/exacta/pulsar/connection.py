@@ -238,5 +238,7 @@ class Connection(FramedConnection):
 
     def _abandon(self) -> None:
         if self._transactions_begun and not self._broker.engine.dispatcher.has_stopped:
-            self._broker.engine.submit((AbandonHandles(transactions=tuple(self._transactions_begun)),), lambda answers: None)
+            self._broker.engine.submit(
+                (AbandonHandles(transactions=tuple(self._transactions_begun)),), lambda answers: None
+            )
         self._transactions_begun.clear()
