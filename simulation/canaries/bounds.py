@@ -25,8 +25,8 @@ def restart_counts_from_nothing() -> Replacements:
     return [(snapshot, "weigh", lambda state: no_usage())]
 
 
-@canary("the offsets of a transaction are counted twice once it commits", shows=r"12: OFFSETS counts")
-def pending_offsets_counted_twice() -> Replacements:
+@canary("offsets are not counted once their transaction commits", shows=r"12: OFFSETS counts")
+def committed_offsets_not_counted() -> Replacements:
     return [(fold, "_weight_of_topic", lambda group, topic: 0)]
 
 
