@@ -18,6 +18,7 @@ from exacta.core.commands import (
     SyncGroup,
 )
 from exacta.core.ids import Cause, Ticket
+from exacta.core.log.named_sequence import UNKNOWN_OFFSET
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, Joined, ProducerBoundReply, TransactionBegunReply
 from exacta.core.state.limits import Limits
@@ -29,8 +30,8 @@ from tests.core.world import SMALL, World
 MIB = 1 << 20
 
 
-def world(owner: str = "", **limits: int) -> World:
-    made = World(replace(SMALL, **limits), owner)
+def world(**limits: int) -> World:
+    made = World(replace(SMALL, **limits))
     made.topic()
     return made
 
@@ -67,7 +68,8 @@ class TestEveryTable:
 
     def test_one_owner_alone_fills_half_of_it(self, table: Table) -> None:
         most = room_for(table, 8)
-        here = world("10.0.0.1", **{table.value: most})
+        here = world(**{table.value: most})
+        here.owner = "10.0.0.1"
         answers = [FILLS[table](here, number) for number in range(12)]
         assert Rejection.LIMIT_REACHED in answers
         usage = here.state.volatile.usage[table]
@@ -199,7 +201,7 @@ class TestNamesOfWriters:
         here.pass_time(1)
         assert isinstance(self.write(here, "d"), Appended)
         assert sorted(writer.name for writer in here.state.writers.values()) == ["b", "d"]
-        assert self.write(here, "b", 1) == Appended(base_offset=-1, repeated=True)
+        assert self.write(here, "b", 1) == Appended(base_offset=UNKNOWN_OFFSET, repeated=True)
         here.check()
 
     def test_a_name_that_writes_elsewhere_is_not_idle(self) -> None:
