@@ -21,6 +21,7 @@ from exacta.core.ids import Cause, Ticket
 from exacta.core.log.named_sequence import UNKNOWN_OFFSET
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, Joined, ProducerBoundReply, TransactionBegunReply
+from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.limits import Limits
 from exacta.core.state.usage import Table
 from exacta.core.writers import NamedWriter
@@ -122,11 +123,26 @@ class TestMembers:
     def test_a_join_with_metadata_of_many_megabytes_is_refused(self) -> None:
         here = World(Limits(), "10.0.0.1")
         here.topic()
-        answers = [self.join(here, number, 45 * MIB, f"g{number}") for number in range(8)]
+        assert self.join(here, 1, 45 * MIB) is Rejection.LIMIT_REACHED
+        assert not here.state.volatile.memberships
+        answers = [self.join(here, number, 4 * MIB - 100, f"g{number}") for number in range(20)]
         assert answers[-1] is Rejection.LIMIT_REACHED
         assert here.state.volatile.usage[Table.MEMBERS].total <= Limits().max_member_bytes // 2
         here.owner = "10.0.0.2"
         assert self.join(here, 9, 100, "another") is not Rejection.LIMIT_REACHED
+        here.check()
+
+    def test_an_assignment_of_many_megabytes_is_refused(self) -> None:
+        here = World(Limits())
+        here.topic()
+        self.join(here, 1, 100)
+        joined = here.woken[1]
+        assert isinstance(joined, Joined)
+        large = (("m1", bytes(45 * MIB)),)
+        sync = SyncGroup(
+            ticket=Ticket(2), group_id="g", member_id="m1", generation=joined.generation, assignments=large
+        )
+        assert here.send(sync) is Rejection.LIMIT_REACHED
         here.check()
 
     def test_assignments_are_refused_and_the_member_leaves_as_before(self) -> None:
@@ -284,6 +300,26 @@ class TestTransactionalIds:
             FILLS[Table.TRANSACTIONAL_IDS](here, number)
         assert isinstance(producer.init_again(), ProducerBoundReply)
         here.check()
+
+
+def test_a_start_needs_no_more_memory_than_the_tables_weigh() -> None:
+    """Besides the bytes of the snapshot, which are fewer."""
+    here = world()
+    for table in Table:
+        for number in range(300):
+            FILLS[table](here, 1_000 * list(Table).index(table) + number)
+    blob = snapshot(here.state)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        state = restore(blob, here.state.limits)
+        after_recovery(state)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    weight = sum(usage.total for table, usage in state.volatile.usage.items() if table is not Table.HANDLES)
+    assert most <= weight, f"{most:,} bytes at the most, for tables of {weight:,}"
+    assert len(blob) <= weight // 2
 
 
 def test_a_join_of_a_present_member_is_taken_where_nothing_grows() -> None:

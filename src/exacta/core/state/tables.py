@@ -77,7 +77,13 @@ BOUNDS: tuple[Bound, ...] = (
             "ConsumerMember.revoking",
         ),
         table=Table.MEMBERS,
-        counts=("max_groups", "group_max_size", "group_consumer_max_size", "max_pending_members"),
+        counts=(
+            "member_metadata_max_bytes",
+            "max_groups",
+            "group_max_size",
+            "group_consumer_max_size",
+            "max_pending_members",
+        ),
         beyond="JoinGroup, SyncGroup and ConsumerGroupHeartbeat get POLICY_VIOLATION. A member stays what it was.",
     ),
     Bound(

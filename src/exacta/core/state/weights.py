@@ -20,14 +20,14 @@ from exacta.core.state.transaction import Transaction
 from exacta.core.state.usage import Table, Usage, no_usage
 from exacta.core.state.writer import KnownWriter
 
-TOPIC = 1_200
-PARTITION = 2_000
+TOPIC = 800
+PARTITION = 1_400
 CONFIG = 250
 """One configuration, or one property, beside its text."""
 BUFFER = 150
 """One change of `transaction.buffer` that open transactions do not follow."""
 MEMBERSHIP = 1_000
-MEMBER = 1_500
+MEMBER = 1_200
 """With the ids of its client, of which 255 characters are kept, and its timers."""
 PENDING_MEMBER = 1_200
 """An id of a group that was given out, with its timer; it has the client's id in it."""
@@ -40,10 +40,10 @@ GROUP = 700
 PENDING_OFFSETS = 400
 OFFSET_TOPIC = 450
 OFFSET = 350
-TRANSACTIONAL_ID = 1_500
-TRANSACTION = 2_500
+TRANSACTIONAL_ID = 700
+TRANSACTION = 1_600
 PARTICIPANT = 200
-PRODUCER = 1_500
+PRODUCER = 1_000
 WRITTEN_TRANSACTION = 700
 """What a transaction has written to one partition: while it is open, and once it is aborted."""
 RUN_OF_RECORDS = 100
@@ -51,13 +51,13 @@ STREAM = 700
 """A staged stream, and one that has entered."""
 RUN_OF_PLACES = 180
 """A run of places that a writer was told, and the receipt that is made of it."""
-WRITER = 1_000
+WRITER = 600
 SEQUENCE = 250
-SUBSCRIPTION = 1_200
+SUBSCRIPTION = 800
 RUN = 180
 """A run of acknowledged messages."""
-DELIVERY = 1_500
-CONSUMER = 1_500
+DELIVERY = 1_000
+CONSUMER = 1_000
 ENTRY = 500
 """An entry that was delivered, or waits."""
 
