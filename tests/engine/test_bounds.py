@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from exacta.core.commands import Command, CreateTopic, ExpireProducers, JoinGroup, LeaveGroup, MemberToRemove
+from exacta.core.decide import decide
 from exacta.core.ids import Ticket
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
@@ -39,7 +40,6 @@ def join(number: int, *, knows_member_id_required: bool) -> JoinGroup:
 
 def without_memory(monkeypatch: pytest.MonkeyPatch, kind: type[Command]) -> None:
     """Let every decision on a command of this kind lack memory."""
-    decide = engine_module.decide
 
     def or_not(state: State, command: Command, now_ms: int, owner: str = "") -> Outcome:
         if isinstance(command, kind):
