@@ -11,6 +11,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Shown
+from exacta.kafka.parts import Parts
 from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -104,6 +105,7 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
+    parts=(Parts("groups", "groups", name="", most=50),),
     refused=refused,
     plain_error=DescribeLagResponse,
 )
