@@ -298,15 +298,32 @@ class FramedConnection(ClientConnection):
         self._waits_for_turn = False
         self._go_on()
 
-    def work(self, steps: Steps, failed: Callable[[], None], what: Callable[[], str]) -> None:
-        """Do work in steps; see `Turns.take`. No further frame begins until it has ended."""
-        self._at_work += 1
-        self._turns.take(steps, self.peer_host, self._work_ended, failed, what)
+    def work(
+        self, steps: Steps, failed: Callable[[], None], abandoned: Callable[[], None], what: Callable[[], str]
+    ) -> None:
+        """Do work in steps; see `Turns.take`. No further frame begins until it has ended.
 
-    def _work_ended(self) -> None:
-        self._at_work -= 1
-        if not self._reading and not self._flush_scheduled:
-            self._flush_soon()
+        When the connection ends, or the server stops, the rest of the steps is not taken. Then `abandoned` is called,
+        and the connection is closed: nobody gets the answer.
+        """
+        is_open = True
+
+        def is_wanted() -> bool:
+            nonlocal is_open
+            if is_open and (self._closing or self._stopping):
+                is_open = False
+            return is_open
+
+        def ended() -> None:
+            self._at_work -= 1
+            if not is_open:
+                self.close()
+                abandoned()
+            elif not self._reading:
+                self._flush_soon()
+
+        self._at_work += 1
+        self._turns.take(steps, self.peer_host, is_wanted, failed, ended, what)
 
     def room_again(self) -> None:
         """See `BudgetedConnection`."""

@@ -12,24 +12,14 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
 from exacta.front.threads import on_thread
+from exacta.records.work import SHORT_BYTES
 
 T = TypeVar("T")
 OnThread = Callable[[Callable[[], Any], Callable[[Any], None]], None]
 """Call the first function on a thread, and the second one with what came of it, an exception included."""
 
-SHORT_BYTES: Final = 64 << 10
-"""The most work, in bytes, that is done on the event loop. It takes about a millisecond."""
-
 MOST_AT_ONCE: Final = 2
 """One client's long piece leaves room for another client's. More threads would take the event loop's processor."""
-
-_MESSAGE_BYTES: Final = 64
-"""The work, in bytes, that a message is beside its own bytes."""
-
-
-def work_bytes(size: int, offset_count: int) -> int:
-    """Return the work of a conversion, in bytes. A few compressed bytes may be very many messages."""
-    return size + _MESSAGE_BYTES * offset_count
 
 
 class _Piece(NamedTuple):

@@ -79,18 +79,28 @@ class Turns:
             logger.warning("the event loop was kept for %.0f ms by %s", seconds * 1000, what())
 
     def take(
-        self, steps: Steps, owner: str, ended: Callable[[], None], failed: Callable[[], None], what: Callable[[], str]
+        self,
+        steps: Steps,
+        owner: str,
+        is_wanted: Callable[[], bool],
+        failed: Callable[[], None],
+        ended: Callable[[], None],
+        what: Callable[[], str],
     ) -> None:
         """Take steps as long as this turn has time, and the others later; then call `ended`.
 
         `owner` is the client's host: its long work is done one piece after another. Where the steps raise, `failed` is
-        called while the exception is handled, and then `ended`.
+        called while the exception is handled, and then `ended`. What is not wanted any more is closed, and `ended`.
         """
 
         def go_on(sent: Any = None) -> None:
             began_s = self.clock()
             try:
                 while True:
+                    if not is_wanted():
+                        steps.close()
+                        ended()
+                        break
                     wanted = steps.send(sent)
                     sent = None
                     if wanted is not None:

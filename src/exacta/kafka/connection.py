@@ -157,7 +157,7 @@ class Connection(FramedConnection):
         except TooManyElements:
             self._unanswered.append(context)
             decode = partial(decode_request, frame, header, body_start, self._most_elements)
-            self.work(self._serve_long(handler, decode, context), context.fail, partial(self.described, frame))
+            context.in_steps(self._serve_long(handler, decode, context))
             return
         except DecodeError as error:
             self.refuse(f"malformed {handler.name} v{version}: {error}")
@@ -175,29 +175,21 @@ class Connection(FramedConnection):
             context.reply(handler.refused(request, ErrorCode.POLICY_VIOLATION, context.version))
         elif parts is not None:
             context.is_long = True
-            context.in_steps(in_parts(parts, request, partial(self._serve_part, handler, context), context.reply))
+            context.in_steps(in_parts(parts, request, partial(self._hand, handler, context), context.reply))
         else:
-            self._hand(handler, request, context, context.reply)
+            self._hand(handler, context, request, context.reply)
 
-    def _hand(self, handler: Handler, request: Message, context: RequestContext, reply: Reply) -> None:
+    def _hand(self, handler: Handler, context: RequestContext, request: Message, reply: Reply) -> None:
         if self._broker.authorizer.allows_all:
             handler.handle(self._broker, request, context, reply)
         else:
             serve(handler, self._broker, request, context, reply)
 
-    def _serve_part(self, handler: Handler, context: RequestContext, part: Message, reply: Reply) -> None:
-        if not self._closing:
-            self._hand(handler, part, context, reply)
-        else:
-            context.send([])  # nobody hears the answer: what is left is not done
-
     def _serve_long(self, handler: Handler, decode: Callable[[], Message], context: RequestContext) -> Steps:
         """Serve a request of many elements, which is decoded on a thread."""
         context.is_long = True
         request = yield decode
-        if self._closing:
-            context.send([])
-        elif isinstance(request, TooManyElements) and handler.plain_error is not None:
+        if isinstance(request, TooManyElements) and handler.plain_error is not None:
             context.reply(handler.plain_error(error_code=ErrorCode.INVALID_REQUEST))
         elif isinstance(request, DecodeError):
             self.refuse(f"malformed {handler.name} v{context.version}: {request}")

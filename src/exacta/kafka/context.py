@@ -46,8 +46,10 @@ class KafkaConnection(RequestConnection, Protocol):
     def encode(self, context: "RequestContext", message: Message) -> None:
         """Encode a long answer on a thread, and send it."""
 
-    def work(self, steps: Steps, failed: Callable[[], None], what: Callable[[], str]) -> None:
-        """Do work in steps; no further request begins until it has ended."""
+    def work(
+        self, steps: Steps, failed: Callable[[], None], abandoned: Callable[[], None], what: Callable[[], str]
+    ) -> None:
+        """Do work in steps; no further request begins until it has ended, or is abandoned with the connection."""
 
     def close_if_idle(self) -> bool:
         """Close, or do nothing and return False where an answer is owed."""
@@ -139,7 +141,7 @@ class RequestContext(Request):
 
     def in_steps(self, steps: Steps) -> None:
         """Serve the request in steps."""
-        self.connection.work(steps, self.fail, self.described)
+        self.connection.work(steps, self.fail, lambda: self.send([]), self.described)
 
     def described(self) -> str:
         """Return what the request is, and who asks."""

@@ -35,7 +35,7 @@ MAX_VERSION = 7
 DEFAULT = -1
 """The broker chooses the number of partitions, or of replicas (KIP-464)."""
 MOST_AT_ONCE = 10_000
-"""One request may name so many topics, since each is answered with its configurations. Kafka bounds their partitions."""
+"""One request may name as many topics, since each is answered with its configurations. Kafka bounds partitions."""
 
 NEEDS = (
     Each(Operation.CREATE, ResourceKind.TOPIC, "topics", "topics", instead=or_on_cluster(Operation.CREATE)),
