@@ -7,14 +7,15 @@ log. What a request names twice stays in one part, since handlers refuse or leav
 A part is decided in its step; its answer may come later, when what it rests on is durable.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from exacta.protocol.kafka.schema import OPEN_END, Message
+from exacta.front.turns import Steps
+from exacta.protocol.kafka.schema import Message
 
 Serve = Callable[[Message, Callable[[Message | None], None]], None]
 
@@ -33,7 +34,7 @@ class Parts(Struct, frozen=True):
     """Other arrays of the request, which go with its first part only."""
     most: int = 500
     """The most elements, inner ones included, that are served in one step."""
-    most_in_all: int = OPEN_END
+    most_in_all: int = 2**31
     """A request with more elements is refused by POLICY_VIOLATION."""
 
 
@@ -110,9 +111,7 @@ def _same(parts: Parts, one: Any, other: Any) -> bool:
     return bool(getattr(one, parts.name) == getattr(other, parts.name))
 
 
-def in_parts(
-    parts: Parts, request: Message, serve: Serve, reply: Callable[[Message | None], None]
-) -> Generator[None, None, None]:
+def in_parts(parts: Parts, request: Message, serve: Serve, reply: Callable[[Message | None], None]) -> Steps:
     """Serve a request part by part, with a pause after each; reply when all parts are answered."""
     answers: list[Message | None] = []
     left = 1  # the dividing itself
@@ -127,9 +126,12 @@ def in_parts(
         if not left:
             reply(joined(parts, [each for each in answers if each is not None]))
 
-    for number, part in enumerate(divided(parts, request)):
+    found = yield lambda: list(divided(parts, request))
+    if isinstance(found, Exception):
+        raise found
+    for number, part in enumerate(found):
         left += 1
         answers.append(None)
         serve(part, partial(answered, number))
-        yield
+        yield None
     one_less()
