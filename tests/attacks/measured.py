@@ -53,7 +53,8 @@ class Measured:
         self._server.stdin.flush()
         while not (line := self._server.stderr.readline()).startswith(SAID):
             assert line, "the server has ended"
-            if line.startswith(("GC", "HANDLE")): print("      ", line, end="")
+            if line.startswith(("GC", "HANDLE")):
+                print("      ", line, end="")
         return float(line.removeprefix(SAID)) * 1000
 
     def waited_ms(self) -> float:
@@ -79,7 +80,16 @@ class Measured:
 @contextmanager
 def measured_server(data: Path, *arguments: str) -> Iterator[Measured]:
     """Run `exacta serve` with a loop that is measured."""
-    command = [sys.executable, *(["/tmp/dbg_server.py"] if __import__("os").environ.get("DBG") else ["-m", "tests.attacks.server"]), "--data", str(data), "--listen", "127.0.0.1:0", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.attacks.server",
+        "--data",
+        str(data),
+        "--listen",
+        "127.0.0.1:0",
+        *arguments,
+    ]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as server:
         measured = Measured(server)
