@@ -53,8 +53,7 @@ SUITES = {
         {"KILLS": "15"},
     ),
     "attacks": Suite(
-        "no request keeps the event loop for long beside a neighbour that sends heartbeats; it prints the table of "
-        "reliability.md",
+        "no request keeps the event loop for long beside a neighbour that sends heartbeats; the costs are printed",
         "half a minute",
         "",
         ("EXACTA_TEST_ATTACKS=1 -n 0 tests/attacks",),

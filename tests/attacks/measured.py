@@ -13,7 +13,7 @@ from tests.attacks.server import SAID
 from tests.kafka.wire import Wire
 
 LISTENING = "listening on "
-_PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+PIPE = subprocess.PIPE
 
 
 class Cost(NamedTuple):
@@ -33,7 +33,8 @@ class Measured:
         host, port = server.stdout.readline().partition(LISTENING)[2].partition(",")[0].split(":")
         self._address = (host, int(port))
         self._memory = psutil.Process(server.pid).memory_info
-        self._neighbour = subprocess.Popen([sys.executable, "-m", "tests.attacks.neighbour", host, port], **_PIPES)
+        command = [sys.executable, "-m", "tests.attacks.neighbour", host, port]
+        self._neighbour = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True)
         self._before = self._memory().rss
 
     def connect(self) -> Wire:
@@ -73,7 +74,7 @@ def _ask(process: "subprocess.Popen[str]", answers: object, beginning: str) -> s
 def measured_server(data: Path, *arguments: str) -> Iterator[Measured]:
     """Run `exacta serve` with a loop that is measured."""
     command = [sys.executable, "-m", "tests.attacks.server", "--data", str(data), "--listen", "127.0.0.1:0", *arguments]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, **_PIPES) as server:
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as server:
         measured = Measured(server)
         try:
             yield measured

@@ -1,4 +1,4 @@
-"""No request keeps the event loop for long: `make test-attacks` measures it, and prints the table of reliability.md."""
+"""No request keeps the event loop for long: `make test-attacks` measures it, and prints the table of costs."""
 
 import os
 

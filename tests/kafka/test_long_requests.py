@@ -111,7 +111,8 @@ def test_what_is_named_twice_is_refused_as_in_a_short_request(broker: Broker) ->
 def test_a_topic_of_many_partitions_counts_for_them(broker: Broker) -> None:
     parts = HANDLERS[CreateTopicsRequest.SCHEMA.key].parts[0]
     request = create("a", "b", "c", partitions=400)
-    assert [[topic.name for topic in part.topics] for part in divided(parts, request)] == [["a"], ["b"], ["c"]]
+    found: list[Any] = list(divided(parts, request))
+    assert [[topic.name for topic in part.topics] for part in found] == [["a"], ["b"], ["c"]]
 
 
 def test_one_topic_is_divided_by_its_partitions_and_answered_as_one(broker: Broker) -> None:
@@ -144,7 +145,7 @@ def test_parts_name_arrays_of_the_request_and_of_its_answer(key: int, parts: Par
 def test_other_arrays_go_with_the_first_part_only() -> None:
     handler = HANDLERS[17786]
     request = API[handler.key].request(transactional_ids=[f"t{number}" for number in range(450)], handles=[1, 2])
-    found = list(divided(handler.parts[0], request))
+    found: list[Any] = list(divided(handler.parts[0], request))
     assert [(len(part.transactional_ids), part.handles) for part in found] == [(200, [1, 2]), (200, []), (50, [])]
     answers = [API[handler.key].response(now_ms=number, transactions=[]) for number in range(3)]
     assert joined(handler.parts[0], list(answers)) is answers[0]
