@@ -164,6 +164,7 @@ def test_also_on_another_cluster_whose_producer_ids_are_others(query, place, not
 def test_also_where_nothing_may_be_looked_up(query, place, older, monkeypatch, caplog):
     older(by_tasks)
     forget(query)
+
     def refused(*_):
         raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED, "listing the groups")
 

@@ -104,9 +104,9 @@ class OlderCheckpoint(SinkError):
 
     def __init__(self, location: str, noted: int, shown: str) -> None:
         super().__init__(
-            f"the checkpoint at '{location}' is older than what the sink has written: its note ends with batch {noted}, "
-            f"and {shown}. Was it restored from a copy? It would write the batches in between once more: start the "
-            "query with a new checkpoint that begins behind what is there"
+            f"the checkpoint at '{location}' is older than what the sink has written: its note ends with batch "
+            f"{noted}, and {shown}. Was it restored from a copy? It would write the batches in between once more: "
+            "start the query with a new checkpoint that begins behind what is there"
         )
 
 

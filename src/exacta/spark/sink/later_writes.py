@@ -18,7 +18,7 @@ ids change when they expire or when their epochs are used up, and the rows in be
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator
 from contextlib import closing, suppress
 
 import msgspec
@@ -45,6 +45,9 @@ _EARLIER_MS = 10 * 60 * 1000
 _MOST_BYTES = 64 * 1024 * 1024
 _FETCH_BYTES = 1024 * 1024
 """All partitions together are read up to so many bytes, each by one fetch at least."""
+
+_NEWEST_EPOCH = 2**15 - 1
+"""No producer has a newer one."""
 
 
 class LastWrites(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,36 +109,40 @@ def _later_rows(client: Client, last: LastWrites) -> str | None:
         with suppress(UnknownTopic):  # deleted since
             partitions += [TopicPartition(topic, index) for index in range(client.partitions([topic])[topic])]
     starts = list_offsets(client, partitions, last.time_ms - _EARLIER_MS)
-    ends = list_offsets(client, partitions, LATEST, isolation_level=READ_COMMITTED)
+    ends = list_offsets(client, partitions, LATEST)
     epochs = dict(last.producers.values())
     doubtful: TopicPartition | None = None
     for partition in partitions:
-        start, end = starts[partition], ends[partition]
-        if not 0 <= start < end:
+        if starts[partition] < 0:  # no record is as young
             continue
-        left = _MOST_BYTES // len(partitions)
-        fetches = fetch_range(
-            client, partition, start, end, isolation_level=READ_COMMITTED, max_bytes=min(left, _FETCH_BYTES)
-        )
-        for fetched in fetches:
-            for header, _ in visible_batches(fetched.records, fetched.aborted, committed_only=True):
-                if _is_later(header, epochs):
+        bounds = starts[partition], ends[partition]
+        with closing(_committed(client, partition, *bounds, _MOST_BYTES // len(partitions))) as batches:
+            for header in batches:
+                if header.transactional and header.producer_epoch > epochs.get(header.producer_id, _NEWEST_EPOCH):
                     return f"partition {partition} has rows at offset {header.base_offset} that it has committed since"
                 if header.transactional and header.producer_id not in epochs and header.max_timestamp > last.time_ms:
                     doubtful = partition
-            left -= len(fetched.records)
-            if left <= 0:
-                break
     if doubtful is not None:
         logger.warning(
-            "the cluster has forgotten what this sink has committed, and transactions of unknown producers have written "
-            "to %s since: if the checkpoint was restored from an older copy, stop the query, for it writes the batches "
-            "in between once more",
+            "the cluster has forgotten what this sink has committed, and transactions of unknown producers have "
+            "written to %s since: if the checkpoint was restored from an older copy, stop the query, for it writes the "
+            "batches in between once more",
             doubtful,
         )
     return None
 
 
-def _is_later(header: BatchHeader, epochs: Mapping[int, int]) -> bool:
-    noted = epochs.get(header.producer_id)
-    return header.transactional and noted is not None and header.producer_epoch > noted
+def _committed(
+    client: Client, partition: TopicPartition, start: int, end: int, most_bytes: int
+) -> Generator[BatchHeader, None, None]:
+    """Yield the headers of committed batches, up to about so many bytes."""
+    max_bytes = min(most_bytes, _FETCH_BYTES)
+    with closing(
+        fetch_range(client, partition, start, end, isolation_level=READ_COMMITTED, max_bytes=max_bytes)
+    ) as fetches:
+        for fetched in fetches:
+            for header, _ in visible_batches(fetched.records, fetched.aborted, committed_only=True):
+                yield header
+            most_bytes -= len(fetched.records)
+            if most_bytes <= 0:
+                return

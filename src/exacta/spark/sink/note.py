@@ -124,7 +124,8 @@ def refusal(
     """Return why a sink must not write, or None; `own` is its note, `others` those of other sinks of its query.
 
     `recorded` tells whether the cluster has records under the sink's name. `batch` looks up the number of the batch at
-    hand, and `later` what shows that it is committed; both are called only if the answer hangs on them. `used` has the names of the sinks that this run has used.
+    hand, and `later` what shows that it is committed; both are called only if the answer hangs on them. `used` has the
+    names of the sinks that this run has used.
     """
     if own is not None:
         if own.query != identity.query_id:
