@@ -7,72 +7,61 @@ from pathlib import Path
 import pytest
 
 from exacta.demo.processes import DriverProcess
+from tests.pages.blocks import blocks_of
 from tests.spark import faults
 from tests.spark.clusters import held_back, new_topic, read_committed
 from tests.spark.lives import wait_until
 from tests.spark.queries import fill
 from tests.spark.quick_java import quick_spark_environment
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 COMMAND = Path(sys.executable).parent / "spark-pipelines"
 ENDS_WITHIN_S = 180.0
 
-SPECIFICATION = """
-name: copy
-storage: file://{directory}/storage
-configuration:
-  spark.sql.shuffle.partitions: "2"
-  spark.sql.pipelines.execution.watchdog.minRetryTime: 1s
-libraries:
-  - glob:
-      include: flows.py
+PAGE = ROOT / "docs" / "how-to" / "declarative-pipelines.md"
+FLOWS, SPECIFICATION = (block.text for block in blocks_of(PAGE)[:2])
+
+GUARDED = """
+dp.create_sink("guarded", "exacta", {**cluster, "topic": "TOPIC", "transactional.id.prefix": "TOPIC"})
+
+
+@dp.append_flow(target="guarded")
+def also_from_the_web():
+    return rows_of("web-orders")
 """
 
-FLOWS = """
-from pyspark import pipelines as dp
 
-cluster = {{"kafka.bootstrap.servers": "{bootstrap}"}}
-faulty = {{**cluster, "fault.directory": "{directory}"}}
-
-dp.create_sink("joined", "faulty", {{**faulty, "topic": "{joined}"}})
-dp.create_sink("named", "exacta", {{**cluster, "topic": "{named}", "transactional.id.prefix": "{named}"}})
-
-
-def rows(topic):
-    given = {{"subscribe": topic, "startingOffsets": "earliest", "maxOffsetsPerTrigger": "40"}}
-    return spark.readStream.format("exacta").options(**cluster, **given).load().select("key", "value")
-
-
-@dp.append_flow(target="joined")
-def one():
-    return rows("{one}")
-
-
-@dp.append_flow(target="joined")
-def other():
-    return rows("{other}")
-
-
-@dp.append_flow(target="named")
-def third():
-    return rows("{one}")
-"""
+def replaced(text: str, changes: dict[str, str]) -> str:
+    """Return a text with these changes, each of which must be one."""
+    for before, after in changes.items():
+        assert before in text, before
+        text = text.replace(before, after)
+    return text
 
 
 class Pipeline:
-    """Two flows into sink `joined`, and one into sink `named`, which has a name on the cluster."""
+    """The pipeline of the page, and one more flow, whose sink has a name on the cluster."""
 
     def __init__(self, bootstrap: str, directory: Path) -> None:
         self.bootstrap = bootstrap
         self.directory = directory
-        self.one, self.other = new_topic(bootstrap, 2), new_topic(bootstrap, 2)
-        self.joined, self.named = new_topic(bootstrap, 3), new_topic(bootstrap, 3)
+        self.web, self.shops = new_topic(bootstrap, 2), new_topic(bootstrap, 2)
+        self.orders, self.guarded = new_topic(bootstrap, 3), new_topic(bootstrap, 3)
         self.log = directory / "log"
         self.specification = directory / "spark-pipeline.yml"
-        self.specification.write_text(SPECIFICATION.format_map(vars(self)))
-        (directory / "flows.py").write_text(FLOWS.format_map(vars(self)))
+        self.specification.write_text(replaced(SPECIFICATION, {"/srv/orders": str(directory)}))
+        flows = FLOWS + GUARDED.replace("TOPIC", self.guarded)
+        changes = {
+            "127.0.0.1:9092": bootstrap,
+            '"topic": "orders"': f'"topic": "{self.orders}", "fault.directory": "{directory}"',
+            '"orders", "exacta"': '"orders", "faulty"',
+            '"web-orders"': f'"{self.web}"',
+            '"shop-orders"': f'"{self.shops}"',
+            'startingOffsets="earliest"': 'startingOffsets="earliest", maxOffsetsPerTrigger=40',
+        }
+        (directory / "flows.py").write_text(replaced(flows, changes))
         # Spark finds the format by the name of this module.
         (directory / "pyspark_faulty.py").write_text("from tests.spark.faults import FaultySource as DefaultSource\n")
         (directory / "scratch").mkdir()
@@ -125,21 +114,21 @@ def pipeline(bootstrap, tmp_path):
 
 
 def test_two_flows_into_one_sink_killed_and_started_again_and_refreshed(pipeline):
-    fill(pipeline.bootstrap, pipeline.one, range(100))
-    fill(pipeline.bootstrap, pipeline.other, range(1000, 1100))
+    fill(pipeline.bootstrap, pipeline.web, range(100))
+    fill(pipeline.bootstrap, pipeline.shops, range(1000, 1100))
     pipeline.kill_at(faults.ALL_TASKS_DONE, skip=1)
     pipeline.kill_at(faults.DECIDED, skip=1)
-    fill(pipeline.bootstrap, pipeline.one, range(100, 120))
+    fill(pipeline.bootstrap, pipeline.web, range(100, 120))
     assert pipeline.run() == 0, pipeline.log.read_text()[-6000:]
-    assert pipeline.counts(pipeline.joined) == {1: 220}
-    assert pipeline.counts(pipeline.named) == {1: 120}
-    assert held_back(pipeline.bootstrap, pipeline.joined) == {}
-    notes = pipeline.directory.glob("storage/_checkpoints/joined/*/*/exacta/sink.json")
-    assert sorted(note.parts[-4] for note in notes) == ["one", "other"]
+    assert pipeline.counts(pipeline.orders) == {1: 220}
+    assert pipeline.counts(pipeline.guarded) == {1: 120}
+    assert held_back(pipeline.bootstrap, pipeline.orders) == {}
+    notes = pipeline.directory.glob("storage/_checkpoints/orders/*/0/exacta/sink.json")
+    assert sorted(note.parts[-4] for note in notes) == ["from_shops", "from_the_web"]
 
     # A full refresh gives each flow a new checkpoint, so each flow is a new query.
     assert pipeline.run("--full-refresh-all") != 0
-    assert pipeline.counts(pipeline.joined) == {2: 220}
+    assert pipeline.counts(pipeline.orders) == {2: 220}
     # The name on the cluster has a past with another query.
-    assert pipeline.counts(pipeline.named) == {1: 120}
-    assert "was the old one deleted?" in pipeline.log.read_text()
+    assert pipeline.counts(pipeline.guarded) == {1: 120}
+    assert f"the job named '{pipeline.guarded}' has committed batches up to" in pipeline.log.read_text()

@@ -30,7 +30,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
 from exacta.client.acknowledging import Acknowledged
-from exacta.client.errors import ClientError
+from exacta.client.errors import ClientError, KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import Producer, TopicPartition
 from exacta.spark.sink import decision as record
@@ -170,7 +170,7 @@ class SinkDriver:
     def _later_writes(self, batch_id: int, last: LastWrites | None) -> str | None:
         try:
             return later_writes(self.cluster.client, self.cluster.names, self.cluster.marker, batch_id, last)
-        except ClientError as error:  # a sink may be permitted to write, and not to read
+        except KafkaError as error:  # a sink may be permitted to write, and not to read
             logger.warning(
                 "the cluster has forgotten what the sink '%s' has committed, and whether its checkpoint is older than "
                 "that could not be looked up: %s",
