@@ -118,7 +118,7 @@ NO_EXAMPLE = {
         JOINING,
         "import java.io",
     ): "it takes Java; tests/pulsar_clients/test_java_joint_killed.py runs it as it is printed",
-    (DECLARATIVE, "from pyspark import pipelines"): _A_PIPELINE,
+    (DECLARATIVE, "# flows.py"): _A_PIPELINE,
     (DECLARATIVE, "name: orders"): _A_PIPELINE,
     (DECLARATIVE, "spark-pipelines run"): _A_PIPELINE,
     (DECLARATIVE, "the job named"): f"an error; {_A_PIPELINE}",

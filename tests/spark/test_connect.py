@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyspark
 import pytest
@@ -26,7 +27,7 @@ query's. Without this setting they belong to the query's, as before."""
 
 HAS_CLONES = Version(pyspark.__version__) >= Version("4.3")
 
-JOBS = {
+JOBS: dict[str, dict[str, Any]] = {
     "the sink": {"by": "sink"},
     # By default a partition may send its share, and the server does not tell how many partitions there are.
     "the driver alone": {"by": "foreachBatch", "options": {"driver.bytes": 1 << 30}},

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 COMMAND = Path(sys.executable).parent / "spark-pipelines"
 ENDS_WITHIN_S = 180.0
 
-PAGE = ROOT / "docs" / "how-to" / "declarative-pipelines.md"
+PAGE = ROOT / "docs/how-to/declarative-pipelines.md"
 FLOWS, SPECIFICATION = (block.text for block in blocks_of(PAGE)[:2])
 
 GUARDED = """
