@@ -12,7 +12,6 @@ REQUESTS = "the budget of requests: what it holds is owed an answer, and its fra
 ANSWERS = "the budget of answers"
 CONNECTIONS = "max.connections"
 STATE = "a table of the state: one value of each entry"
-OF_ONE_TURN = "what one turn of the loop leaves"
 OPTIONS = "made from options, not by clients"
 
 BOUNDS = {
@@ -33,6 +32,7 @@ BOUNDS = {
     "Connection.producers": "MOST_PRODUCERS of one connection, MOST_PRODUCERS_IN_ALL of all",
     "Consumers._consumers": "MOST_CONSUMERS of one connection, max_delivery_bytes of all",
     "Consumers._opening": REQUESTS,
+    "Conversions._at_work": "MOST_AT_ONCE",
     "Conversions._waiting": REQUESTS,
     "Counts.appended": STATE,
     "Counts.compactions": "the outcomes of compaction",
@@ -68,11 +68,15 @@ BOUNDS = {
     "Sinks._sinks": CONNECTIONS,
     "StreamsLetGo._waiting": "streams of staged batches: max_staging_bytes",
     "Timers._deadline_of": "timers of the state's entries; they go with these",
+    "Turns._connections": CONNECTIONS,
+    "Turns._jobs": REQUESTS,
     "Turns._waiting": CONNECTIONS,
+    "Until._found": "one at the most",
     "Upkeep._floors": STATE,
     "WebConnection._received": "one read: the connection is not read until its turn",
     "WebServer._admitted": "MOST_CONNECTIONS",
     "WebServer._names": OPTIONS,
+    "_TopicConfigs._of_defaults": REQUESTS,
 }
 
 
