@@ -23,6 +23,7 @@ from exacta.server.identity import refuse_foreign
 from exacta.server.listeners import Doors, Listener
 from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL, Flood, configure_logging, never
 from exacta.server.open_files import files_allowed
+from exacta.server.run_time_options import drop_options_set_at_run_time
 from exacta.server.server import Server
 from exacta.server.service_manager import READY, STOPPING, notify
 
@@ -42,17 +43,18 @@ def serve(
     *,
     log_level: str = DEFAULT_LEVEL,
     log_format: str = DEFAULT_FORMAT,
+    drops_run_time_options: bool = False,
 ) -> int:
     """Run until SIGTERM, or until a SIGINT or SIGHUP that is not ignored; return the process's exit code.
 
-    Says where it listens in one line on stdout.
+    Says where it listens in one line on stdout. `drops_run_time_options` takes back what was set while brokers ran.
     """
     flood = configure_logging(log_level, log_format)
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     allow_many_files(configuration)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         try:
-            return runner.run(_serve(configuration, data, doors, flood))
+            return runner.run(_serve(configuration, data, doors, flood, drops_run_time_options))
         except ServerError as error:
             if log_format == "text":
                 sys.stderr.write(f"exacta: {error}\n")
@@ -119,12 +121,16 @@ def _tell_of_start(configuration: Configuration, data: Path) -> None:
     )
 
 
-async def _serve(configuration: Configuration, data: Path, doors: Doors, flood: Flood) -> int:
+async def _serve(
+    configuration: Configuration, data: Path, doors: Doors, flood: Flood, drops_run_time_options: bool
+) -> int:
     loop = asyncio.get_running_loop()
     flood.later = lambda seconds, tell: loop.call_soon_threadsafe(loop.call_later, seconds, tell)
     refuse_foreign(data)
     server = Server(loop, configuration, data, doors, begins=lambda: _tell_of_start(configuration, data))
     await server.open_in_sight()
+    if drops_run_time_options:
+        drop_options_set_at_run_time(server.engine)
     await server.start()
     asked = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, asked.set)
