@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from exacta.cli.cluster import EXIT_USAGE, fail
+from exacta.extras import install_extra
 
 _SIGNALLED = 128
 """A shell's exit code for a process that a signal has ended is this and the signal's number."""
@@ -66,7 +67,7 @@ def demo(
             import exacta.protocol.pulsar.messages_pb2  # noqa: F401  # the broker needs it, too
     except ModuleNotFoundError as error:
         extra = "demo" if producer is InputBy.KAFKA else "demo-pulsar"
-        fail(f"{error.name} is not installed: pip install 'exacta-log[{extra}]'", EXIT_USAGE)
+        fail(f"{error.name} is not installed: {install_extra(extra)}", EXIT_USAGE)
     for number in (signal.SIGTERM, signal.SIGHUP):  # the processes that it has started are ended, too
         signal.signal(number, lambda number, _: sys.exit(_SIGNALLED + number))
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
