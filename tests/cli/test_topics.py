@@ -1,11 +1,17 @@
 """`exacta topics` and `exacta config`, on a broker."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from typer.testing import CliRunner
 
+from exacta.cli.app import app
 from exacta.client.routing import Client
+
+ROOT = Path(__file__).parents[2]
 
 
 def a_name(topic):
@@ -53,7 +59,18 @@ def test_a_dry_run_changes_nothing(run, topic):
     ("arguments", "code", "why"),
     [
         (["topics", "create", "TOPIC-new", "--set", "retention.mss=1"], 1, "INVALID_CONFIG .*retention.mss"),
-        (["topics", "create", "a b"], 1, "INVALID_TOPIC_EXCEPTION"),
+        (["topics", "create", "a b"], 1, "INVALID_TOPIC_EXCEPTION .*letters and digits of ASCII"),
+        (["produce", "a b"], 1, "INVALID_TOPIC_EXCEPTION .*letters and digits of ASCII"),
+        (["topics", "create", "TOPIC-new", "--replication-factor", "3"], 1, "accept.any.replication.factor=true"),
+        (["topics", "trim", "TOPIC", "--before", "1"], 2, "an offset is that of one partition: give -p, too"),
+        (["topics", "trim", "TOPIC", "--before", "x"], 2, "--before: 'x' is none of"),
+        (
+            ["topics", "trim", "TOPIC", "--before", "1", "-p", "0", "--yes"],
+            1,
+            "has no records up to offset 1: it ends at 0",
+        ),
+        (["topics", "trim", "TOPIC", "--before", "1", "-p", "7"], 1, "has no partition 7: it has 2"),
+        (["topics", "trim", "no-such", "--before", "latest"], 1, "there is no topic no-such"),
         (["topics", "alter", "TOPIC", "-p", "1"], 1, "INVALID_PARTITIONS"),
         (["topics", "create", "t", "--set", "retention.ms"], 2, "--set: 'retention.ms' is not KEY=VALUE"),
         (["topics", "alter", "TOPIC"], 2, "give --partitions, --set or --unset"),
@@ -136,3 +153,34 @@ def test_an_open_transaction_shows_in_the_offsets_of_a_topic(run, topic):
     assert f"{'0':>18}  {'1':>10}" in run("topics", "describe", topic).splitlines()[-1]
     producer.abort_transaction(30)
     del producer  # before its broker: librdkafka prints an error when it loses one
+
+
+def test_a_topic_is_trimmed(run, topic):
+    run("produce", topic, "-p", "0", typed="1\n2\n3\n")
+    shown, said = run.both("topics", "trim", topic, "--before", "-1", "--dry-run", "--output", "json")
+    assert json.loads(shown) == [{"partition": 0, "from": 0, "to": 2}]
+    assert said == "exacta: nothing was deleted\n"
+    assert run("consume", topic, "-e") == "1\n2\n3\n"
+    assert (
+        "Delete these records" in run.both("topics", "trim", topic, "--before", "1", "-p", "0", typed="n\n", code=1)[1]
+    )
+    run("topics", "trim", topic, "--before", "1", "-p", "0", "--yes")
+    assert run("consume", topic, "-e") == "2\n3\n"
+    run("topics", "trim", topic, "--before", "latest", "--yes")
+    assert run("consume", topic, "-e") == ""
+    assert run("topics", "trim", topic, "--before", "latest", "--yes") == f"topic {topic} has nothing below that\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("unit", "packaging/systemd/exacta.service"),
+        ("sysusers", "packaging/systemd/exacta.sysusers.conf"),
+        ("example", "packaging/exacta.toml"),
+        ("alerts", "monitoring/alerts.yml"),
+        ("dashboard", "monitoring/grafana-dashboard.json"),
+    ],
+)
+def test_the_files_for_running_a_server_are_printed(command, file):
+    done = CliRunner().invoke(app, ["config", command])
+    assert (done.exit_code, done.stdout) == (0, (ROOT / file).read_text())

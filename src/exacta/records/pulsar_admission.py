@@ -25,9 +25,8 @@ def admit_entry(
     frame. Raises `BrokenEntry` if the topic does not take it.
     """
     if len(entry.payload) > largest:
-        raise BrokenEntry(
-            f"a payload of {len(entry.payload)} bytes, above max.message.bytes or pulsar.max.message.size, {largest}"
-        )
+        limit = f"{largest} (the topic's max.message.bytes, else pulsar.max.message.size)"
+        raise BrokenEntry(f"a payload of {len(entry.payload)} bytes, above the limit of {limit}")
     if rules.needs_keys:
         _require_keys(entry, Allowance())
     if not rules.log_append_time:
