@@ -6,6 +6,7 @@ from tests.pages.names import (
     BEGINNING_SPARK,
     CLUSTERS,
     DATABASE,
+    DECLARATIVE,
     DEPLOY,
     FROM_TESTCONTAINERS,
     INSTALL,
@@ -83,6 +84,7 @@ NOT_RUN = {
 _BOTH_SIDES = "it takes a client of Pulsar's, too; tests/pulsar/test_joint_transactions.py has both sides"
 
 _JAVA = "it takes Java"
+_A_PIPELINE = "it takes Spark's own command; tests/spark/test_declarative_pipelines.py runs it"
 
 _WITH_PULSAR = "it takes a broker for both protocols; tests/one_log/test_keys.py runs it as it is printed"
 _IN_JAVA = f"{_JAVA}; tests/pulsar_clients/test_java_keys.py runs it as it is printed"
@@ -118,6 +120,10 @@ NO_EXAMPLE = {
         JOINING,
         "import java.io",
     ): "it takes Java; tests/pulsar_clients/test_java_joint_killed.py runs it as it is printed",
+    (DECLARATIVE, "# flows.py"): _A_PIPELINE,
+    (DECLARATIVE, "name: orders"): _A_PIPELINE,
+    (DECLARATIVE, "spark-pipelines run"): _A_PIPELINE,
+    (DECLARATIVE, "the job named"): f"an error; {_A_PIPELINE}",
     (KEYS, "from confluent_kafka import"): _WITH_PULSAR,
     (KEYS, "import pulsar"): _WITH_PULSAR,
     (KEYS, "import mmh3"): _WITH_PULSAR,

@@ -236,6 +236,10 @@ class Engine:
         seen = view(self._state, self._clock())
         return self._writer.release(lambda: done(seen))
 
+    def view(self, view: Callable[[State, int], T]) -> T:
+        """Return a view of the state (and the time, in ms) in this step; an answer that rests on it waits by `read`."""
+        return view(self._state, self._clock())
+
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], after: int = 0) -> None:
         """Read records (see `fetch.py`); readers of uncommitted records also get every acknowledged record.
 

@@ -38,26 +38,47 @@ from exacta.protocol.kafka.records import (
     validate_batch,
     with_max_timestamp,
 )
+from exacta.records.work import work_bytes
 
 _NO_TIMESTAMP = -1
 
 MAX_DECOMPRESSED_BYTES = 64 << 20
 """The most bytes that the records of one request may have when they are decompressed. A few bytes can be made to expand
-without end, and all of it happens on the event loop."""
+without end."""
+
+_INLINE_LEVEL = 9
+_HIGH_LEVEL_COST = 16
+"""A compression by a level above `_INLINE_LEVEL` counts as many times its bytes: zstd's highest level takes a hundred
+times as long as its default."""
 
 
 MAX_KNOWN_RULES = 10_000
 """The rules of so many topics are kept; beyond that all are read again."""
 
 MAX_RECORDS_READ = 500_000
-"""The most records of one request whose keys are looked at: that takes most of a second, on the event loop."""
+"""The most records of one request whose keys are looked at: that takes most of a second, on a thread."""
+
+
+class NeedsThread(Exception):
+    """A batch is more work than the event loop may do: it is admitted on a thread."""
 
 
 class Allowance(Struct):
-    """The work that the batches of one request may still cost: bytes to decompress, and records to look at."""
+    """The work that the batches of one request may still cost: bytes to decompress, and records to look at.
+
+    `inline_bytes` is the part of it that the event loop may do; None: it happens on a thread.
+    """
 
     left_bytes: int = MAX_DECOMPRESSED_BYTES
     left_records: int = MAX_RECORDS_READ
+    inline_bytes: int | None = None
+
+    def charge(self, size: int) -> None:
+        """Count work of so many bytes; raises `NeedsThread`."""
+        if self.inline_bytes is not None:
+            if size > self.inline_bytes:
+                raise NeedsThread
+            self.inline_bytes -= size
 
 
 class Admitted(Struct, frozen=True, kw_only=True):
@@ -119,6 +140,8 @@ class BatchRules(Struct, frozen=True, kw_only=True):
             reason = f"more than {MAX_RECORDS_READ} records for compacted topics in one request"
             raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
         codec = header.codec if self.codec is None else self.codec
+        if self.needs_keys:
+            allowance.charge(work_bytes(0, header.record_count))
         plain = _opened(records, header, allowance) if self.needs_keys or codec != header.codec else b""
         if self.needs_keys:
             allowance.left_records = records_left
@@ -126,6 +149,7 @@ class BatchRules(Struct, frozen=True, kw_only=True):
             if None in keys:
                 raise KeylessRecords([index for index, key in enumerate(keys) if key is None])
         if codec != header.codec:
+            allowance.charge(len(plain) * (_HIGH_LEVEL_COST if self.level > _INLINE_LEVEL else 1))
             records = recompressed(records, plain, codec, self.level)
             if len(records) > self.max_bytes:
                 reason = (
@@ -151,7 +175,8 @@ def admit(
 ) -> Admitted | Refused:
     """Check what a Kafka producer sent for one partition, and make of it what is to be kept.
 
-    `rules` is None where there is no such topic. The allowance is that of the whole request, and shrinks.
+    `rules` is None where there is no such topic. The allowance is that of the whole request, and shrinks. Raises
+    `NeedsThread`.
     """
     if rules is not None and len(records) > rules.max_bytes:
         reason = f"the batch of {len(records)} bytes is above the topic's max.message.bytes, {rules.max_bytes}"
@@ -191,12 +216,21 @@ def _without_transactional_id(transactional_id: str | None) -> Refused:
 
 
 def _opened(records: Buffer, header: BatchHeader, allowance: Allowance) -> bytes:
+    allowance.charge(len(records))
     if header.codec == NONE:  # as large as it was sent
         return opened(records, header, len(records))
     # A batch that cannot be decompressed may have cost all of the allowance.
-    allowed, allowance.left_bytes = allowance.left_bytes, 0
-    plain = opened(records, header, allowed)
+    allowed, inline_bytes = allowance.left_bytes, allowance.inline_bytes
+    if inline_bytes is not None and inline_bytes < allowed:
+        try:
+            plain = opened(records, header, inline_bytes)
+        except CorruptBatch as fault:  # or more than the loop may do: the thread finds out
+            raise NeedsThread from fault
+    else:
+        allowance.left_bytes = 0
+        plain = opened(records, header, allowed)
     allowance.left_bytes = allowed - len(plain)
+    allowance.charge(len(plain))
     return plain
 
 

@@ -16,7 +16,12 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside, or_on_cluster
+<<<<<<< HEAD
 from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
+=======
+from exacta.kafka.parts import Parts
+from exacta.kafka.topic_names import is_legal_name
+>>>>>>> main
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -34,7 +39,7 @@ MAX_VERSION = 7
 DEFAULT = -1
 """The broker chooses the number of partitions, or of replicas (KIP-464)."""
 MOST_AT_ONCE = 10_000
-"""The bound on topics of one request: each is answered with its configurations. Kafka bounds their partitions."""
+"""One request may name as many topics, since each is answered with its configurations. Kafka bounds partitions."""
 
 NEEDS = (
     Each(Operation.CREATE, ResourceKind.TOPIC, "topics", "topics", instead=or_on_cluster(Operation.CREATE)),
@@ -50,13 +55,6 @@ class _Refused(Exception):
 
 def handle(broker: BrokerContext, request: CreateTopicsRequest, context: RequestContext, reply: Reply) -> None:
     """Create each topic for itself; one that is refused does not stop the others."""
-    if len(request.topics) > MOST_AT_ONCE:
-        code, message = ErrorCode.POLICY_VIOLATION, f"one request may name {MOST_AT_ONCE} topics"
-        refused = [
-            CreatableTopicResult(name=each.name, error_code=code, error_message=message) for each in request.topics
-        ]
-        reply(CreateTopicsResponse(topics=refused))
-        return
     named = Counter(topic.name for topic in request.topics)
     response = CreateTopicsResponse(topics=[])
     commands: list[Command] = []
@@ -173,5 +171,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
+    parts=(Parts("topics", "topics", size="num_partitions", most=50, most_in_all=MOST_AT_ONCE),),
     refused=refused,
 )
