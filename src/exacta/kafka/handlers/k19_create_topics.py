@@ -16,12 +16,8 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside, or_on_cluster
-<<<<<<< HEAD
-from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
-=======
 from exacta.kafka.parts import Parts
-from exacta.kafka.topic_names import is_legal_name
->>>>>>> main
+from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
