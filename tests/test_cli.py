@@ -154,7 +154,7 @@ def test_an_unknown_command_exits_2() -> None:
         (["frobnicate"], "no such command 'frobnicate' (exacta --help shows how)"),
         (["topics", "create"], "missing argument 'TOPIC' (exacta topics create --help shows how)"),
         (["topics", "list", "-x"], "no such option: -x (exacta topics list --help shows how)"),
-        (["consume", "t", "-c", "0"], "invalid value for '--count' / '-c': "),
+        (["consume", "t", "-c", "0"], "invalid value for '--count' / '--max-messages' / '-c': "),
     ],
 )
 def test_a_wrong_call_is_told_in_one_line(arguments: list[str], message: str) -> None:

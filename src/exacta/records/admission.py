@@ -153,7 +153,8 @@ class BatchRules(Struct, frozen=True, kw_only=True):
             records = recompressed(records, plain, codec, self.level)
             if len(records) > self.max_bytes:
                 reason = (
-                    f"the batch of {len(records)} bytes, as it is kept, is above the limit of {self.max_bytes} bytes"
+                    f"the batch of {len(records)} bytes, as it is kept, is above the topic's max.message.bytes, "
+                    f"{self.max_bytes}"
                 )
                 raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
         if self.log_append_time:
@@ -178,7 +179,7 @@ def admit(
     `NeedsThread`.
     """
     if rules is not None and len(records) > rules.max_bytes:
-        reason = f"the batch of {len(records)} bytes is above the limit of {rules.max_bytes} bytes"
+        reason = f"the batch of {len(records)} bytes is above the topic's max.message.bytes, {rules.max_bytes}"
         return Refused(ErrorCode.MESSAGE_TOO_LARGE, reason)
     try:
         header = validate_batch(records)
