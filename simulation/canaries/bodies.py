@@ -18,7 +18,7 @@ def body_forged() -> Replacements:
 
 @canary("the highest time of a batch is what its client says: look-ups and retention go wrong", shows=r"^times: ")
 def highest_time_believed() -> Replacements:
-    def believed(rules: object, records: Buffer, plain: object, header: BatchHeader, *_: object) -> int:
+    def believed(rules: object, plain: object, header: BatchHeader, now_ms: int) -> int:
         return header.max_timestamp
 
     return [(admission.BatchRules, "_highest_time", believed)]

@@ -1,13 +1,13 @@
 """The admission of a producer's batch: it is checked, judged by its topic's configurations, and made fit to be kept.
 
-Of its records only the timestamps are read (decision D5), with two exceptions. If the topic's compression.type is
+What the header says is not believed where the broker goes by it later (decision 0015, docs/reference/numbers.md): the
+records are counted, their offsets must follow one another, and the highest timestamp, by which look-ups and retention
+go, is made from theirs, as Apache Kafka makes it. With LogAppendTime the broker's clock replaces it. Readers then take
+that for the time of all of the batch's records.
+
+Of the rest of the records nothing is read (decision D5), with two exceptions. If the topic's compression.type is
 another than the producer's, the records are compressed anew as a whole. If the topic is compacted, each record must
 have a key, since the next compaction would remove a record without one.
-
-What the header says of its highest timestamp is not believed, because look-ups and retention go by it: it is made from
-the records, as Apache Kafka makes it (decision 0015). Records that cannot be read are refused. With LogAppendTime the
-broker's clock replaces the highest timestamp. Readers then take that for the time of all of the batch's records, and
-the broker does not look at them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -63,8 +63,9 @@ times as long as its default."""
 MAX_KNOWN_RULES = 10_000
 """The rules of so many topics are kept; beyond that all are read again."""
 
-INLINE_RECORDS = 20_000
-"""The most records of one request whose timestamps are read on the event loop, which takes three milliseconds."""
+INLINE_RECORDS = 12_000
+"""The most records of one request that are walked over on the event loop, which takes three milliseconds. librdkafka
+puts at most 10,000 into a batch."""
 
 MAX_RECORDS_READ = 500_000
 """The most records of one request whose keys are looked at: that takes most of a second, on a thread."""
@@ -78,7 +79,7 @@ class Allowance(Struct):
     """The work that the batches of one request may still cost: bytes to decompress, and records to look at.
 
     `inline_bytes` is the part of it that the event loop may do; None: it happens on a thread. So is `inline_records`
-    of the records whose timestamps are read.
+    of the records that are walked over.
     """
 
     left_bytes: int = MAX_DECOMPRESSED_BYTES
@@ -93,8 +94,8 @@ class Allowance(Struct):
                 raise NeedsThread
             self.inline_bytes -= size
 
-    def charge_times(self, record_count: int) -> None:
-        """Count the timestamps of so many records; raises `NeedsThread`."""
+    def charge_walk(self, record_count: int) -> None:
+        """Count a walk over so many records; raises `NeedsThread`."""
         if self.inline_bytes is not None:
             if record_count > self.inline_records:
                 raise NeedsThread
@@ -158,39 +159,37 @@ class BatchRules(Struct, frozen=True, kw_only=True):
         codec = header.codec if self.codec is None else self.codec
         if self.needs_keys:
             allowance.charge(work_bytes(0, header.record_count))
-        plain: bytes | None = None
-        if self.needs_keys or codec != header.codec or (header.codec != NONE and not self.log_append_time):
-            plain = _opened(records, header, allowance)
-        highest_ms = now_ms if self.log_append_time else self._highest_time(records, plain, header, now_ms, allowance)
+        allowance.charge_walk(header.record_count)
+        if header.codec != NONE or self.needs_keys or codec != NONE:
+            plain: Buffer = _opened(records, header, allowance)
+        else:
+            plain = memoryview(records)[HEADER_SIZE : header.size]
+        highest_ms = self._highest_time(plain, header, now_ms)
         if self.needs_keys:
-            assert plain is not None
             allowance.left_records = records_left
-            keys = record_keys(plain, header.record_count, header.last_offset_delta).keys
+            keys = record_keys(bytes(plain), header.record_count, header.last_offset_delta).keys
             if None in keys:
                 raise KeylessRecords([index for index, key in enumerate(keys) if key is None])
         if codec != header.codec:
-            assert plain is not None
             records = self._recompressed(records, plain, codec, allowance)
         if header.max_timestamp != highest_ms or self.log_append_time or header.attributes & WRITTEN_BY_BROKERS:
             records = with_max_timestamp(records, highest_ms, log_append_time=self.log_append_time)
         return records, highest_ms
 
-    def _highest_time(
-        self, records: Buffer, plain: bytes | None, header: BatchHeader, now_ms: int, allowance: Allowance
-    ) -> int:
-        """Return the highest timestamp of the records; `plain` None: they are not compressed. Raises CorruptBatch."""
-        allowance.charge_times(header.record_count)
-        view = memoryview(records)[HEADER_SIZE : header.size] if plain is None else plain
-        deltas = lowest_and_highest(view, header.record_count)
+    def _highest_time(self, plain: Buffer, header: BatchHeader, now_ms: int) -> int:
+        """Return the highest timestamp of a batch with these records. Raises CorruptBatch."""
+        deltas = lowest_and_highest(plain, header.record_count)
+        if self.log_append_time:
+            return now_ms
         times_ms = lowest_ms, highest_ms = [header.base_timestamp + delta_ms for delta_ms in deltas]
         if lowest_ms == _NO_TIMESTAMP < highest_ms:  # some have none, and one that has may be too old
-            times_ms = [record.timestamp_ms for record in record_times(view, header)]
+            times_ms = [record.timestamp_ms for record in record_times(plain, header)]
         fault = self.times_fault(times_ms, now_ms)
         if fault is not None:
             raise CorruptBatch(fault, ErrorCode.INVALID_TIMESTAMP)
         return max(highest_ms, _NO_TIMESTAMP)
 
-    def _recompressed(self, records: Buffer, plain: bytes, codec: int, allowance: Allowance) -> bytes:
+    def _recompressed(self, records: Buffer, plain: Buffer, codec: int, allowance: Allowance) -> bytes:
         """Return the batch in the topic's codec. Raises CorruptBatch."""
         allowance.charge(len(plain) * (_HIGH_LEVEL_COST if self.level > _INLINE_LEVEL else 1))
         kept = recompressed(records, plain, codec, self.level)

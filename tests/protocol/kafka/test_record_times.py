@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from exacta.protocol.kafka.record_keys import UnreadableRecords
 from exacta.protocol.kafka.record_times import RecordTime, lowest_and_highest, record_times
+from exacta.protocol.kafka.record_writing import record
 from exacta.protocol.kafka.records import HEADER_SIZE, assign_offset, parse_batch_header
 
 FIRST_OFFSET = 100
@@ -67,6 +68,27 @@ def test_other_records_than_the_header_says_are_not_read(count: int, change: sli
     assert lowest_and_highest(plain, 3) == (0, 2)
     with pytest.raises(UnreadableRecords):
         lowest_and_highest(plain[change], count)
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 8_191, 8_192, 8_193, 20_000])
+def test_offsets_follow_one_another_however_long_their_numbers_are(count: int) -> None:
+    records = [record(delta, delta % 9_000 - 70, None, b"v") for delta in range(count)]
+    found = lowest_and_highest(b"".join(records), count)
+    assert found == (-70, min(count, 9_000) - 71)
+    for wrong in (
+        record(count, 0, None, b"v"),
+        record(count ^ 128, 0, None, b"v"),
+        record(count ^ 16_384, 0, None, b"v"),
+    ):
+        with pytest.raises(UnreadableRecords, match="do not follow"):
+            lowest_and_highest(b"".join([*records[:-1], wrong]), count)
+
+
+@pytest.mark.parametrize("deltas", [(0, 2), (1, 2), (0, 0), (1, 0), (0, -1), (0, 1 << 20)])
+def test_records_whose_offsets_do_not_follow_one_another_are_not_read(deltas: tuple[int, int]) -> None:
+    """A reader would go on behind the last one, beyond records of others."""
+    with pytest.raises(UnreadableRecords, match="do not follow"):
+        lowest_and_highest(b"".join(record(delta, 0, None, b"v") for delta in deltas), 2)
 
 
 @given(records=st.binary(max_size=200), count=st.integers(1, 20))

@@ -276,7 +276,7 @@ def opened(records: Buffer, header: BatchHeader, most_bytes: int) -> bytes:
         raise CorruptBatch(f"the records cannot be decompressed: {error}", code) from error
 
 
-def recompressed(records: Buffer, plain: bytes, codec: int, level: int) -> bytes:
+def recompressed(records: Buffer, plain: Buffer, codec: int, level: int) -> bytes:
     """Return a copy of the batch whose records, decompressed `plain`, are compressed by another codec."""
     batch = bytearray(memoryview(records)[:HEADER_SIZE])
     batch += compress(codec, plain, level)
