@@ -98,7 +98,7 @@ class FramedConnection(ClientConnection):
         self._done_bytes = 0
         self._begun_this_turn = 0
         self._turns = memory.turns
-        self._waits_for_turn = False
+        self._waits_for_turn = self._has_turn = False
         self._at_work = 0
         """The number of frames that are worked on in steps; no other begins meanwhile."""
         self._owed_bytes = 0
@@ -230,6 +230,7 @@ class FramedConnection(ClientConnection):
                 took_all = False
                 break
             self._begun_this_turn += 1
+            self._has_turn = False  # one frame begins in any case
             self._owed += 1
             self._owed_bytes += SIZE_BYTES + size
             began_s = turns.clock()
@@ -254,7 +255,7 @@ class FramedConnection(ClientConnection):
             return True
         if self._at_work or self._waits_for_turn:
             return True
-        if self._turns.is_used_up():
+        if not self._has_turn and self._turns.is_used_up():
             self._waits_for_turn = True
             self._turns.wait(self._turn_came)
             return True
@@ -295,8 +296,9 @@ class FramedConnection(ClientConnection):
             self._transport.resume_reading()
 
     def _turn_came(self) -> None:
-        self._waits_for_turn = False
+        self._waits_for_turn, self._has_turn = False, True
         self._go_on()
+        self._has_turn = False
 
     def work(
         self, steps: Steps, failed: Callable[[], None], abandoned: Callable[[], None], what: Callable[[], str]

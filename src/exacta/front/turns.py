@@ -7,7 +7,7 @@ the probe that asks whether the broker lives. So nobody takes more than a step b
 
 - A connection begins frames as long as the turn has time (`is_used_up`), and otherwise waits in a line (`wait`).
 - Work that may be long is a generator (`Steps`). It yields None where it may pause, at least after each
-  `STEP_ELEMENTS` elements, and a function where a thread shall do a part of it.
+  `STEP_ELEMENTS` elements, a function where a thread shall do a part of it, and an `Until` where it waits.
 
 In each turn the connections that wait go first, for half of the budget, so that a short request passes long ones. Then
 come the jobs that wait, each until the turn is used up, and the one that was stopped goes to the end of its line.
@@ -18,6 +18,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from exacta.front.conversions import Conversions
@@ -33,9 +34,34 @@ STEP_ELEMENTS: Final = 1_000
 """The most elements of a request that are decoded, answered or decided between two looks at the clock."""
 
 
-Steps: TypeAlias = Generator[Callable[[], Any] | None, Any, None]
-"""Work in steps: None is a pause. A function is called on a thread, and what comes of it is sent back, an exception
-included."""
+class Until:
+    """A pause of unknown length, which `set` ends, with what the steps are sent."""
+
+    def __init__(self) -> None:
+        self._go_on: Callable[[Any], None] | None = None
+        self._found: list[Any] = []
+
+    def set(self, found: Any = None) -> None:
+        """End the pause. It may have ended before it began."""
+        if self._go_on is None:
+            self._found.append(found)
+        else:
+            self._go_on(found)
+
+    def then(self, go_on: Callable[[Any], None]) -> bool:
+        """Call back when the pause ends; return False where it has ended."""
+        self._go_on = go_on
+        return not self._found
+
+    @property
+    def found(self) -> Any:
+        """What `set` was given before the pause began."""
+        return self._found[0]
+
+
+Steps: TypeAlias = Generator[Callable[[], Any] | Until | None, Any, None]
+"""Work in steps. None is a pause until there is time again. A function is called on a thread, and what comes of it is
+sent back, an exception included. An `Until` is a pause that somebody else ends."""
 
 
 class Turns:
@@ -103,11 +129,15 @@ class Turns:
                         break
                     wanted = steps.send(sent)
                     sent = None
-                    if wanted is not None:
+                    if isinstance(wanted, Until):
+                        if wanted.then(found):
+                            break
+                        sent = wanted.found
+                    elif wanted is not None:
                         self._conversions.on_thread(wanted, found, owner=owner)
                         break
                     if self.is_used_up():
-                        self._jobs.append(go_on)
+                        self._jobs.append(partial(go_on, sent))
                         break
             except StopIteration:
                 ended()
@@ -118,7 +148,7 @@ class Turns:
 
         def found(outcome: Any) -> None:
             if self.is_used_up():
-                self._jobs.append(lambda: go_on(outcome))
+                self._jobs.append(partial(go_on, outcome))
             else:
                 go_on(outcome)
 

@@ -7,16 +7,22 @@ log. What a request names twice stays in one part, since handlers refuse or leav
 A part is decided in its step; its answer may come later, when what it rests on is durable.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from exacta.protocol.kafka.schema import OPEN_END, Message
+from exacta.front.turns import Steps, Until
+from exacta.protocol.kafka.schema import Message
 
 Serve = Callable[[Message, Callable[[Message | None], None]], None]
+
+
+MOST_IN_FLIGHT = 4
+"""As many parts of a request wait for their answers at a time."""
 
 
 class Parts(Struct, frozen=True):
@@ -29,11 +35,13 @@ class Parts(Struct, frozen=True):
     inner: str = ""
     """The array in each element that may be divided as well; the answers have theirs in `inner_answers`."""
     inner_answers: str = ""
+    size: str = ""
+    """The element's field whose number says how much work it is: a tenth of an element for each."""
     once: tuple[str, ...] = ()
     """Other arrays of the request, which go with its first part only."""
     most: int = 500
     """The most elements, inner ones included, that are served in one step."""
-    most_in_all: int = OPEN_END
+    most_in_all: int = 2**31
     """A request with more elements is refused by POLICY_VIOLATION."""
 
 
@@ -43,7 +51,8 @@ def parts_of(ways: tuple[Parts, ...], request: Any, *, is_long: bool) -> Parts |
     `is_long` says that inner elements are many, which are not counted here.
     """
     for parts in ways:
-        count = len(getattr(request, parts.elements) or ())
+        elements = getattr(request, parts.elements) or ()
+        count = sum(_cost(parts, each) for each in elements) if parts.size else len(elements)
         if count > parts.most or (count and is_long):
             return parts
     return None
@@ -79,10 +88,14 @@ def _key(parts: Parts, element: Any) -> Any:
     return (getattr(element, parts.name), getattr(element, "topic_id", None), getattr(element, "resource_type", None))
 
 
+def _cost(parts: Parts, element: Any) -> int:
+    return 1 + (max(getattr(element, parts.size), 0) // 10 if parts.size else 0)
+
+
 def _pieces(parts: Parts, same: list[Any]) -> Iterator[tuple[list[Any], int]]:
     """Divide the elements of one name; return pieces that stay in one part, with their costs."""
     if not parts.inner:
-        yield same, len(same)
+        yield same, sum(_cost(parts, each) for each in same)
         return
     inner = [each for element in same for each in getattr(element, parts.inner) or ()]
     if len(same) > 1 or len(inner) <= parts.most:
@@ -110,26 +123,24 @@ def _same(parts: Parts, one: Any, other: Any) -> bool:
     return bool(getattr(one, parts.name) == getattr(other, parts.name))
 
 
-def in_parts(
-    parts: Parts, request: Message, serve: Serve, reply: Callable[[Message | None], None]
-) -> Generator[None, None, None]:
+def in_parts(parts: Parts, request: Message, serve: Serve, reply: Callable[[Message | None], None]) -> Steps:
     """Serve a request part by part, with a pause after each; reply when all parts are answered."""
-    answers: list[Message | None] = []
-    left = 1  # the dividing itself
+    found = yield lambda: list(divided(parts, request))
+    if isinstance(found, Exception):
+        raise found
+    answers: list[Message | None] = [None] * len(found)
+    waiting: deque[Until] = deque()
 
-    def answered(number: int, answer: Message | None) -> None:
+    def answered(number: int, done: Until, answer: Message | None) -> None:
         answers[number] = answer
-        one_less()
+        done.set()
 
-    def one_less() -> None:
-        nonlocal left
-        left -= 1
-        if not left:
-            reply(joined(parts, [each for each in answers if each is not None]))
-
-    for number, part in enumerate(divided(parts, request)):
-        left += 1
-        answers.append(None)
-        serve(part, partial(answered, number))
-        yield
-    one_less()
+    for number, part in enumerate(found):
+        done = Until()
+        waiting.append(done)
+        serve(part, partial(answered, number, done))
+        # What is released by one sync stays short, too.
+        yield waiting.popleft() if len(waiting) == MOST_IN_FLIGHT else None
+    while waiting:
+        yield waiting.popleft()
+    reply(joined(parts, [each for each in answers if each is not None]))

@@ -166,6 +166,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(Parts("topics", "topics", most=50, most_in_all=MOST_AT_ONCE),),
+    parts=(Parts("topics", "topics", size="num_partitions", most=50, most_in_all=MOST_AT_ONCE),),
     refused=refused,
 )

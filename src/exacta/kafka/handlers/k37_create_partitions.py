@@ -102,6 +102,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(Parts("topics", "results", most=50),),
+    parts=(Parts("topics", "results", size="count", most=50),),
     refused=refused,
 )
