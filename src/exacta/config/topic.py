@@ -121,7 +121,7 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
     MAX_COMPACTION_LAG_MS: _long(LONG_MAX, "How long a record may wait for compaction.", lowest=1),
     "max.decompressed.message.bytes": _int(
         2_147_483_639,
-        "Only compression.type decompresses batches, up to 64 MiB of one request, whatever is set here.",
+        "Batches are decompressed up to 64 MiB of one request, whatever is set here.",
         lowest=1,
         highest=2_147_483_639,
     ),

@@ -70,11 +70,12 @@ def test_other_records_than_the_header_says_are_not_read(count: int, change: sli
         lowest_and_highest(plain[change], count)
 
 
-@pytest.mark.parametrize("count", [1, 63, 64, 65, 8_191, 8_192, 8_193, 20_000])
-def test_offsets_follow_one_another_however_long_their_numbers_are(count: int) -> None:
-    records = [record(delta, delta % 9_000 - 70, None, b"v") for delta in range(count)]
+@pytest.mark.parametrize("times", [60, 9_000], ids=["in columns", "each"])
+@pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 66, 8_191, 8_192, 8_193, 8_194, 16_384, 16_385, 20_000])
+def test_offsets_follow_one_another_however_long_their_numbers_are(count: int, times: int) -> None:
+    records = [record(delta, delta % times - 30, None, b"v") for delta in range(count)]
     found = lowest_and_highest(b"".join(records), count)
-    assert found == (-70, min(count, 9_000) - 71)
+    assert found == (-30, min(count, times) - 31)
     for wrong in (
         record(count, 0, None, b"v"),
         record(count ^ 128, 0, None, b"v"),

@@ -4,12 +4,15 @@ Owns two walks over decompressed records as far as their timestamps and offsets:
 sends, for the lowest and the highest time, and one that yields each record's place and time. What a client has written
 may be no records at all. The layout of a record is told in `record_keys.py`.
 
-Theory of operation. The first walk is on the path of every Produce, and takes about a fifth of a microsecond for a
-record: it reads two numbers of each, in line where they have one or two bytes, compares the third one's bytes with what
-they must be, and makes no object.
+Theory of operation. The first walk is on the path of every Produce. A loop finds where the records begin. What stands
+there is then taken out and compared in columns, by calls that loop in C: the times, and the bytes of the offset deltas,
+which must be 0, 1, 2 and so on. That takes half the time of a loop over all numbers. It goes where each time takes one
+byte, which is so where the records of a batch are at most 63 ms apart; others are read record by record.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from exacta.protocol.kafka.record_keys import UnreadableRecords, long_number
@@ -20,8 +23,10 @@ from exacta.protocol.kafka.schema import Buffer
 _MOST_VARLONG_BYTES: Final = 10
 _SMALLEST_LENGTH: Final = 2 * 6
 """The length, as a zigzag number, of a record without key, value and headers."""
-_ALIKE: Final = 64
-"""The offset deltas of so many records, from a multiple of it on, differ in their first byte only, which grows by 2."""
+_TWO_BYTES_FROM: Final = 1 << 6
+_THREE_BYTES_FROM: Final = 1 << 13
+"""Offset deltas from here on have so many bytes."""
+_MOST_IN_COLUMNS: Final = 1 << 14
 _TIMES: Final = 1 << 63
 """Timestamps are i64; a delta may go beyond."""
 
@@ -38,48 +43,88 @@ def lowest_and_highest(plain: Buffer, record_count: int) -> tuple[int, int]:
 
     Raises `UnreadableRecords` where they are not `record_count` records at successive offsets.
     """
-    lowest, highest, last = 1 << 64, -1 << 64, -1
-    at, size = 0, len(plain)
+    records = bytes(plain)
     try:
-        for first in range(0, record_count, _ALIKE):
-            low, rest = VARINTS[first][0], VARINTS[first][1:]
-            second = rest[0] if len(rest) == 1 else None
-            for begin in range(low, low + 2 * min(_ALIKE, record_count - first), 2):
-                number = plain[at]
-                at += 1
-                if number > 0x7F:
-                    more = plain[at]
-                    if more < 0x80:
-                        number += (more << 7) - 0x80
-                        at += 1
-                    else:
-                        number, at = long_number(plain, at - 1)
-                if number & 1 or number < _SMALLEST_LENGTH:
-                    raise UnreadableRecords("one is shorter than a record is")
-                zigzag, place = plain[at + 1], at + 2  # behind the attributes, which say nothing
-                if zigzag > 0x7F:
-                    more = plain[place]
-                    if more < 0x80:
-                        zigzag += (more << 7) - 0x80
-                        place += 1
-                    else:
-                        zigzag, place = long_number(plain, at + 1, _MOST_VARLONG_BYTES)
-                if zigzag != last:
-                    last, delta = zigzag, zigzag >> 1 ^ -(zigzag & 1)
-                    lowest, highest = min(lowest, delta), max(highest, delta)
-                if plain[place] != begin:
-                    raise UnreadableRecords("their offsets do not follow one another")
-                if second is not None:
-                    if plain[place + 1] != second:
-                        raise UnreadableRecords("their offsets do not follow one another")
-                elif rest and plain[place + 1 : place + 1 + len(rest)] != rest:
-                    raise UnreadableRecords("their offsets do not follow one another")
-                at += number >> 1
+        places = _places(records, record_count)
+        if 1 < record_count <= _MOST_IN_COLUMNS:
+            column = itemgetter(*places)
+            times = column(records[1:])
+            if max(times) <= 0x7F:
+                _compare_columns(records, places, column)
+                deltas = [_signed(each) for each in set(times)]
+                return min(deltas), max(deltas)
+        return _of_each(records, places)
     except IndexError as error:
         raise UnreadableRecords("one ends outside the batch") from error
-    if at != size:
-        raise UnreadableRecords(f"they take {at} bytes, where there are {size}")
+
+
+def _places(records: bytes, record_count: int) -> list[int]:
+    """Return where the attributes of each record are. Raises IndexError, UnreadableRecords."""
+    places: list[int] = []
+    at = 0
+    for _ in range(record_count):
+        number = records[at]
+        at += 1
+        if number > 0x7F:
+            more = records[at]
+            if more < 0x80:
+                number += (more << 7) - 0x80
+                at += 1
+            else:
+                number, at = long_number(records, at - 1)
+        if number & 1 or number < _SMALLEST_LENGTH:
+            raise UnreadableRecords("one is shorter than a record is")
+        places.append(at)
+        at += number >> 1
+    if at != len(records):
+        raise UnreadableRecords(f"they take {at} bytes, where there are {len(records)}")
+    return places
+
+
+@cache
+def _columns() -> tuple[bytes, bytes, bytes]:
+    """Return the first, the second and the third bytes of the offset deltas 0, 1, 2 and so on."""
+    deltas = [VARINTS[delta].ljust(3, b"\0") for delta in range(_MOST_IN_COLUMNS)]
+    first, second, third = map(bytes, zip(*deltas, strict=True))
+    return first, second, third
+
+
+def _compare_columns(records: bytes, places: list[int], first: Callable[[bytes], tuple[int, ...]]) -> None:
+    """Compare offset deltas that stand behind one byte for the time; `first` takes the bytes at the places."""
+    expected, count = _columns(), len(places)
+    follows = bytes(first(records[2:])) == expected[0][:count]
+    for column, begin in ((1, _TWO_BYTES_FROM), (2, _THREE_BYTES_FROM)):
+        for_two = places[begin:] * 2  # with one place alone a number would come, and no tuple
+        if for_two:
+            found = bytes(itemgetter(*for_two)(records[2 + column :]))
+            follows = follows and found == expected[column][begin:count] * 2
+    if not follows:
+        raise UnreadableRecords("their offsets do not follow one another")
+
+
+def _of_each(records: bytes, places: list[int]) -> tuple[int, int]:
+    """Do the same record by record. Raises IndexError, UnreadableRecords."""
+    lowest, highest, last = 1 << 64, -1 << 64, -1
+    numbers, has_at = VARINTS, records.startswith
+    for offset_delta, at in enumerate(places):
+        zigzag, place = records[at + 1], at + 2
+        if zigzag > 0x7F:
+            more = records[place]
+            if more < 0x80:
+                zigzag += (more << 7) - 0x80
+                place += 1
+            else:
+                zigzag, place = long_number(records, at + 1, _MOST_VARLONG_BYTES)
+        if zigzag != last:
+            last, delta = zigzag, _signed(zigzag)
+            lowest, highest = min(lowest, delta), max(highest, delta)
+        if not has_at(numbers[offset_delta], place):
+            raise UnreadableRecords("their offsets do not follow one another")
     return lowest, highest
+
+
+def _signed(zigzag: int) -> int:
+    return zigzag >> 1 ^ -(zigzag & 1)
 
 
 def record_times(plain: Buffer, header: BatchHeader) -> Iterator[RecordTime]:
