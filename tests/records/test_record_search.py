@@ -39,6 +39,11 @@ def test_with_the_brokers_time_all_records_are_of_one_time() -> None:
     assert find_record(batch, 6, 0) is None
 
 
+@pytest.mark.parametrize(("times", "latest"), [([-5, -7], None), ([-5, -1], RecordTime(FIRST_OFFSET + 1, -1))])
+def test_a_time_before_1970_is_never_the_latest(times: list[int], latest: RecordTime | None) -> None:
+    assert find_record(in_codec(times, 0), LATEST, 0) == latest
+
+
 def test_the_work_is_known_but_where_the_batch_is_compressed() -> None:
     assert search_bytes(with_max_timestamp(in_codec(TIMES, 1), 5, log_append_time=True)) == 0
     assert search_bytes(in_codec(TIMES, 1)) is None

@@ -13,6 +13,9 @@ from exacta.protocol.kafka.records import HEADER_SIZE, MAGIC, BatchHeader, Corru
 from exacta.records.admission import MAX_DECOMPRESSED_BYTES
 from exacta.records.work import work_bytes
 
+_BEFORE_ANY: Final = -2
+"""The latest time is -1, which is none, or later, as with Apache Kafka."""
+
 LATEST: Final = None
 """This stands for the latest time of all."""
 
@@ -47,7 +50,7 @@ def find_record(batch: Buffer, timestamp_ms: int | None, start_offset: int) -> R
             if timestamp_ms is not None:
                 if record.timestamp_ms >= timestamp_ms:
                     return record
-            elif found is None or record.timestamp_ms > found.timestamp_ms:
+            elif record.timestamp_ms > (_BEFORE_ANY if found is None else found.timestamp_ms):
                 found = record
     except CorruptBatch as error:
         raise Unseen(str(error)) from error
