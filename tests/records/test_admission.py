@@ -2,7 +2,7 @@
 
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import crc32c
@@ -36,10 +36,11 @@ from exacta.protocol.kafka.records import (
 )
 from exacta.records import admission
 from exacta.records.admission import Admitted, Allowance, KnownRules, NeedsThread, Refused, admit, batch_rules
+from simulation.clients.batches import record
 from tests.kafka.by_hand import Broker
 from tests.kafka.test_configs import DELETE, SET, changes
 from tests.kafka.test_topics import create
-from tests.kafka.wire import Wire, batch, produce, record, values_in
+from tests.kafka.wire import Wire, batch, produce, values_in
 
 NOW_MS = 1_000_000
 NONE = ErrorCode.NONE
@@ -208,7 +209,7 @@ def test_timestamps_out_of_range_are_refused(wire: Wire) -> None:
 def test_a_batch_is_judged_by_the_times_of_its_records(times_ms: tuple[int, ...], fits: bool, codec: int) -> None:
     configs = {"message.timestamp.before.max.ms": "10", "message.timestamp.after.max.ms": "20"}
     for said_ms in (-1, NOW_MS, 2**62):
-        found = admitted(said(with_times(times_ms), said_ms, codec), **configs)
+        found = admitted(said(with_times(times_ms), said_ms, codec), configs)
         if fits:
             assert isinstance(found, Admitted)
             header = validate_batch(found.records)
@@ -240,8 +241,9 @@ def test_a_delete_horizon_is_not_the_producers_to_say() -> None:
     claiming = bytearray(batch(b"v"))
     claiming[22] |= 0x40
     struct.pack_into(">I", claiming, 17, crc32c.crc32c(bytes(claiming[21:])))
+    configs: dict[str, str]
     for configs in ({}, {"message.timestamp.type": "LogAppendTime"}):
-        found = admitted(bytes(claiming), **configs)
+        found = admitted(bytes(claiming), configs)
         assert isinstance(found, Admitted)
         assert validate_batch(found.records).delete_horizon_ms is None
 
@@ -283,10 +285,12 @@ def test_the_event_loop_reads_the_times_of_few_records(codec: int) -> None:
     assert isinstance(admitted(many, allowance=Allowance(inline_records=0)), Admitted), "a thread reads as many as come"
 
 
-def admitted(records: bytes, allowance: Allowance | None = None, **configs: str) -> Admitted | Refused:
+def admitted(
+    records: bytes, configs: Mapping[str, str] | None = None, allowance: Allowance | None = None
+) -> Admitted | Refused:
     return admit(
         records,
-        batch_rules(configs, Configuration()),
+        batch_rules(configs or {}, Configuration()),
         NOW_MS,
         allowance or Allowance(),
         transactional_id=None,

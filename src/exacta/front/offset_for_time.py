@@ -8,6 +8,7 @@ timestamp: an older version has admitted it unread.
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
@@ -19,6 +20,8 @@ from exacta.ports.record_format import Buffer
 from exacta.records.record_search import RecordTime, Unseen, find_record, search_bytes
 
 logger = logging.getLogger("exacta.front")
+
+Found = Callable[[RecordTime | Rejection | None], None]
 
 MAX_SEARCHES_IN_FLIGHT = 4
 """The bound for one request: each search holds a whole batch while it waits, and a request can name every partition."""
@@ -32,7 +35,7 @@ def find_offset(
     timestamp_ms: int | None,
     *,
     read_committed: bool,
-    done: Callable[[RecordTime | Rejection | None], None],
+    done: Found,
 ) -> None:
     """Call back with the first record of a time or later that readers may see, None where there is none.
 
@@ -41,54 +44,70 @@ def find_offset(
     visible = broker.engine.visible(topic, partition)
     if visible is None:  # it was there when it was asked for, and is deleted now
         done(Rejection.UNKNOWN_TOPIC_OR_PARTITION)
-        return
-    start_offset, end_offset = visible.offsets(read_committed)
+    else:
+        _Search(broker, request, (topic, partition), timestamp_ms, visible.offsets(read_committed), done).go_on()
 
-    def look(entry: TimeEntry | None) -> None:
-        if entry is None or entry.first_offset >= end_offset:
-            done(None)
+
+class _Search:
+    """The search for one record, batch by batch."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        request: Request,
+        place: tuple[str, int],
+        timestamp_ms: int | None,
+        offsets: tuple[int, int],
+        done: Found,
+    ) -> None:
+        self._broker = broker
+        self._request = request
+        self._place = place
+        self._timestamp_ms = timestamp_ms
+        self._start_offset, self._end_offset = offsets
+        self._next_offset = self._start_offset
+        self._done = done
+
+    def go_on(self) -> None:
+        """Look for the next batch that may have the record."""
+        lookups = self._broker.engine.lookups
+        if self._timestamp_ms is None:
+            entry = lookups.latest_batch(*self._place)
+        else:
+            entry = lookups.batch_for_time(*self._place, self._timestamp_ms, self._next_offset, self._end_offset)
+        if entry is None or entry.first_offset >= self._end_offset:
+            self._done(None)
             return
-        broker.engine.lookups.read_batch(topic, partition, entry, request.guard(lambda batch: search(entry, batch)))
+        self._next_offset = entry.last_offset + 1
+        lookups.read_batch(*self._place, entry, self._request.guard(lambda batch: self._open(entry, batch)))
 
-    def search(entry: TimeEntry, batch: Buffer | None) -> None:
+    def _open(self, entry: TimeEntry, batch: Buffer | None) -> None:
         if batch is None:
-            done(Rejection.STORAGE_ERROR)
+            self._done(Rejection.STORAGE_ERROR)
             return
-
-        def work() -> RecordTime | None:
-            return find_record(batch, timestamp_ms, start_offset)
-
-        found = request.guard(lambda found: take(entry, found))
-        conversions, size, owner = broker.memory.conversions, search_bytes(batch), request.connection.peer_host
+        work = partial(find_record, batch, self._timestamp_ms, self._start_offset)
+        take: Callable[[RecordTime | Exception | None], None] = partial(self._take, entry)
+        found = self._request.guard(take)
+        conversions, owner = self._broker.memory.conversions, self._request.connection.peer_host
+        size = search_bytes(batch)
         if size is None:
             conversions.on_thread(work, found, owner=owner)
         else:
             conversions.convert(size, work, found, owner=owner)
 
-    def take(entry: TimeEntry, found: RecordTime | Exception | None) -> None:
+    def _take(self, entry: TimeEntry, found: RecordTime | Exception | None) -> None:
         if isinstance(found, Unseen):
-            done(RecordTime(max(entry.first_offset, start_offset), entry.max_timestamp_ms))
+            self._done(RecordTime(max(entry.first_offset, self._start_offset), entry.max_timestamp_ms))
         elif isinstance(found, Exception):
             logger.error(
-                "the batch of %s-%d at offset %d cannot be searched",
-                topic,
-                partition,
-                entry.first_offset,
-                exc_info=found,
+                "the batch of %s-%d at offset %d cannot be searched", *self._place, entry.first_offset, exc_info=found
             )
-            done(Rejection.STORAGE_ERROR)
-        elif found is not None or timestamp_ms is None:
-            done(found)
-        else:  # the record of that time is deleted, what is left of its batch is earlier
-            go_on = request.guard(lambda _: look(find(entry.last_offset + 1)))
-            broker.engine.scheduler.call_soon(lambda: go_on(None))  # there may be many such batches
-
-    def find(offset: int) -> TimeEntry | None:
-        if timestamp_ms is None:
-            return broker.engine.lookups.latest_batch(topic, partition)
-        return broker.engine.lookups.batch_for_time(topic, partition, timestamp_ms, offset, end_offset)
-
-    look(find(start_offset))
+            self._done(Rejection.STORAGE_ERROR)
+        elif found is not None or self._timestamp_ms is None:
+            self._done(found)
+        else:  # the record of that time is deleted, what is left of its batch is earlier; there may be many of them
+            go_on = self._request.guard(lambda _: self.go_on())
+            self._broker.engine.scheduler.call_soon(lambda: go_on(None))
 
 
 def position_of_time(

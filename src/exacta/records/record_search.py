@@ -8,7 +8,8 @@ from typing import Final
 
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.compression import NONE
-from exacta.protocol.kafka.record_times import RecordTime, record_times
+from exacta.protocol.kafka.record_times import RecordTime as RecordTime  # the front knows no protocol
+from exacta.protocol.kafka.record_times import record_times
 from exacta.protocol.kafka.records import HEADER_SIZE, MAGIC, BatchHeader, CorruptBatch, opened, parse_batch_header
 from exacta.records.admission import MAX_DECOMPRESSED_BYTES
 from exacta.records.work import work_bytes
