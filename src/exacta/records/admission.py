@@ -194,7 +194,8 @@ class BatchRules(Struct, frozen=True, kw_only=True):
         allowance.charge(len(plain) * (_HIGH_LEVEL_COST if self.level > _INLINE_LEVEL else 1))
         kept = recompressed(records, plain, codec, self.level)
         if len(kept) > self.max_bytes:
-            reason = f"the batch of {len(kept)} bytes, as it is kept, is above the topic's max.message.bytes, {self.max_bytes}"
+            what = f"the batch of {len(kept)} bytes, as it is kept,"
+            reason = f"{what} is above the topic's max.message.bytes, {self.max_bytes}"
             raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
         return kept
 
