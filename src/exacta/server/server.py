@@ -118,10 +118,10 @@ class Server:
         self._data = data
         self._seams = seams
         self._kafka = Listener(doors.listen, doors.advertise)
-        certificate = Certificate(configuration.pulsar_tls_certificate, configuration.pulsar_tls_key)
-        self.web = WebListeners(doors, configuration, certificate)
+        self._certificate = Certificate(configuration.pulsar_tls_certificate, configuration.pulsar_tls_key)
+        self.web = WebListeners(doors, configuration, self._certificate)
         """All that is listened on for HTTP; maybe nothing."""
-        self.pulsar = PulsarListeners(doors, certificate, self.web)
+        self.pulsar = PulsarListeners(doors, self._certificate, self.web)
         """All that is listened on for Pulsar's protocol; maybe nothing."""
         self._listeners = [self._kafka, *self.pulsar.all, *self.web.all]
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
@@ -159,6 +159,10 @@ class Server:
         return [listener.listening for listener in self._listeners if listener.is_for_all]
 
     # --- beginning ----------------------------------------------------------------------------------------------------
+
+    def read_certificate_again(self) -> None:
+        """Read the files of the certificate again for the connections that come; nothing where there is none."""
+        self._certificate.read_again(self._loop.time())
 
     def open(self) -> None:
         """Bind the port, recover the journal. Blocks. Raises ServerError, and leaves nothing behind then."""

@@ -100,6 +100,11 @@ class Broker(Questions):
         self._end: asyncio.Future[bool] | None = None
         self._to_be_ended: bool | None = None  # cleanly or not: said while the broker was still starting
 
+    def __repr__(self) -> str:
+        """Return address and state; the address is known from the first start on."""
+        at = f" at {self._doors.listen}" if self._doors.listen.port else ""
+        return f"<exacta.Broker{at}, {'running' if self.is_running else 'not running'}>"
+
     @property
     def bootstrap_servers(self) -> str:
         """Return where clients connect: `host:port`, known from the first start on."""
