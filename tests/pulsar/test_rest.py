@@ -196,7 +196,7 @@ def test_a_name_with_a_slash_is_none(web: Web) -> None:
     assert partitions(web, "a%2Fb", creates=True)[0] in (404, 412)
 
 
-# --- what tools look at first -------------------------------------------------------------------------------------------
+# --- what tools look at first -----------------------------------------------------------------------------------------
 
 
 def test_there_is_one_cluster(web: Web) -> None:

@@ -38,6 +38,7 @@ WAITS = (
     "an open transaction has written to the partition, and holds back what follows its first message",
     "entries are delayed until the time that their producers have named",
     "messages could not be read: the broker's log says why, and it tries again every 10 s",
+    "as many entries are unacknowledged as all subscriptions together may have",
 )
 
 _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})

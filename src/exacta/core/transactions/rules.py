@@ -6,6 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from exacta.core.commands import (
+    AbandonHandles,
     AbortAfterLoss,
     AbortByMarker,
     AddGroup,
@@ -65,6 +66,7 @@ _DECIDED_BY: dict[type[Command], Rule] = {
     BeginTransaction: handle.begin,
     JoinTransaction: joining.join,
     EndHandle: handle.end,
+    AbandonHandles: handle.abandon,
     AbortByMarker: marker.abort_by_marker,
     FenceAfterLoss: loss.fence_after_loss,
     AbortAfterLoss: loss.abort_after_loss,
