@@ -16,7 +16,6 @@ from exacta.cli.demo import demo
 from exacta.cli.groups import groups
 from exacta.cli.log import log
 from exacta.cli.produce import produce
-from exacta.cli.settings import configs
 from exacta.cli.spark import spark
 from exacta.cli.subscriptions import subscriptions
 from exacta.cli.top import top
@@ -107,7 +106,7 @@ app.command(rich_help_panel=_RECORDS)(consume)
 for _name, _commands in (
     ("cluster", cluster),
     ("topics", topics),
-    ("configs", configs),
+    ("config", config),
     ("groups", groups),
     ("subscriptions", subscriptions),
     ("transactions", transactions),
@@ -115,7 +114,6 @@ for _name, _commands in (
     app.add_typer(_commands, name=_name, rich_help_panel=_LOOK_AFTER)
 app.command(rich_help_panel=_LOOK_AFTER)(top)
 app.add_typer(spark, name="spark", rich_help_panel=_LOOK_AFTER)
-app.add_typer(config, name="config", rich_help_panel=_SERVE)
 app.add_typer(log, name="log", rich_help_panel=_SERVE)
 app.command(rich_help_panel=_PROVE)(verify)
 app.command(rich_help_panel=_PROVE)(demo)

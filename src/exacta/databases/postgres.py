@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from exacta.databases.database import Database
 from exacta.databases.errors import TwoPhaseError, one_line
+from exacta.extras import install_extra
 
 if TYPE_CHECKING:
     import psycopg
@@ -51,7 +52,7 @@ class Postgres(Database):
             import psycopg
         except ImportError as error:
             raise TwoPhaseError(
-                f"PostgreSQL needs the driver psycopg: pip install 'exacta-log[postgres]' ({one_line(error)})"
+                f"PostgreSQL needs the driver psycopg: {install_extra('postgres')} ({one_line(error)})"
             ) from error
         self.errors = (psycopg.Error,)
         self._timeout_ms = timeout_ms

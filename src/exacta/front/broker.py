@@ -89,11 +89,11 @@ class Broker:
         payloads: Sequence[Buffer | None] | None = None,
     ) -> None:
         """See `Engine.submit`."""
-        request.rests_on(self.engine.submit(commands, request.guard(done), payloads))
+        request.rests_on(self.engine.submit(commands, request.guard(done), payloads, request.connection.peer_host))
 
     def ask(self, request: Request, command: Command, done: Callable[[Answer], None]) -> None:
         """Submit one command; `done` gets its answer."""
-        request.rests_on(self.engine.submit((command,), request.guard(lambda answers: done(answers[0]))))
+        self.submit(request, (command,), lambda answers: done(answers[0]))
 
     def read(self, request: Request, view: Callable[[State, int], T], done: Callable[[T], None]) -> None:
         """See `Engine.read`."""

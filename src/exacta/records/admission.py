@@ -194,7 +194,8 @@ class BatchRules(Struct, frozen=True, kw_only=True):
         allowance.charge(len(plain) * (_HIGH_LEVEL_COST if self.level > _INLINE_LEVEL else 1))
         kept = recompressed(records, plain, codec, self.level)
         if len(kept) > self.max_bytes:
-            reason = f"the batch of {len(kept)} bytes, as it is kept, is above the limit of {self.max_bytes} bytes"
+            what = f"the batch of {len(kept)} bytes, as it is kept,"
+            reason = f"{what} is above the topic's max.message.bytes, {self.max_bytes}"
             raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
         return kept
 
@@ -214,7 +215,7 @@ def admit(
     `NeedsThread`.
     """
     if rules is not None and len(records) > rules.max_bytes:
-        reason = f"the batch of {len(records)} bytes is above the limit of {rules.max_bytes} bytes"
+        reason = f"the batch of {len(records)} bytes is above the topic's max.message.bytes, {rules.max_bytes}"
         return Refused(ErrorCode.MESSAGE_TOO_LARGE, reason)
     try:
         header = validate_batch(records)

@@ -26,7 +26,8 @@ def admit_entry(
     frame. `has_keys` says that `require_keys` has looked. Raises `BrokenEntry` if the topic does not take it.
     """
     if len(entry.payload) > largest:
-        raise BrokenEntry(f"a payload of {len(entry.payload)} bytes, above the limit of {largest}")
+        limit = f"{largest} (the topic's max.message.bytes, else pulsar.max.message.size)"
+        raise BrokenEntry(f"a payload of {len(entry.payload)} bytes, above the limit of {limit}")
     if rules.needs_keys and not has_keys:
         require_keys(entry)
     if not rules.log_append_time:

@@ -17,7 +17,7 @@ from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside, or_on_cluster
 from exacta.kafka.parts import Parts
-from exacta.kafka.topic_names import is_legal_name
+from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -87,7 +87,8 @@ def _command(broker: BrokerContext, topic: CreatableTopic, validate_only: bool) 
         if not takes_it and topic.replication_factor not in (1, DEFAULT):
             raise _Refused(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"replication factor {topic.replication_factor} is not possible: there is one broker",
+                f"replication factor {topic.replication_factor} is not possible: there is one broker. Ask for 1; or "
+                "let the broker take any, by accept.any.replication.factor=true",
             )
         partition_count = (
             broker.configuration.num_partitions if topic.num_partitions == DEFAULT else topic.num_partitions
@@ -102,7 +103,7 @@ def _command(broker: BrokerContext, topic: CreatableTopic, validate_only: bool) 
     except UnfitValue as unfit:
         raise _Refused(ErrorCode.INVALID_CONFIG, str(unfit)) from unfit
     if not is_legal_name(topic.name):
-        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, "invalid topic")
+        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
     return CreateTopic(
         topic=topic.name,
         topic_id=broker.new_uuid().bytes,
