@@ -26,9 +26,9 @@ def submitted(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     commands: list[Any] = []
     submit = broker.engine.submit
 
-    def noted(several: Any, *rest: Any) -> int:
+    def noted(several: Any, *rest: Any, **more: Any) -> int:
         commands.extend(several)
-        return submit(several, *rest)
+        return submit(several, *rest, **more)
 
     monkeypatch.setattr(broker.engine, "submit", noted)
     return commands
