@@ -22,7 +22,7 @@ from exacta.core.events import (
 )
 from exacta.core.ids import Cause, PartitionId
 from exacta.core.invariants.invariants import violations
-from exacta.core.invariants.subscriptions import entries_have_one_place
+from exacta.core.invariants.subscriptions import entries_have_one_place, waits_can_end
 from exacta.core.invariants.transactions import lost_handles_do_not_commit
 from exacta.core.state.staged import HELD
 from exacta.core.state.state import State
@@ -312,7 +312,8 @@ class WatchedEngine(Engine):
                 self.complain(f"7: nothing will ever end the transaction of {name_of(transaction)}")
         if not self._is_closing:
             self.group_use.look(self.now_ms(), self.complain)
-        for violation in entries_have_one_place(self._state):  # it is over soon, and no later look would find it
+        # What is volatile is over soon, and no later look would find it.
+        for violation in (*entries_have_one_place(self._state), *waits_can_end(self._state)):
             self.complain(violation)
         count = len(self.ledger.events)
         if whole or self._looked_at + WHOLE_CHECK_EVENTS <= count <= WHOLE_CHECK_UP_TO:

@@ -106,6 +106,7 @@ class World:
             "max_open_handles": dice(seed, "handles").choice([FEW_HANDLES, *[10_000] * 5]),
             **draw_staging_limits(dice(seed, "staging")),
             **draw_expiry(dice(seed, "expiries")),
+            "max_acknowledged_runs": dice(seed, "runs").choice([2, *[10_000] * 3]),
         }
         if "offsets_retention_ms" in limits:
             self.history.retention_seconds = limits["offsets_retention_ms"] / 1_000

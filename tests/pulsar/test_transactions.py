@@ -10,6 +10,7 @@ from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.wire import ANSWER_SECONDS, Wire, running, stored
 
 COMMIT, ABORT = pb.TxnAction.COMMIT, pb.TxnAction.ABORT
+SHARED = pb.CommandSubscribe.Shared
 
 
 def error_of(answer: object) -> int | None:
@@ -109,6 +110,44 @@ def test_a_repeat_is_not_found_where_the_operator_wants_that(again: "pb.TxnActio
         assert error_of(wire.end(transaction, COMMIT)) is None
         refused = wire.end(transaction, again)
         assert (refused.error, bool(refused.message)) == (pb.ServerError.TransactionNotFound, True)
+        wire.close()
+
+
+@pytest.mark.parametrize("repeat", ["idempotent", "strict"])
+def test_a_transaction_that_is_not_open_comes_before_a_topic_that_is_not_there(repeat: str) -> None:
+    """Apache Pulsar looks for the transaction first, and remembers no outcome."""
+    with running(pulsar_transaction_repeat=repeat) as broker:
+        wire = Wire(broker.pulsar_url)
+        wire.open_producer("t")
+        wire.ask(pb.CommandSubscribe(topic="t", subscription="s", consumer_id=1, request_id=1, sub_type=SHARED))
+        receipt = wire.produce(b"a")
+        transaction = wire.begin().txnid_least_bits
+        assert error_of(wire.end(transaction, COMMIT)) is None
+
+        def errors(transaction: int, topic: str) -> set[int | None]:
+            subscription = pb.CommandAddSubscriptionToTxn(
+                request_id=1,
+                txnid_least_bits=transaction,
+                txnid_most_bits=0,
+                subscription=[pb.Subscription(topic=topic, subscription="s")],
+            )
+            return {error_of(wire.add_partition(transaction, topic)), error_of(wire.ask(subscription))}
+
+        not_found, ended = pb.ServerError.TransactionNotFound, pb.ServerError.InvalidTxnStatus
+        on_it = not_found if repeat == "strict" else ended
+        assert errors(transaction + 1_000, "nowhere") == {not_found}
+        assert errors(transaction + 1_000, "t") == {not_found}
+        assert errors(transaction, "nowhere") == {not_found}
+        assert errors(transaction, "t") == {on_it}
+        ack = pb.CommandAck(
+            consumer_id=1,
+            request_id=2,
+            ack_type=pb.CommandAck.Individual,
+            message_id=[receipt.message_id],
+            txnid_least_bits=transaction,
+            txnid_most_bits=0,
+        )
+        assert wire.ask(ack).error == on_it
         wire.close()
 
 

@@ -65,7 +65,7 @@ def _show_wrong_call(error: Any) -> None:
 
 app = typer.Typer(
     cls=_InOneLine,
-    help="Exactly once, in exact order: a transactional log for every client of Kafka and of Pulsar.",
+    help="Exactly once, in exact order: a transactional log for Kafka's and Pulsar's clients.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"token_normalize_func": canonical},
@@ -86,7 +86,7 @@ def root(
         bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Exactly once, in exact order: a transactional log for every client of Kafka and of Pulsar."""
+    """Exactly once, in exact order: a transactional log for Kafka's and Pulsar's clients."""
 
 
 @app.command(
@@ -95,7 +95,7 @@ def root(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
 def serve(context: typer.Context) -> None:
-    """Serve a transactional log to every client of Kafka and of Pulsar; `exacta serve --help` shows the options."""
+    """Serve a transactional log to Kafka's and Pulsar's clients; `exacta serve --help` shows the options."""
     from exacta.cli.serve import run
 
     raise typer.Exit(run(context.args))

@@ -30,6 +30,7 @@ from exacta.core.invariants.subscriptions import (
     messages_are_acknowledged_once,
     non_durable_ones_are_in_use,
     pending_messages_can_end,
+    waits_can_end,
 )
 from exacta.core.invariants.transactions import (
     ends_are_whole,
@@ -90,6 +91,7 @@ def violations(
         *acknowledged_runs_are_counted(state, log),
         *non_durable_ones_are_in_use(state),
         *entries_have_one_place(state),
+        *waits_can_end(state),
         *partitions_have_one_topic(state, log),
         *internal_topics_are_empty(log),
         *broker_configs_are_the_last(state, log),

@@ -154,7 +154,7 @@ def _entries_taken_back(state: State, event: EntriesTakenBack) -> None:
         delivery.begin_again(subscription.position)
     for base in event.entries:
         entry = delivery.entries[base]
-        entry.redeliveries += 1
+        entry.redeliveries += event.is_counted
         delivery.take_back(entry, waits=True)
 
 

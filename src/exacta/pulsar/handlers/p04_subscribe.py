@@ -62,6 +62,7 @@ def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarReque
         command.topic,
         lambda topic, place: _open(broker, command, request, topic, place, isolation_level),
         creates=command.force_topic_creation,
+        error_of=lambda topic: request.connection.consumers.error_without_topic(command.consumer_id, topic),
     )
 
 
@@ -74,7 +75,13 @@ def _open(
     isolation_level: IsolationLevel,
 ) -> None:
     connection = request.connection
-    partition_id = partition_to_open(broker, request, topic, place)
+    partition_id = partition_to_open(
+        broker,
+        request,
+        topic,
+        place,
+        lambda topic: connection.consumers.error_without_topic(command.consumer_id, topic),
+    )
     if partition_id is None:
         return
     older = connection.consumers.get(command.consumer_id)
@@ -147,8 +154,9 @@ def _subscribe(
         rejection = next((each for each in answers if isinstance(each, Rejection)), None)
         if rejection is not None:
             consumers.forget(consumer)
-            _refuse(request, command, rejection)
+            _refuse(request, command, consumer, rejection)
         else:
+            consumers.is_open_again(consumer.number)
             request.reply(CommandSuccess(request_id=command.request_id))
 
     connect = consumers.connection_command(
@@ -201,8 +209,11 @@ def _resolve_start(broker: PulsarBroker, command: CommandSubscribe, partition_id
     return unclear
 
 
-def _refuse(request: PulsarRequest, command: CommandSubscribe, rejection: Rejection) -> None:
-    if rejection is Rejection.SUBSCRIPTION_BUSY:
+def _refuse(request: PulsarRequest, command: CommandSubscribe, consumer: Consumer, rejection: Rejection) -> None:
+    if rejection is Rejection.UNKNOWN_TOPIC_OR_PARTITION:
+        error = request.connection.consumers.error_without_topic(consumer.number, consumer.topic)
+        request.refuse(error, f"{consumer.topic} is not there")
+    elif rejection is Rejection.SUBSCRIPTION_BUSY:
         text = f"the subscription {command.subscription!r} has consumers that do not share it so"
         request.refuse(ServerError.ConsumerBusy, text)
     elif rejection is Rejection.KEY_RANGES_REFUSED:
