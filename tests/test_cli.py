@@ -110,7 +110,8 @@ def test_a_file_says_how_to_log_and_the_command_line_wins(monkeypatch: pytest.Mo
     monkeypatch.setattr("exacta.cli.serve.serve", serve)
     for arguments in ([], ["--config", str(file)], ["--config", str(file), "--log-level", "error"]):
         assert run(arguments) == 0
-    assert [tuple(each.values()) for each in asked] == [("info", "text"), ("debug", "json"), ("error", "json")]
+    told = [(each["log_level"], each["log_format"]) for each in asked]
+    assert told == [("info", "text"), ("debug", "json"), ("error", "json")]
 
 
 def test_a_file_with_mistakes_is_not_served(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -120,10 +120,8 @@ def test_all_connections_together_have_so_many_producers(monkeypatch: pytest.Mon
     mine = here.engine.owner_of
     here.engine.owner_of = lambda host: ""
 
-    def opened(client: Client, number: int, mode: int = pb.ProducerAccessMode.Shared) -> bool:
-        command = pb.CommandProducer(
-            topic="t" if mode else f"t{number}", producer_id=number, request_id=number, producer_access_mode=mode
-        )
+    def opened(client: Client, number: int) -> bool:
+        command = pb.CommandProducer(topic=f"t{number}", producer_id=number, request_id=number)
         client.send(command)
         here.settle()
         return not any(isinstance(answer, pb.CommandError) for answer in client.answers())

@@ -141,7 +141,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--drop-run-time-options",
         action="store_true",
-        help="take back all options that were set while brokers ran (exacta configs set broker …), before any client "
+        help="take back all options that were set while brokers ran (exacta config set broker …), before any client "
         "is let in",
     )
     parser.add_argument(

@@ -27,8 +27,8 @@ def tell_of_options_set_at_run_time(started_with: Configuration, configs: Broker
         require_order(in_force(started_with, configs))
     except ConfigurationError as wrong:
         text = (
-            "what was set at run time does not go with the options of this start: %(why)s. exacta config set changes it, "
-            "and exacta serve --drop-run-time-options drops it"
+            "what was set at run time does not go with the options of this start: %(why)s. exacta config set changes "
+            "it, and exacta serve --drop-run-time-options drops it"
         )
         logger.warning(text, {"why": str(wrong)})
 
