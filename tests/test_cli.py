@@ -101,17 +101,19 @@ def test_a_file_says_where_to_serve_and_the_command_line_wins(
 def test_a_file_says_how_to_log_and_the_command_line_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "exacta.toml"
     file.write_text('log_level = "debug"\n"log.format" = "json"\n')
-    asked: list[dict[str, str]] = []
+    asked: list[dict[str, Any]] = []
 
-    def serve(*_: object, **log: str) -> int:
+    def serve(*_: object, **log: Any) -> int:
         asked.append(log)
         return 0
 
     monkeypatch.setattr("exacta.cli.serve.serve", serve)
     for arguments in ([], ["--config", str(file)], ["--config", str(file), "--log-level", "error"]):
         assert run(arguments) == 0
-    told = [(each["log_level"], each["log_format"]) for each in asked]
-    assert told == [("info", "text"), ("debug", "json"), ("error", "json")]
+    said = [("info", "text"), ("debug", "json"), ("error", "json")]
+    assert [(each["log_level"], each["log_format"]) for each in asked] == said
+    file.write_text('log_level = "warning"\n')
+    assert [each["level_now"]() for each in asked] == ["info", "warning", "error"]
 
 
 def test_a_file_with_mistakes_is_not_served(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -94,7 +94,8 @@ def test_a_query_whose_python_worker_is_too_slow_to_start_is_started_again(spark
             .load()
         )
         ended = threading.Event()
-        starts, batches = [], []
+        starts: list[int] = []
+        batches: list[bytes] = []
 
         def take(batch, _):
             batches.extend(bytes(row.value) for row in batch.collect())

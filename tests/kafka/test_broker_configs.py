@@ -109,7 +109,8 @@ def test_an_option_is_not_given_back_if_the_rest_would_not_go_together(wire: Wir
 def test_what_locks_out_is_refused_and_passed_over_where_a_log_of_before_has_it(name: str, lowest: int) -> None:
     """A start may have it, since the next start need not have it."""
     too_low = lowest - 1
-    with front(**{name.replace(".", "_"): too_low}) as broker:
+    options: dict[str, Any] = {name.replace(".", "_"): too_low}
+    with front(**options) as broker:
         wire = broker.connect()
         answer = changes(wire, (name, SET, str(too_low)), kind=BROKER, name=ALL)
         assert answer.error_code == ErrorCode.INVALID_REQUEST

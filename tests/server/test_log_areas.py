@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "monitoring.md"
+PAGE = Path(__file__).parents[2] / "docs/how-to/monitoring.md"
 
 PROGRAM = """
 import tempfile

@@ -229,9 +229,9 @@ def trim(
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         (found,) = _found(client, [name])
         numbers = [each.partition for each in found.partitions]
-        for each in partitions or []:
-            if each not in numbers:
-                fail(f"topic {name} has no partition {each}: it has {len(numbers)}", EXIT_NO)
+        for number in partitions or []:
+            if number not in numbers:
+                fail(f"topic {name} has no partition {number}: it has {len(numbers)}", EXIT_NO)
         wanted = [TopicPartition(name, each) for each in numbers if not partitions or each in partitions]
         if place.kind is Kind.OFFSET and place.number >= 0 and len(wanted) > 1:
             fail("an offset is that of one partition: give -p, too", EXIT_USAGE)

@@ -175,7 +175,7 @@ class TestWhereDirectoriesCannotBeLocked:
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             flock(handle, operation)
 
-        monkeypatch.setattr(module.fcntl, "flock", of_files)
+        monkeypatch.setattr(fcntl, "flock", of_files)
 
     def test_the_lock_file_counts(self, tmp_path: Path) -> None:
         files, again = PosixFiles(tmp_path), PosixFiles(tmp_path)
@@ -199,7 +199,8 @@ class TestWhereDirectoriesCannotBeLocked:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The one that has the name counts, and its holder is the only one."""
-        take_file, replaced = module.take_file, []
+        take_file = module.take_file
+        replaced: list[bool] = []
 
         def late(handle: int, named: Path) -> bool:
             if not replaced and (tmp_path / "lock").exists():
@@ -220,6 +221,6 @@ def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pyt
     def none(handle: int, operation: int) -> None:
         raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
 
-    monkeypatch.setattr(module.fcntl, "flock", none)
+    monkeypatch.setattr(fcntl, "flock", none)
     with pytest.raises(OSError, match="this file system has no locks"):
         PosixFiles(tmp_path).lock()
