@@ -117,6 +117,16 @@ def test_a_part_of_a_topic_is_read(run, topic):
     assert read("-o", "e@2100-01-01") == ["0", "1", "2", "3", "4"]
 
 
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_a_part_of_a_batch_is_read_by_its_times(run, topic, codec):
+    producer = Producer({"bootstrap.servers": run.bootstrap, "linger.ms": 500, "compression.type": codec})
+    for number in range(200):
+        producer.produce(topic, b"%d" % number, partition=0, timestamp=1_767_225_600_000 + number)
+    assert producer.flush(30) == 0
+    found = run("consume", topic, "-p", "0", "-o", "s@1767225600050", "-o", "e@1767225600100").split()
+    assert found == [str(number) for number in range(50, 100)]
+
+
 def test_a_transaction_is_written_whole(run, topic):
     _, told = run.both("produce", topic, "--transactional-id", topic, "--commit-every", "2", typed="1\n2\n3\n")
     assert told == f"exacta: 3 records written to {topic}, committed in 2 transactions\n"

@@ -1,6 +1,7 @@
 """The coordinator's commands and sends in transactions, in frames."""
 
 import time
+from contextlib import closing
 
 import pytest
 
@@ -193,3 +194,19 @@ def test_beyond_the_limit_a_begin_is_answered(broker: exacta.Broker, wire: Wire)
     answers = [wire.receive() for _ in range(frames)]
     refused = [answer for answer in answers if error_of(answer) is not None]
     assert [(answer.error, bool(answer.message)) for answer in refused] == [(pb.ServerError.TooManyRequests, True)]
+
+
+def test_transactions_of_a_connection_that_has_closed_make_room(broker: exacta.Broker, wire: Wire) -> None:
+    """Or everybody's begin is refused until their time is up."""
+    frames = 10_000
+    with closing(Wire(broker.pulsar_url)) as other:
+        other.send(*(pb.CommandNewTxn(request_id=each, txn_ttl_millis=600_000, tc_id=0) for each in range(frames)))
+        for _ in range(frames):
+            other.receive()
+        assert error_of(wire.begin()) is not None
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while error_of(begun := wire.begin()) is not None:
+        assert time.monotonic() < deadline, "nobody makes room"
+    wire.open_producer("t")
+    assert error_of(wire.add_partition(begun.txnid_least_bits, "t")) is None
+    assert error_of(wire.end(begun.txnid_least_bits, ABORT)) is None

@@ -26,6 +26,7 @@ from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, Metadat
 from exacta.protocol.kafka.messages.k35_describe_log_dirs import DescribeLogDirsRequest
 from exacta.server.listeners import Endpoint, parse_endpoint
 from exacta.server.log_lines import OneLine
+from tests.kafka.test_configs import BROKER, SET, changes, describe
 from tests.kafka.wire import Wire, batch, values_in
 from tests.signals import heard
 
@@ -63,12 +64,12 @@ class Process:
             )
         assert self.process.stdout is not None
         self.ready_line = self.process.stdout.readline()
-        self._wires: list[Wire] = []
+        self.wires: list[Wire] = []
 
     def connect(self, host: str | None = None) -> Wire:
         """Return a new connection to it."""
-        self._wires.append(Wire((host or self.address[0], self.address[1])))
-        return self._wires[-1]
+        self.wires.append(Wire((host or self.address[0], self.address[1])))
+        return self.wires[-1]
 
     @property
     def address(self) -> tuple[str, int]:
@@ -85,7 +86,7 @@ class Process:
 
     def clean_up(self) -> None:
         """Leave neither connections nor a process."""
-        for wire in self._wires:
+        for wire in self.wires:
             wire.socket.close()
         if self.process.poll() is None:
             self.process.kill()
@@ -434,3 +435,52 @@ def test_a_log_in_json_ends_with_the_reason_in_json(start: Start) -> None:
     [line] = map(json.loads, errors.splitlines())
     assert (code, line["level"]) == (1, "CRITICAL")
     assert "is in use by another journal" in line["message"]
+
+
+def test_a_second_server_is_refused_also_where_the_lock_file_was_removed(start: Start, tmp_path: Path) -> None:
+    first = start()
+    (tmp_path / "data" / "journal" / "lock").unlink()
+    code, errors = start().end()
+    assert code == 1
+    assert "journal is in use by another journal: stop the server that has it, or name another directory" in errors
+    produce(first.connect(), b"goes on")
+
+
+def test_a_server_whose_directory_is_moved_stops_and_says_so(start: Start, tmp_path: Path) -> None:
+    server = start()
+    wire = server.connect()
+    produce(wire, b"acknowledged")
+    (tmp_path / "data").rename(tmp_path / "moved")
+    with pytest.raises(ConnectionError):
+        produce(wire, b"not acknowledged")
+    code, errors = server.end()
+    assert code == 1
+    assert "was taken away or replaced while it was in use" in errors
+    assert "put it back as it was, then start again" in errors
+    assert b"acknowledged" in consume(start(data=tmp_path / "moved").connect())
+
+
+def test_a_start_drops_what_was_set_at_run_time(start: Start) -> None:
+    def sources(server: Process) -> dict[str, int]:
+        found = describe(server.connect(), BROKER, "0", keys=["message.max.bytes", "log.retention.ms"])
+        return {each.name: each.config_source for each in found.configs}
+
+    def stop(server: Process) -> str:
+        for wire in server.wires:
+            wire.socket.close()
+        code, errors = server.end(signal.SIGTERM)
+        assert code == 0
+        return errors
+
+    first = start()
+    for name, option in (("", "message.max.bytes"), ("0", "log.retention.ms")):
+        assert changes(first.connect(), (option, SET, "77"), kind=BROKER, name=name).error_code == ErrorCode.NONE
+    assert sources(first) == {"message.max.bytes": 3, "log.retention.ms": 2}
+    stop(first)
+    dropped = {"message.max.bytes": 5, "log.retention.ms": 5}
+    second = start("--drop-run-time-options")
+    assert sources(second) == dropped
+    errors = stop(second)
+    assert "options that are set at run time for all brokers: none" in errors
+    assert "options that are set at run time for broker 0: none" in errors
+    assert sources(start()) == dropped

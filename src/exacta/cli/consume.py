@@ -60,7 +60,9 @@ _Offsets = Annotated[
 _Topics = Annotated[list[str] | None, typer.Argument(metavar="TOPIC", help="The topics to read.", show_default=False)]
 _MoreTopics = Annotated[
     list[str] | None,
-    typer.Option("--topic", "-t", metavar="TOPIC", help="A topic to read, as kcat and Kafka's tools name it."),
+    typer.Option(
+        "--topic", "-t", metavar="TOPIC", help="A topic to read, as kcat and Kafka's tools name it. It may be repeated."
+    ),
 ]
 _AsKcat = Annotated[bool, typer.Option("-C", help="Consume, as kcat is told: it changes nothing.")]
 _FromBeginning = Annotated[

@@ -64,6 +64,7 @@ def run(arguments: Sequence[str]) -> int:
         Doors(**endpoints),
         log_level=parsed.log_level or log["log.level"],
         log_format=parsed.log_format or log["log.format"],
+        drops_run_time_options=parsed.drop_run_time_options,
         level_now=lambda: parsed.log_level or (parsed.config and _level_in(parsed.config)) or DEFAULT_LEVEL,
     )
 
@@ -136,6 +137,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="read options from a TOML file (*.toml), or from one like Kafka's server.properties; it may have data, "
         "listen and the other addresses, too (exacta config check FILE tells what it says)",
+    )
+    parser.add_argument(
+        "--drop-run-time-options",
+        action="store_true",
+        help="take back all options that were set while brokers ran (exacta config set broker …), before any client "
+        "is let in",
     )
     parser.add_argument(
         "--log-level", choices=LEVELS, help=f"the least level of the lines of the log (default: {DEFAULT_LEVEL})"

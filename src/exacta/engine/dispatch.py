@@ -40,7 +40,7 @@ from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.runs import Run, count, missing, subtract
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.delivering import looks_further, permits
+from exacta.core.subscriptions.delivering import looks_further, permits, room_for_entries
 from exacta.core.subscriptions.isolation import reads_committed
 from exacta.engine.counts import Counts
 from exacta.engine.reading import BatchReader, Read
@@ -105,6 +105,8 @@ class Dispatcher:
         self._submit = submit
         self._sinks: dict[ConsumerId, Sink] = {}
         self._due: dict[SubscriptionKey, None] = {}
+        self._without_room: dict[SubscriptionKey, None] = {}
+        """The subscriptions that wait until others have fewer entries."""
         self._reading: set[SubscriptionKey] = set()
         self._is_scheduled = False
         self._has_stopped = False
@@ -153,6 +155,10 @@ class Dispatcher:
 
     def hear(self, event: Event) -> None:
         """Look at the subscriptions that an event lets deliver more; to be called before it is applied."""
+        if self._without_room:
+            waiting, self._without_room = self._without_room, {}
+            for key in waiting:
+                self._look_soon(key)
         if isinstance(event, _OF_ONE):
             self._look_soon((event.partition_id, event.name))
         elif isinstance(event, TransactionEnded):
@@ -194,8 +200,12 @@ class Dispatcher:
                 self._read_chosen(key, chosen)
                 return
         subscription = self._state.subscription(key)
-        if subscription is not None and looks_further(subscription, delivery, self._state.limits):
-            self._read_new(key, delivery.read_to, permitted)
+        if subscription is None or not looks_further(subscription, delivery, self._state.limits):
+            return
+        if not delivery.is_in_order and not room_for_entries(self._state):
+            self._without_room[key] = None
+            return
+        self._read_new(key, delivery.read_to, permitted)
 
     def _deliver(
         self, key: SubscriptionKey, seen: tuple[SeenEntry, ...] = (), begin: Offset = NOWHERE, end: Offset = NOWHERE

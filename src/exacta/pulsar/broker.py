@@ -38,7 +38,7 @@ class PulsarBroker(Broker):
     ) -> None:
         """`addresses` has all that is listened on; without it there is only what `identity` advertises."""
         super().__init__(engine, configuration, identity, entropy, memory, authorizer, wall_clock=wall_clock)
-        self.producers = Producers()
+        self.producers = Producers(lambda host: engine.owner_of(host))
         self.announced = Announced()
         self.addresses = addresses or Addresses(broker=Address(identity.advertised_host, identity.advertised_port))
         self.last_messages: dict[Hashable, list[Callable[[Converted | Exception | None], None]]] = {}

@@ -59,6 +59,9 @@ class PulsarConnection(RequestConnection, Protocol):
     def answered(self, request: "PulsarRequest", answer: Sequence[Buffer]) -> None:
         """Send the answer to a request; no bytes if it wants none."""
 
+    def has_begun(self, transaction_id: TransactionId) -> None:
+        """Note that a transaction was begun over the connection."""
+
     def gather(self, request: "PulsarRequest", producer: Producer, command: CommandSend) -> None:
         """Let a SEND be appended with the others that come in this turn of the loop."""
 

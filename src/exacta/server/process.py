@@ -22,6 +22,7 @@ from exacta.server.identity import refuse_foreign
 from exacta.server.listeners import Doors, Listener
 from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL, Flood, configure_logging, never, set_level
 from exacta.server.open_files import files_allowed
+from exacta.server.run_time_options import drop_options_set_at_run_time
 from exacta.server.server import Server
 from exacta.server.service_manager import READY, STOPPING, notify
 from exacta.server.signals import heed
@@ -42,19 +43,21 @@ def serve(
     *,
     log_level: str = DEFAULT_LEVEL,
     log_format: str = DEFAULT_FORMAT,
+    drops_run_time_options: bool = False,
     level_now: Callable[[], str] | None = None,
 ) -> int:
     """Run until a signal ends it (`signals.py`); return the process's exit code.
 
-    Says where it listens in one line on stdout. `level_now` gives the log's level as the files say it now; it raises
-    ConfigurationError where they are of no use.
+    Says where it listens in one line on stdout. `drops_run_time_options` takes back what was set while brokers ran.
+    `level_now` gives the log's level as the files say it now; it raises ConfigurationError where they are of no use.
     """
     flood = configure_logging(log_level, log_format)
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     allow_many_files(configuration)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         try:
-            return runner.run(_serve(configuration, data, doors, flood, level_now or (lambda: log_level)))
+            level = level_now or (lambda: log_level)
+            return runner.run(_serve(configuration, data, doors, flood, level, drops_run_time_options))
         except ServerError as error:
             if log_format == "text":
                 sys.stderr.write(f"exacta: {error}\n")
@@ -134,13 +137,20 @@ def _read_again(server: Server, level_now: Callable[[], str]) -> None:
 
 
 async def _serve(
-    configuration: Configuration, data: Path, doors: Doors, flood: Flood, level_now: Callable[[], str]
+    configuration: Configuration,
+    data: Path,
+    doors: Doors,
+    flood: Flood,
+    level_now: Callable[[], str],
+    drops_run_time_options: bool,
 ) -> int:
     loop = asyncio.get_running_loop()
     flood.later = lambda seconds, tell: loop.call_soon_threadsafe(loop.call_later, seconds, tell)
     refuse_foreign(data)
     server = Server(loop, configuration, data, doors, begins=lambda: _tell_of_start(configuration, data))
     await server.open_in_sight()
+    if drops_run_time_options:
+        drop_options_set_at_run_time(server.engine)
     await server.start()
     asked = asyncio.Event()
     heed(loop, stop=asked.set, read_again=lambda: _read_again(server, level_now))

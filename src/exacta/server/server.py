@@ -17,6 +17,8 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable
+from functools import lru_cache
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -90,6 +92,8 @@ class Seams(Struct, frozen=True, kw_only=True):
     """A function that makes the files of the journal's directory; None: those of the operating system."""
     connection: Callable[..., Connection] = Connection
     """A function that makes the connection of one of Kafka's clients."""
+    loopback_has_share: bool = True
+    """False: clients on this machine may fill the tables of the state alone (`exacta.core.state.usage`)."""
 
 
 class Server:
@@ -235,6 +239,8 @@ class Server:
             recovered=read.recovered,
         )
         self._engine = engine
+        if not self._seams.loopback_has_share:
+            engine.owner_of = _nobody_on_loopback
         advertised = self._kafka.advertised
         self._broker = assemble_broker(
             engine,
@@ -387,6 +393,14 @@ class Server:
         self._admission.leave(connection.peer_host)
         if not self._connections:
             self._deserted.set()
+
+
+@lru_cache(maxsize=1_000)
+def _nobody_on_loopback(host: str) -> str:
+    try:
+        return "" if ip_address(host).is_loopback else host
+    except ValueError:  # a name, or a Unix socket
+        return host
 
 
 def _contents(state: State) -> dict[str, float]:

@@ -258,6 +258,7 @@ class Broker(Questions):
             clock=self.clock.make,
             files=lambda directory: FaultyFiles(self._armed, directory),
             connection=lambda *arguments: FaultyConnection(self._armed, *arguments),
+            loopback_has_share=False,
         )
         server = Server(loop, self._configuration, self.data, self._doors, seams)
         server.open()

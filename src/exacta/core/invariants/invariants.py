@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from exacta.core.apply import apply
 from exacta.core.ids import TransactionId
+from exacta.core.invariants.bounds import tables_are_counted, tables_keep_their_bounds
 from exacta.core.invariants.groups import group_offsets_have_taken_effect, groups_are_durable, groups_expire_unused
 from exacta.core.invariants.log import (
     Acknowledged,
@@ -94,6 +95,8 @@ def violations(
         *broker_configs_are_the_last(state, log),
         *groups_are_durable(state, log),
         *groups_expire_unused(state, log),
+        *tables_are_counted(state),
+        *tables_keep_their_bounds(state),
         *state_is_the_fold(state, log),
     ]
 

@@ -31,12 +31,14 @@ from exacta.core.ids import ConsumerId, Offset
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivered, Delivering
+from exacta.core.state import weights
 from exacta.core.state.delivery import Consumer, Delivery, SeenEntry
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.runs import Run, count, runs_between, subtract
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.state.usage import Table
 from exacta.core.subscriptions import delays, keys
 from exacta.core.subscriptions.commands import Deliver, Redeliver
 from exacta.core.subscriptions.consumers import consumer_of
@@ -55,7 +57,7 @@ def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
     partition, subscription, delivery = found
     if delivery is None:
         return Outcome(reply=Delivered())
-    round_ = _Round(subscription, delivery, state.limits, now_ms)
+    round_ = _Round(subscription, delivery, state.limits, now_ms, room_for_entries(state))
     round_.give_waiting()
     is_next = command.read_from == delivery.read_to < command.read_to
     if is_next and not round_.is_cut and not _keeps_order(subscription, delivery):
@@ -81,6 +83,11 @@ def permits(delivery: Delivery) -> int:
     if delivery.is_in_order:
         return 0 if delivery.active is None else max(delivery.consumers[delivery.active].permits, 0)
     return sum(max(each.permits, 0) for each in delivery.consumers.values())
+
+
+def room_for_entries(state: State) -> int:
+    """Return how many entries may be noted more, of all subscriptions together; delivery waits for room."""
+    return max(0, state.limits.max_delivery_bytes - state.volatile.usage[Table.DELIVERIES].total) // weights.ENTRY
 
 
 def looks_further(subscription: Subscription, delivery: Delivery, limits: Limits, more: int = 0) -> bool:
@@ -124,8 +131,11 @@ def _advanced(
 class _Round:
     """One round of choices, which changes nothing but itself."""
 
-    def __init__(self, subscription: Subscription, delivery: Delivery, limits: Limits, now_ms: int) -> None:
+    def __init__(
+        self, subscription: Subscription, delivery: Delivery, limits: Limits, now_ms: int, most_noted: int
+    ) -> None:
         self._now_ms = now_ms
+        self._most_noted = most_noted
         self._subscription = subscription
         self._delivery = delivery
         self._limits = limits
@@ -234,6 +244,8 @@ class _Round:
         if len(self._delivery.delayed) + self._delayed >= self._limits.max_delayed_entries:
             return True
         more = len(self.given) + len(self.noted)
+        if more >= self._most_noted and not self._delivery.is_in_order:
+            return True
         return not looks_further(self._subscription, self._delivery, self._limits, more)
 
     def _can_take(self, consumer: Consumer) -> bool:

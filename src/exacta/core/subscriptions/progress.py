@@ -97,9 +97,10 @@ def seek(state: State, key: SubscriptionKey, position: Offset) -> None:
 
 
 def drop(state: State, key: SubscriptionKey) -> None:
-    """Forget the delivery of a durable subscription that is deleted."""
+    """Forget a durable subscription, and its delivery."""
     state.volatile.subscriptions -= 1
     state.volatile.deliveries.pop(key, None)
+    del state.partitions[key[0]].subscriptions[key[1]]
 
 
 def drop_non_durable(state: State, key: SubscriptionKey) -> None:

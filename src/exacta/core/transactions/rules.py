@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from exacta.core.commands import (
+    AbandonHandles,
     AbortAfterLoss,
     AbortByMarker,
     AddGroup,
@@ -33,6 +34,7 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     BeginTransaction: handle.begin,
     JoinTransaction: joining.join,
     EndHandle: handle.end,
+    AbandonHandles: handle.abandon,
     AbortByMarker: marker.abort_by_marker,
     FenceAfterLoss: loss.fence_after_loss,
     AbortAfterLoss: loss.abort_after_loss,

@@ -10,13 +10,13 @@ from functools import partial
 
 from exacta.core.rejections import Rejection
 from exacta.front.bounded_parallel import Ended, few_at_once
+from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, find_offset
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import leader_epoch_error
 from exacta.kafka.needs import Each
-from exacta.kafka.offset_for_time import find_offset
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -32,9 +32,6 @@ from exacta.protocol.kafka.record_times import RecordTime
 KEY = ApiKey.LIST_OFFSETS
 MIN_VERSION = 1
 MAX_VERSION = 11
-
-MAX_SEARCHES_IN_FLIGHT = 4
-"""The bound for one request: each search holds a whole batch while it waits, and a request can name every partition."""
 
 READ_COMMITTED = 1
 
