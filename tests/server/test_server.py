@@ -50,7 +50,7 @@ class Process:
         terminal: bool = False,
     ) -> None:
         command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(data), "--listen", listen, *arguments]
-        self._terminal: tuple[int, ...] = pty.openpty() if terminal else ()
+        self._terminal = [*pty.openpty()] if terminal else []
         if terminal:  # a program between, since a terminal is taken by the process that is to have it
             command = [sys.executable, "-c", TAKES_A_TERMINAL, str(self._terminal[1]), *command]
         with heard(*heeds):
