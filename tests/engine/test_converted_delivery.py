@@ -13,7 +13,7 @@ from exacta.ports.record_format import Converted, LogEntry, Wanted
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.conversion.for_pulsar import converted
 from tests.engine.rig import batch
-from tests.engine.test_dispatch import PLENTY, WHERE, PushRig
+from tests.engine.test_dispatch import PLENTY, RETRY_MS, WHERE, PushRig
 
 SHARED, KEY_SHARED = SubscriptionType.SHARED, SubscriptionType.KEY_SHARED
 
@@ -103,7 +103,7 @@ def test_delivery_goes_on_after_a_conversion_that_raises(
     assert rig.messages() == []
     assert "messages for subscription 's' cannot be converted" in caplog.text
     rig.engine.dispatcher.convert = convert
-    rig.loop.pass_time(int(dispatch.RETRY_SECONDS * 1_000))
+    rig.loop.pass_time(RETRY_MS)
     rig.settle()
     assert rig.messages() == [(0, 1)]
 

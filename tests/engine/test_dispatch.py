@@ -27,8 +27,9 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
-from exacta.engine.dispatch import MOST_BYTES, RETRY_SECONDS, Sent
+from exacta.engine.dispatch import MOST_BYTES, Sent
 from exacta.engine.fetch import FetchResult
+from exacta.engine.unread import RETRY_SECONDS
 from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat
@@ -288,15 +289,15 @@ def test_what_cannot_be_read_is_told_and_tried_again(
     rig.settle()
     assert rig.bases() == []
     assert "t-0 cannot be read from offset 0 on: the disk is gone" in caplog.text
-    assert rig.engine.dispatcher.cannot_read((PartitionId(0), "s"))
+    assert (PartitionId(0), "s") in rig.engine.dispatcher.unread
     rig.loop.pass_time(RETRY_MS)
     rig.settle()
-    assert (rig.bases(), rig.engine.dispatcher.cannot_read((PartitionId(0), "s"))) == ([], True)
+    assert (rig.bases(), ((PartitionId(0), "s") in rig.engine.dispatcher.unread)) == ([], True)
     rig.storage.read_fault = None
     rig.loop.pass_time(RETRY_MS)
     rig.settle()
     assert [(each.entry.base, each.entry.redeliveries) for _, each in rig.pushed] == [(0, int(is_given))]
-    assert not rig.engine.dispatcher.cannot_read((PartitionId(0), "s"))
+    assert (PartitionId(0), "s") not in rig.engine.dispatcher.unread
     rig.write()
     assert rig.bases() == [0], "no permit was lost, and none was made"
     rig.permit(consumer, 1)

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exacta.client.subscriptions import WAITS
+from exacta.core.ids import PartitionId
 from exacta.core.replies import DONE
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.description import Wait
@@ -206,7 +207,7 @@ class TestAnswers:
         self, broker: Front, wire: Wire, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         Subscriber(broker, "s").connect(1, permits=1)
-        monkeypatch.setattr(broker.engine.dispatcher, "cannot_read", lambda key: key[1] == "s")
+        monkeypatch.setattr(broker.engine.dispatcher, "unread", {(PartitionId(0), "s")})
         assert the_one(wire).waits_for == [Wait.UNREADABLE]
 
     def test_every_reason_has_words(self) -> None:

@@ -9,6 +9,7 @@ from exacta.core.ids import Offset
 from exacta.core.replies import DONE, TransactionBegunReply
 from exacta.engine.engine import Answer
 from exacta.protocol.pulsar import messages_pb2 as pb
+from exacta.pulsar.consumers import Where
 from tests.pulsar.by_hand import Broker, broker_by_hand
 from tests.pulsar.consuming import ConsumerClient, message_id, produce, producer_of
 from tests.pulsar.wire import client, running
@@ -71,7 +72,7 @@ def test_pulsars_client_for_python_comes_back_by_itself(kind: str, times_out: bo
         begun = ask(broker, BeginTransaction(timeout_ms=50 if times_out else TIMEOUT_MS))
         assert isinstance(begun, TransactionBegunReply)
         transaction = begun.transaction_id
-        where = {"topic": "t", "partition": 0, "subscription": "s"}
+        where: Where = {"topic": "t", "partition": 0, "subscription": "s"}
         assert ask(broker, Acknowledge(**where, before=Offset(2), transaction=transaction)) == DONE
         if not times_out:
             assert ask(broker, EndHandle(transaction_id=transaction, commit=False)) == DONE

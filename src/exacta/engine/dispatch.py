@@ -11,8 +11,7 @@ readers of the subscription's isolation level may see them, and then chosen: the
 elsewhere than where delivery goes on by now. What was read passes the front's conversion before anybody looks at it. So
 the core, too, knows entries only as the front's clients read them. Compaction may remove messages of an entry between
 the choice and the read. They are acknowledged for the subscription then, since no client would ever do it. Nothing is
-read while no consumer takes a message. A front that cannot send just grants no permits. What the disk does not give, or
-what cannot be converted, is tried again after a while: consumers do not ask for it, since they only wait.
+read while no consumer takes a message. A front that cannot send just grants no permits.
 """
 
 import logging
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from exacta.core.commands import AcknowledgeSoon, Command, Deliver, Permit, Redeliver
+from exacta.core.commands import AcknowledgeSoon, Command, Deliver, Permit
 from exacta.core.events import (
     ConsumerConnected,
     ConsumerDisconnected,
@@ -45,6 +44,7 @@ from exacta.core.subscriptions.delivering import looks_further, permits, room_fo
 from exacta.core.subscriptions.isolation import reads_committed
 from exacta.engine.counts import Counts
 from exacta.engine.reading import BatchReader, Read
+from exacta.engine.unread import Unread
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, JournalReader
 from exacta.ports.record_format import Buffer, Convert, Converted, LogEntry, RecordFormat, Wanted
@@ -57,9 +57,6 @@ MOST_BYTES = 256 << 10
 
 MOST_CONVERTED_BYTES = 1 << 20
 """The size of what that may become for a front's clients; one entry may be larger, and what is left is read again."""
-
-RETRY_SECONDS = 10.0
-"""What could not be read is tried again so much later: soon for who waits for it, and seldom for a damaged disk."""
 
 NOWHERE = Offset(0)
 
@@ -112,8 +109,7 @@ class Dispatcher:
         self._without_room: dict[SubscriptionKey, None] = {}
         """The subscriptions that wait until others have fewer entries."""
         self._reading: set[SubscriptionKey] = set()
-        self._unread: dict[SubscriptionKey, list[Delivering]] = {}
-        """The subscriptions for which a read has failed, and what consumers were to have of it; it is tried again."""
+        self.unread = Unread(state, scheduler, reader, lambda *said: self._submit(*said), self._look_soon)
         self._is_scheduled = False
         self._has_stopped = False
         self.facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
@@ -148,10 +144,6 @@ class Dispatcher:
                 if (partition_id, name) in deliveries:
                     self._look_soon((partition_id, name))
 
-    def cannot_read(self, key: SubscriptionKey) -> bool:
-        """Return whether messages of a subscription could not be read, so that delivery tries again later."""
-        return key in self._unread and key in self._state.volatile.deliveries
-
     def is_awaited(self, partition_ids: Set[PartitionId]) -> bool:
         """Return whether a consumer would be pushed what was just written to these partitions, if it was shown.
 
@@ -179,6 +171,7 @@ class Dispatcher:
     def stop(self) -> None:
         """Push nothing any more."""
         self._has_stopped = True
+        self.unread.stop()
         self._sinks.clear()
 
     # --- looking ------------------------------------------------------------------------------------------------------
@@ -251,11 +244,11 @@ class Dispatcher:
 
         def push(reads: list[Read], converted: Converted) -> None:
             found = {entry.base_offset: entry for entry in converted.entries}
-            is_all = not self._tell_of_faults(key, extents, reads)
+            is_all = not self.unread.tell_of_faults(key, extents, reads)
             left = self._without_removed(key, chosen, found) if is_all else chosen
             self._push([Sent(each, found[each.base].batch) for each in left if each.base in found])
             if not is_all:
-                self._try_again(key, [each for each in chosen if each.base not in found])
+                self.unread.add(key, [each for each in chosen if each.base not in found])
             self._look_soon(key)
 
         wanted = Wanted(self._is_by_key(key), messages=frozenset(each.base for each in chosen))
@@ -281,8 +274,8 @@ class Dispatcher:
         aborted = [(each.producer_id, each.first_offset, each.last_offset) for each in left_out]
 
         def deliver(reads: list[Read], converted: Converted) -> None:
-            if self._tell_of_faults(key, extents, reads):
-                self._try_again(key)
+            if self.unread.tell_of_faults(key, extents, reads):
+                self.unread.add(key)
                 return
             # A batch that is read as several entries may have been looked at in part.
             entries = [each for each in converted.entries if each.base_offset + each.offset_count > begin]
@@ -378,7 +371,7 @@ class Dispatcher:
                 self._look_soon(key)
             elif isinstance(converted, Exception):  # delivery stays where it is
                 logger.error("messages for subscription '%s' cannot be converted", key[1], exc_info=converted)
-                self._try_again(key, chosen)
+                self.unread.add(key, chosen)
             else:
                 done(reads, converted)
             if key in self._due and not self._is_scheduled:
@@ -389,37 +382,6 @@ class Dispatcher:
             self._reader.read(extents, read)
         else:
             read([])
-
-    def _tell_of_faults(self, key: SubscriptionKey, extents: list[Extent], reads: list[Read]) -> bool:
-        """Tell the operator what cannot be read; delivery stays before it."""
-        partition = self._state.partitions.get(key[0])
-        for extent, read in zip(extents, reads, strict=True):
-            if read.fault and partition is not None:
-                self._reader.tell(partition.topic, partition.index, extent.first_offsets[0], read)
-                return True
-        return False
-
-    def _try_again(self, key: SubscriptionKey, chosen: Sequence[Delivering] = ()) -> None:
-        """Look again after a while, and let what consumers were given, and did not get, wait for them until then."""
-        if key not in self._unread:
-            self._unread[key] = []
-            self._scheduler.call_later(RETRY_SECONDS, self._look_at_unread, key)
-        self._unread[key] += chosen
-
-    def _look_at_unread(self, key: SubscriptionKey) -> None:
-        chosen, partition = self._unread.pop(key), self._state.partitions.get(key[0])
-        if self._has_stopped or partition is None:
-            return
-        where: dict[str, Any] = {"topic": partition.topic, "partition": partition.index, "subscription": key[1]}
-        by_consumer: dict[ConsumerId, list[Delivering]] = {}
-        for each in chosen:
-            by_consumer.setdefault(each.consumer_id, []).append(each)
-        for consumer_id, entries in by_consumer.items():
-            bases = tuple(each.base for each in entries)
-            unused = sum(count(each.free) for each in entries)
-            taken_back = Redeliver(**where, consumer_id=consumer_id, entries=bases, is_counted=False)
-            self._submit([taken_back, Permit(**where, consumer_id=consumer_id, permits=unused)], lambda answers: None)
-        self._look_soon(key)
 
     def _push(self, sent: list[Sent]) -> None:
         by_consumer: dict[ConsumerId, list[Sent]] = {}

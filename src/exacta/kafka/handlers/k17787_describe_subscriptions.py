@@ -82,11 +82,8 @@ def handle(broker: BrokerContext, request: DescribeSubscriptionsRequest, context
         count_backlogs(broker, context, page.subscriptions, lambda backlogs: counted(page, backlogs))
 
     def counted(page: Page, backlogs: list[Backlog]) -> None:
-        unreadable = {
-            each.place
-            for each in page.subscriptions
-            if broker.engine.dispatcher.cannot_read((each.partition_id, each.name))
-        }
+        unread = broker.engine.dispatcher.unread
+        unreadable = {each.place for each in page.subscriptions if (each.partition_id, each.name) in unread}
         response.topics += _topics(page.subscriptions, backlogs, unreadable)
         if not page.is_last:
             topic, index, name = page.subscriptions[-1].place
