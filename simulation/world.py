@@ -83,7 +83,7 @@ class Verdict(NamedTuple):
 
 
 FEW_HANDLES = 6
-"""From half of these on, a handle that was left makes room for a new one."""
+"""The bound on handles: from half of it on, a handle that was left makes room for a new one."""
 
 
 class World:

@@ -2,6 +2,7 @@
 
 from tests.pages.blocks import Block
 from tests.pages.names import (
+    BACKUP,
     BEGINNING_PULSAR,
     BEGINNING_SPARK,
     CLUSTERS,
@@ -84,6 +85,7 @@ NOT_RUN = {
 _BOTH_SIDES = "it takes a client of Pulsar's, too; tests/pulsar/test_joint_transactions.py has both sides"
 
 _JAVA = "it takes Java"
+_AN_OPERATOR = "it takes root, and a machine of its own"
 _A_PIPELINE = "it takes Spark's own command; tests/spark/test_declarative_pipelines.py runs it"
 
 _WITH_PULSAR = "it takes a broker for both protocols; tests/one_log/test_keys.py runs it as it is printed"
@@ -120,6 +122,9 @@ NO_EXAMPLE = {
         JOINING,
         "import java.io",
     ): "it takes Java; tests/pulsar_clients/test_java_joint_killed.py runs it as it is printed",
+    (BACKUP, "systemctl stop"): _AN_OPERATOR,
+    (BACKUP, "fsfreeze"): _AN_OPERATOR,
+    (BACKUP, "kill -STOP"): f"{_AN_OPERATOR}; tests/test_backup.py does the same",
     (DECLARATIVE, "# flows.py"): _A_PIPELINE,
     (DECLARATIVE, "name: orders"): _A_PIPELINE,
     (DECLARATIVE, "spark-pipelines run"): _A_PIPELINE,

@@ -26,7 +26,7 @@ _REMEDIES = {
     "INVALID_TOPIC_EXCEPTION": "a topic's name has 1 to 249 letters and digits of ASCII, '.', '_' and '-'",
     "INVALID_REPLICATION_FACTOR": "the cluster has fewer brokers than that",
 }
-"""What is told of a code where the cluster says no more than the code."""
+"""The sentences that tell of a code where the cluster says no more than the code."""
 _MISSPELT = 0.9
 """Two keys that are alike to this degree are one key, misspelt. Different keys of Kafka's are less alike."""
 

@@ -87,7 +87,7 @@ NEVER_REFUSED: frozenset[type[Command]] = frozenset(
         commands.Unsubscribe,
     }
 )
-"""What ends, leaves or deletes; what a timer or the broker itself asks for; and delivery, which waits by itself."""
+"""The commands that end, leave or delete, those of timers and of the broker, and delivery, which waits by itself."""
 
 
 def within_bounds(state: State, command: Command, outcome: Outcome, owner: str) -> Outcome:
@@ -350,4 +350,4 @@ GROWTH: dict[type[Event], Callable[[State, Any], Growth]] = {
     MessagesAcknowledgedInTransaction: _pending,
     ConsumerConnected: _connected,
 }
-"""By how much each event lets the tables grow at most. An event that is not here lets none grow."""
+"""The most by which each event lets the tables grow. An event that is not here lets none grow."""

@@ -48,7 +48,7 @@ class Sqlite(Database):
         self._savepoint = ""
         """The name by which our transaction is known while the program's block runs; empty: no block does."""
         self._refused = ""
-        """What the authorizer has refused in the block at last."""
+        """The statement that the authorizer has refused in the block at last."""
         self._modes: dict[str, Any] = {}
         """The attributes of the user's connection that are other ones until the transaction has ended."""
         if isinstance(database, sqlite3.Connection):

@@ -42,7 +42,7 @@ _LOOK_EVERY_S = 0.5
 _WORKER_TOO_SLOW = "Python worker failed to connect back"
 """Spark gives the Python worker that plans batches 10 s to start, which no setting changes (`PythonWorkerFactory`)."""
 _WORKER_WAITS_FOR = "300s"
-"""As long as the demo itself waits for progress; Spark's own 15 s pass on an overloaded machine."""
+"""The time for which the demo itself waits for progress; Spark's own 15 s pass on an overloaded machine."""
 
 FLIGHT_SCHEMA = (
     "flight_id INT, scheduled STRING, carrier STRING, flight INT, origin STRING, dest STRING, distance INT, "

@@ -18,7 +18,7 @@ from exacta.ports.journal import Extent
 from exacta.ports.scheduler import Scheduler
 
 RETRY_SECONDS = 10.0
-"""What could not be read is tried again so much later: soon for who waits for it, and seldom for a damaged disk."""
+"""The time after which reading is tried again: soon for who waits for it, and seldom for a damaged disk."""
 
 
 class Unread:

@@ -55,7 +55,7 @@ class Until:
 
     @property
     def found(self) -> Any:
-        """What `set` was given before the pause began."""
+        """The outcome that `set` was given before the pause began."""
         return self._found[0]
 
 

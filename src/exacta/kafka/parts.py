@@ -22,7 +22,7 @@ Serve = Callable[[Message, Callable[[Message | None], None]], None]
 
 
 MOST_IN_FLIGHT = 4
-"""As many parts of a request wait for their answers at a time."""
+"""The most parts of a request that wait for their answers at a time."""
 
 
 class Parts(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What a start does about options that were set at run time, which count before those that the start was given.
+"""A start and the options that were set at run time, which count before those that the start was given.
 
 It tells them, or drops them where the operator asks for it: no value can be set that a start does not get rid of.
 """

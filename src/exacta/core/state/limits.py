@@ -101,8 +101,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_member_bytes: int = 128 << 20
     """The members of all groups. A classic group counts twice: as it is, and as its last rebalance has left it."""
     member_metadata_max_bytes: int = 4 << 20
-    """What one member says of itself, and what one member is assigned. In Apache Kafka all of a group fits into a
-    record of 1 MiB."""
+    """The bytes that one member says of itself, and that one member is assigned. In Apache Kafka all of a group fits
+    into a record of 1 MiB."""
     max_offset_bytes: int = 256 << 20
     """The offsets of all groups, with their metadata."""
     max_transactional_id_bytes: int = 1 << 30
@@ -115,7 +115,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_aborted_bytes: int = 128 << 20
     """The places of the records of aborted transactions, and of open ones, which may abort."""
     max_staging_bytes: int = 128 << 20
-    """What is known of staged streams, and of those that have entered, besides the batches."""
+    """The bytes of what is known of staged streams, and of those that have entered, besides the batches."""
     max_writer_bytes: int = 128 << 20
     """Named and nameless writers, with their sequences in partitions."""
     max_subscription_bytes: int = 256 << 20

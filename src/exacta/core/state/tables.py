@@ -22,9 +22,9 @@ class Bound(Struct, frozen=True, kw_only=True):
     """The table whose bytes are counted. None: numbers and sizes of entries are bounded, and so are the bytes."""
     counts: tuple[str, ...] = ()
     forgets: str = ""
-    """What makes room; empty: nothing is forgotten before its time."""
+    """The thing that makes room; empty: nothing is forgotten before its time."""
     beyond: str
-    """What becomes of a further entry that finds no room."""
+    """The fate of a further entry that finds no room."""
 
 
 REFUSED = "POLICY_VIOLATION, and TooManyRequests or NotAllowedError from Pulsar's side"
@@ -267,4 +267,4 @@ DERIVED: dict[str, str] = {
     "Usage.charges": "one host and one number of an entry",
     "Charge.owner": "an address",
 }
-"""What needs no bound of its own, and why."""
+"""The tables that need no bound of their own, and the reason."""

@@ -28,7 +28,7 @@ BUFFER = 150
 """One change of `transaction.buffer` that open transactions do not follow."""
 MEMBERSHIP = 1_000
 MEMBER = 1_200
-"""With the ids of its client, of which 255 characters are kept, and its timers."""
+"""A member, with the ids of its client, of which 255 characters are kept, and its timers."""
 PENDING_MEMBER = 1_200
 """An id of a group that was given out, with its timer; it has the client's id in it."""
 PROTOCOL = 250
@@ -45,7 +45,7 @@ TRANSACTION = 1_600
 PARTICIPANT = 200
 PRODUCER = 1_000
 WRITTEN_TRANSACTION = 700
-"""What a transaction has written to one partition: while it is open, and once it is aborted."""
+"""A transaction's writes to one partition: while it is open, and once it is aborted."""
 RUN_OF_RECORDS = 100
 STREAM = 700
 """A staged stream, and one that has entered."""

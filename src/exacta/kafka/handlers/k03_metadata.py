@@ -53,11 +53,36 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
     elif len(wanted) > 1:  # as Kafka does: each topic once
         is_first = first_time()
         wanted = [topic for topic in wanted if is_first((topic.topic_id, topic.name))]
-    nobody = None if context.version >= FIRST_VERSION_WITH_NULL_NAMES else ""
+    nobody = _nobody(context)
     unseen: list[MetadataResponseTopic] = []
     if wanted is not None and not broker.authorizer.allows_all:
         wanted, unseen = _take_out_unseen(broker, context, wanted, nobody)
     to_create = _to_create(broker, request, wanted)
+
+    def created(rejections: dict[str, Rejection]) -> None:
+        for topic, rejection in rejections.items():
+            refused[topic] = error_code(rejection, KEY, context.version)
+        _answer(broker, request, context, wanted, refused, unseen, reply)
+
+    for topic in to_create:
+        if not is_legal_name(topic):
+            refused[topic] = error_code(Rejection.INVALID_TOPIC, KEY, context.version)
+        elif not allows(broker, context, Operation.CREATE, ResourceKind.TOPIC, topic, or_on_cluster(Operation.CREATE)):
+            refused[topic] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    create_missing(broker, context, [topic for topic in to_create if topic not in refused], created, MADE)
+
+
+def _answer(
+    broker: BrokerContext,
+    request: MetadataRequest,
+    context: RequestContext,
+    wanted: list[MetadataRequestTopic] | None,
+    refused: dict[str, ErrorCode],
+    unseen: list[MetadataResponseTopic],
+    reply: Reply,
+) -> None:
+    """Describe the topics that are wanted, or all; `unseen` are the answers to those that are not looked at."""
+    nobody = _nobody(context)
 
     def described(topic: MetadataResponseTopic) -> MetadataResponseTopic:
         if request.include_topic_authorized_operations:
@@ -77,12 +102,6 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
             )
         )
 
-    def answer() -> None:
-        if wanted is None:
-            describe_all(broker, context, names, one_of_all, done)
-        else:
-            broker.read(context, view, done)
-
     def names(state: State) -> Collection[str]:
         return list(describable_topics(broker, context, state.topics))
 
@@ -94,17 +113,15 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
         assert wanted is not None
         return list(map(described, _topics(state, wanted, refused, broker.node_id, nobody)))
 
-    def created(rejections: dict[str, Rejection]) -> None:
-        for topic, rejection in rejections.items():
-            refused[topic] = error_code(rejection, KEY, context.version)
-        answer()
+    if wanted is None:
+        describe_all(broker, context, names, one_of_all, done)
+    else:
+        broker.read(context, view, done)
 
-    for topic in to_create:
-        if not is_legal_name(topic):
-            refused[topic] = error_code(Rejection.INVALID_TOPIC, KEY, context.version)
-        elif not allows(broker, context, Operation.CREATE, ResourceKind.TOPIC, topic, or_on_cluster(Operation.CREATE)):
-            refused[topic] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    create_missing(broker, context, [topic for topic in to_create if topic not in refused], created, MADE)
+
+def _nobody(context: RequestContext) -> str | None:
+    """Return the name of a topic whose id is not known."""
+    return None if context.version >= FIRST_VERSION_WITH_NULL_NAMES else ""
 
 
 def _take_out_unseen(

@@ -32,7 +32,7 @@ MIN_VERSION = 0
 MAX_VERSION = 0
 
 MOST_IN_A_STEP = 200
-"""As many partitions are looked at in one step."""
+"""The most partitions that are looked at in one step."""
 
 NEEDS = (
     Each(Operation.DESCRIBE, ResourceKind.GROUP, "groups", "groups", name=""),
