@@ -376,9 +376,7 @@ class SimulatedDisk:
 
     def allocate(self, handle: int, size: int) -> None:
         """See `Files.allocate`."""
-        begin = self.size(handle)
-        if size > begin:
-            self.write(handle, [bytes(size - begin)], begin)
+        self.write(handle, [bytes(size - self.size(handle))], self.size(handle))
 
     def random_bytes(self, size: int) -> bytes:
         """See `Files.random_bytes`."""

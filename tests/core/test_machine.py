@@ -16,7 +16,7 @@ from exacta.core.commands import (
     OffsetToCommit,
     RefuseAppends,
     SetBrokerConfigs,
-    SetRoom,
+    SetDiskRoom,
     SetTopicConfigs,
     TakePartition,
     Trim,
@@ -27,7 +27,7 @@ from exacta.core.ids import PartitionId, ProducerEpoch, TransactionId, Transacti
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionJoinedReply
 from exacta.core.snapshot import after_recovery, restore, snapshot
-from exacta.core.state.room import Room
+from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.transaction import Phase
 from exacta.core.writers import NamedWriter, NamelessWriter
 from tests.core.world import SMALL, Handle, Producer, World
@@ -263,9 +263,9 @@ class CoreMachine(RuleBasedStateMachine):
     def refuse_appends(self, partition: int, reason: Rejection | None) -> None:
         self.world.send(RefuseAppends(topic="t", partition=partition, reason=reason))
 
-    @rule(room=st.sampled_from([None, None, Room(append_bytes=0), Room(append_bytes=130)]))
-    def set_room(self, room: Room | None) -> None:
-        self.world.send(SetRoom(room=room))
+    @rule(room=st.sampled_from([None, None, DiskRoom(append_bytes=0), DiskRoom(append_bytes=130)]))
+    def set_room(self, room: DiskRoom | None) -> None:
+        self.world.send(SetDiskRoom(room=room))
 
     @rule(configs=st.sampled_from([*BUFFERS, {"a": "1"}]), validate_only=st.booleans())
     def set_configs(self, configs: dict[str, str], validate_only: bool) -> None:

@@ -3,6 +3,8 @@
 import contextlib
 import json
 import logging
+import os
+import pty
 import resource
 import signal
 import socket
@@ -29,15 +31,37 @@ from tests.kafka.wire import Wire, batch, values_in
 from tests.signals import heard
 
 EXIT_SECONDS = 30
+TAKES_A_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(int(sys.argv[1]), termios.TIOCSCTTY, 0)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 
 
 class Process:
     """A server of its own, listening."""
 
-    def __init__(self, data: Path, *arguments: str, listen: str = "127.0.0.1:0", heeds: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        data: Path,
+        *arguments: str,
+        listen: str = "127.0.0.1:0",
+        heeds: Collection[int] = (),
+        terminal: bool = False,
+    ) -> None:
         command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(data), "--listen", listen, *arguments]
+        self._terminal = [*pty.openpty()] if terminal else []
+        if terminal:  # a program between, since a terminal is taken by the process that is to have it
+            command = [sys.executable, "-c", TAKES_A_TERMINAL, str(self._terminal[1]), *command]
         with heard(*heeds):
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,  # it has no terminal, wherever the tests run
+                pass_fds=self._terminal[1:],
+            )
         assert self.process.stdout is not None
         self.ready_line = self.process.stdout.readline()
         self.wires: list[Wire] = []
@@ -67,6 +91,8 @@ class Process:
         if self.process.poll() is None:
             self.process.kill()
             self.process.communicate()
+        for each in self._terminal:
+            os.close(each)
 
 
 Start = Callable[..., Process]
@@ -82,8 +108,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
         listen: str = "127.0.0.1:0",
         data: Path = tmp_path / "data",
         heeds: Collection[int] = (),
+        terminal: bool = False,
     ) -> Process:
-        started.append(Process(data, *arguments, listen=listen, heeds=heeds))
+        started.append(Process(data, *arguments, listen=listen, heeds=heeds, terminal=terminal))
         return started[-1]
 
     yield starting
@@ -112,7 +139,7 @@ def consume(wire: Wire) -> list[bytes]:
 class TestLife:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
     def test_it_says_where_it_listens_and_stops_cleanly(self, start: Start, tmp_path: Path, number: int) -> None:
-        server = start(heeds=[number])
+        server = start(heeds=[number], terminal=number == signal.SIGHUP)
         host, port = server.address
         assert server.ready_line == f"exacta: listening on {host}:{port}, data in {tmp_path / 'data'}\n"
         produce(server.connect(), b"kept")
@@ -130,6 +157,22 @@ class TestLife:
         finally:
             signal.signal(number, before)
         server.process.send_signal(number)
+        produce(server.connect(), b"goes on")
+        assert server.end(signal.SIGTERM)[0] == 0
+
+    def test_without_a_terminal_a_hangup_lets_it_read_its_files_again(self, start: Start, tmp_path: Path) -> None:
+        file = tmp_path / "exacta.toml"
+        file.write_text("log_level = 'info'\n")
+        server = start("--config", str(file), heeds=[signal.SIGHUP])
+        assert server.process.stderr is not None
+        for written, expected in (
+            ("log_level = 'debug'\n", "the level of the log was read again: it is debug"),
+            ("log_level = 'loud'\n", "the level of the log stays: "),
+            ("", "the level of the log was read again: it is info"),
+        ):
+            file.write_text(written)
+            server.process.send_signal(signal.SIGHUP)
+            assert any(expected in line for line in server.process.stderr)
         produce(server.connect(), b"goes on")
         assert server.end(signal.SIGTERM)[0] == 0
 

@@ -37,7 +37,7 @@ from exacta.core.ids import (
     TransactionId,
     TransactionVersion,
 )
-from exacta.core.log.commands import SetRoom
+from exacta.core.log.commands import SetDiskRoom
 from exacta.core.promises import Promise
 from exacta.core.rejections import Rejection
 from exacta.core.subscriptions.commands import (
@@ -59,6 +59,7 @@ from exacta.core.writers import Writer
 
 __all__ = [
     "HIGH_WATERMARK",
+    "AbandonHandles",
     "AbortAfterLoss",
     "AbortByMarker",
     "Acknowledge",
@@ -108,7 +109,7 @@ __all__ = [
     "RefuseAppends",
     "Seek",
     "SetBrokerConfigs",
-    "SetRoom",
+    "SetDiskRoom",
     "SetTopicConfigs",
     "Skip",
     "Subscribe",
@@ -358,6 +359,14 @@ class EndHandle(Command, frozen=True, kw_only=True):
     cause: Cause = Cause.OWNER
     client_id: str = ""
     client_host: str = ""
+
+
+class AbandonHandles(Command, frozen=True, kw_only=True):
+    """Note that the connection is closed over which these handles were begun."""
+
+    promises: ClassVar[Promise] = Promise.NOTHING
+
+    transactions: tuple[TransactionId, ...]
 
 
 class AbortByMarker(Command, frozen=True, kw_only=True):

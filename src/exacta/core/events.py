@@ -5,6 +5,7 @@ default, and `event.TAGS` has the number of each. Volatile events change the sta
 rebalance, signs of life (decision 0025), and ids that are given out of what is reserved (0027).
 """
 
+from collections.abc import Hashable
 from typing import ClassVar
 
 from exacta.core.commands import OffsetToCommit
@@ -37,7 +38,8 @@ from exacta.core.ids import (
 )
 from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
 from exacta.core.rejections import Rejection
-from exacta.core.state.room import Room
+from exacta.core.state.disk_room import DiskRoom
+from exacta.core.state.usage import Table
 from exacta.core.subscriptions.events import (
     ConsumerConnected,
     ConsumerDisconnected,
@@ -69,7 +71,9 @@ __all__ = [
     "ConsumerGroupChanged",
     "ConsumerGroupUpdated",
     "DelaysEnded",
+    "DiskRoomSet",
     "EntriesDelivered",
+    "EntriesOwned",
     "EntriesTakenBack",
     "Entry",
     "Event",
@@ -77,6 +81,7 @@ __all__ = [
     "GroupEmptied",
     "GroupEpochsReserved",
     "GroupSettled",
+    "HandlesAbandoned",
     "IdsReserved",
     "LogStartMoved",
     "Marker",
@@ -96,7 +101,6 @@ __all__ = [
     "ProducerBound",
     "ProducerIdAllocated",
     "ProducersExpired",
-    "RoomSet",
     "StagedStreamSpilled",
     "SubscriptionChanged",
     "SubscriptionCreated",
@@ -115,6 +119,14 @@ __all__ = [
     "WriterNamed",
     "WritersExpired",
 ]
+
+
+class EntriesOwned(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: these entries, which are about to be made or to grow, belong to a host (`core.state.usage`)."""
+
+    durable: ClassVar[bool] = False
+    owner: str
+    entries: tuple[tuple[Table, Hashable], ...]
 
 
 class TopicCreated(Event, frozen=True, kw_only=True, array_like=True):
@@ -299,6 +311,13 @@ class ConclusionHeard(Event, frozen=True, kw_only=True, array_like=True):
     at_ms: int
 
 
+class HandlesAbandoned(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: the connections are closed over which these handles were begun, and nothing takes part in them."""
+
+    durable: ClassVar[bool] = False
+    transactions: tuple[TransactionId, ...]
+
+
 class NothingAborted(Event, frozen=True, kw_only=True, array_like=True):
     """Volatile: an abort was answered although nothing is open: whatever the crash forgot has been given up."""
 
@@ -378,11 +397,11 @@ class AppendsRefused(Event, frozen=True, kw_only=True, array_like=True):
     reason: Rejection | None
 
 
-class RoomSet(Event, frozen=True, kw_only=True, array_like=True):
+class DiskRoomSet(Event, frozen=True, kw_only=True, array_like=True):
     """Volatile: this is the room on the disk; None: there is plenty."""
 
     durable: ClassVar[bool] = False
-    room: Room | None
+    room: DiskRoom | None
 
 
 class CompactedForgotten(Event, frozen=True, kw_only=True, array_like=True):

@@ -95,4 +95,4 @@ class Rejection(Enum):
     RESERVE_USED_UP = auto()
     """The disk is full, and so is what was kept of it for small things."""
     STORAGE_ERROR = auto()
-    """The stored data could not be read."""
+    """The stored data could not be read, or the memory does not suffice for the request now."""

@@ -40,10 +40,11 @@ from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.runs import Run, count, missing, subtract
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.delivering import looks_further, permits
+from exacta.core.subscriptions.delivering import looks_further, permits, room_for_entries
 from exacta.core.subscriptions.isolation import reads_committed
 from exacta.engine.counts import Counts
 from exacta.engine.reading import BatchReader, Read
+from exacta.engine.unread import Unread
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, JournalReader
 from exacta.ports.record_format import Buffer, Convert, Converted, LogEntry, RecordFormat, Wanted
@@ -105,7 +106,10 @@ class Dispatcher:
         self._submit = submit
         self._sinks: dict[ConsumerId, Sink] = {}
         self._due: dict[SubscriptionKey, None] = {}
+        self._without_room: dict[SubscriptionKey, None] = {}
+        """The subscriptions that wait until others have fewer entries."""
         self._reading: set[SubscriptionKey] = set()
+        self.unread = Unread(state, scheduler, reader, lambda *said: self._submit(*said), self._look_soon)
         self._is_scheduled = False
         self._has_stopped = False
         self.facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
@@ -153,6 +157,10 @@ class Dispatcher:
 
     def hear(self, event: Event) -> None:
         """Look at the subscriptions that an event lets deliver more; to be called before it is applied."""
+        if self._without_room:
+            waiting, self._without_room = self._without_room, {}
+            for key in waiting:
+                self._look_soon(key)
         if isinstance(event, _OF_ONE):
             self._look_soon((event.partition_id, event.name))
         elif isinstance(event, TransactionEnded):
@@ -163,6 +171,7 @@ class Dispatcher:
     def stop(self) -> None:
         """Push nothing any more."""
         self._has_stopped = True
+        self.unread.stop()
         self._sinks.clear()
 
     # --- looking ------------------------------------------------------------------------------------------------------
@@ -194,8 +203,12 @@ class Dispatcher:
                 self._read_chosen(key, chosen)
                 return
         subscription = self._state.subscription(key)
-        if subscription is not None and looks_further(subscription, delivery, self._state.limits):
-            self._read_new(key, delivery.read_to, permitted)
+        if subscription is None or not looks_further(subscription, delivery, self._state.limits):
+            return
+        if not delivery.is_in_order and not room_for_entries(self._state):
+            self._without_room[key] = None
+            return
+        self._read_new(key, delivery.read_to, permitted)
 
     def _deliver(
         self, key: SubscriptionKey, seen: tuple[SeenEntry, ...] = (), begin: Offset = NOWHERE, end: Offset = NOWHERE
@@ -231,13 +244,15 @@ class Dispatcher:
 
         def push(reads: list[Read], converted: Converted) -> None:
             found = {entry.base_offset: entry for entry in converted.entries}
-            is_all = not self._tell_of_faults(key, extents, reads)
+            is_all = not self.unread.tell_of_faults(key, extents, reads)
             left = self._without_removed(key, chosen, found) if is_all else chosen
             self._push([Sent(each, found[each.base].batch) for each in left if each.base in found])
+            if not is_all:
+                self.unread.add(key, [each for each in chosen if each.base not in found])
             self._look_soon(key)
 
         wanted = Wanted(self._is_by_key(key), messages=frozenset(each.base for each in chosen))
-        self._read(key, extents, (), wanted, push)
+        self._read(key, extents, (), wanted, push, chosen)
 
     def _read_new(self, key: SubscriptionKey, begin: Offset, permits: int) -> None:
         """Read on from where delivery has come to, and deliver what readers of its isolation level may see of it.
@@ -259,7 +274,8 @@ class Dispatcher:
         aborted = [(each.producer_id, each.first_offset, each.last_offset) for each in left_out]
 
         def deliver(reads: list[Read], converted: Converted) -> None:
-            if self._tell_of_faults(key, extents, reads):
+            if self.unread.tell_of_faults(key, extents, reads):
+                self.unread.add(key)
                 return
             # A batch that is read as several entries may have been looked at in part.
             entries = [each for each in converted.entries if each.base_offset + each.offset_count > begin]
@@ -330,11 +346,13 @@ class Dispatcher:
         aborted: Sequence[tuple[int, int, int]],
         wanted: Wanted,
         done: Callable[[list[Read], Converted], None],
+        chosen: Sequence[Delivering] = (),
     ) -> None:
         """Read extents without the entries of these aborted transactions, as the front's clients read them.
 
-        `done` is not called when the engine has stopped, or when all consumers have gone meanwhile. Others may have
-        come that want something else, and what was chosen is not theirs.
+        `chosen` are the entries that consumers were given already. `done` is not called when the engine has stopped, or
+        when all consumers have gone meanwhile. Others may have come that want something else, and what was chosen is
+        not theirs.
         """
         self._reading.add(key)
         delivery = self._state.volatile.deliveries.get(key)
@@ -351,8 +369,9 @@ class Dispatcher:
                 return
             if self._state.volatile.deliveries.get(key) is not delivery:
                 self._look_soon(key)
-            elif isinstance(converted, Exception):  # delivery stays where it is, and tries again as after a fault
+            elif isinstance(converted, Exception):  # delivery stays where it is
                 logger.error("messages for subscription '%s' cannot be converted", key[1], exc_info=converted)
+                self.unread.add(key, chosen)
             else:
                 done(reads, converted)
             if key in self._due and not self._is_scheduled:
@@ -363,15 +382,6 @@ class Dispatcher:
             self._reader.read(extents, read)
         else:
             read([])
-
-    def _tell_of_faults(self, key: SubscriptionKey, extents: list[Extent], reads: list[Read]) -> bool:
-        """Tell the operator what cannot be read; delivery stays before it, and tries again when something happens."""
-        partition = self._state.partitions.get(key[0])
-        for extent, read in zip(extents, reads, strict=True):
-            if read.fault and partition is not None:
-                self._reader.tell(partition.topic, partition.index, extent.first_offsets[0], read)
-                return True
-        return False
 
     def _push(self, sent: list[Sent]) -> None:
         by_consumer: dict[ConsumerId, list[Sent]] = {}

@@ -7,7 +7,7 @@ What is said here may have changed in the loop's next turn, and a crash may undo
 be submitted in the same step, and an answer that rests on it must wait until that is durable (`Engine.read`).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import TypeVar
 
 from exacta.core.groups.consumer.subscriptions import topics_to_match
@@ -38,7 +38,7 @@ class PresentState:
         """Return the name of the topic that has this id; None if there is none."""
         return self._state.volatile.topic_names.get(topic_id)
 
-    def topics_to_match(self, group_id: str, *, subscribes: bool) -> Collection[str]:
+    def topics_to_match(self, group_id: str, *, subscribes: bool) -> Set[str]:
         """Return the topics that the next heartbeat of a group may match with patterns."""
         return topics_to_match(self._state, group_id, subscribes=subscribes)
 
@@ -74,12 +74,12 @@ class PresentState:
 
     def has_room(self, size: int) -> bool:
         """Return whether batches of this size in all fit on the disk."""
-        room = self._state.volatile.room
+        room = self._state.volatile.disk_room
         return room is None or size <= room.append_bytes
 
     def refusal(self, partition_id: PartitionId) -> Rejection | None:
         """Return why a partition takes no batches; None: it takes them."""
-        room = self._state.volatile.room
+        room = self._state.volatile.disk_room
         if room is not None and room.append_bytes <= 0:
             return Rejection.DISK_FULL
         return self._state.volatile.refusing.get(partition_id)

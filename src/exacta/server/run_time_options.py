@@ -1,4 +1,4 @@
-"""What a start does about options that were set at run time, which count before those that the start was given.
+"""A start and the options that were set at run time, which count before those that the start was given.
 
 It tells them, or drops them where the operator asks for it: no value can be set that a start does not get rid of.
 """
@@ -27,8 +27,8 @@ def tell_of_options_set_at_run_time(started_with: Configuration, configs: Broker
         require_order(in_force(started_with, configs))
     except ConfigurationError as wrong:
         text = (
-            "what was set at run time does not go with the options of this start: %(why)s. exacta configs changes it, "
-            "and exacta serve --drop-run-time-options drops it"
+            "what was set at run time does not go with the options of this start: %(why)s. exacta config set changes "
+            "it, and exacta serve --drop-run-time-options drops it"
         )
         logger.warning(text, {"why": str(wrong)})
 

@@ -199,7 +199,8 @@ class TestWhereDirectoriesCannotBeLocked:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The one that has the name counts, and its holder is the only one."""
-        take_file, replaced = module.take_file, list[bool]()
+        take_file = module.take_file
+        replaced: list[bool] = []
 
         def late(handle: int, named: Path) -> bool:
             if not replaced and (tmp_path / "lock").exists():

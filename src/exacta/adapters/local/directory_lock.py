@@ -33,7 +33,7 @@ LOCK_NAME = "lock"
 
 _TAKEN = (errno.EAGAIN, errno.EACCES)
 _TRIES = 3
-"""How often a name is opened that leads to something else by the time the lock is held."""
+"""The number of times that a name is opened which leads to something else by the time the lock is held."""
 
 
 class DirectoryInUse(JournalError):

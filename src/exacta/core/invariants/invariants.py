@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from exacta.core.apply import apply
 from exacta.core.ids import TransactionId
+from exacta.core.invariants.bounds import tables_are_counted, tables_keep_their_bounds
 from exacta.core.invariants.groups import group_offsets_have_taken_effect, groups_are_durable, groups_expire_unused
 from exacta.core.invariants.log import (
     Acknowledged,
@@ -29,6 +30,7 @@ from exacta.core.invariants.subscriptions import (
     messages_are_acknowledged_once,
     non_durable_ones_are_in_use,
     pending_messages_can_end,
+    waits_can_end,
 )
 from exacta.core.invariants.transactions import (
     ends_are_whole,
@@ -89,11 +91,14 @@ def violations(
         *acknowledged_runs_are_counted(state, log),
         *non_durable_ones_are_in_use(state),
         *entries_have_one_place(state),
+        *waits_can_end(state),
         *partitions_have_one_topic(state, log),
         *internal_topics_are_empty(log),
         *broker_configs_are_the_last(state, log),
         *groups_are_durable(state, log),
         *groups_expire_unused(state, log),
+        *tables_are_counted(state),
+        *tables_keep_their_bounds(state),
         *state_is_the_fold(state, log),
     ]
 

@@ -4,12 +4,12 @@ from typing import ClassVar
 
 from exacta.core.command import Command
 from exacta.core.promises import Promise
-from exacta.core.state.room import Room
+from exacta.core.state.disk_room import DiskRoom
 
 
-class SetRoom(Command, frozen=True, kw_only=True):
+class SetDiskRoom(Command, frozen=True, kw_only=True):
     """Go by this room on the disk from now on; None: there is plenty."""
 
     promises: ClassVar[Promise] = Promise.NOTHING
 
-    room: Room | None
+    room: DiskRoom | None

@@ -11,14 +11,15 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup
 from exacta.core.state.delivery import Delivery
+from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
-from exacta.core.state.room import Room
 from exacta.core.state.subscription import NonDurableSubscription, Subscription
 from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
+from exacta.core.state.usage import Table, Usage, no_usage
 from exacta.core.state.writer import KnownWriter
 
 
@@ -61,7 +62,7 @@ class Volatile(Struct):
     """The non-durable subscriptions that read uncommitted messages."""
     refusing: dict[PartitionId, Rejection] = field(default_factory=dict)
     """The partitions that take no batches now, because of what is kept for their subscriptions, and the reasons."""
-    room: Room | None = None
+    disk_room: DiskRoom | None = None
     """The room on the disk; None: there is plenty."""
     pending_runs: int = 0
     """The sum of what open transactions have acknowledged (`Transaction.acknowledged_runs`)."""
@@ -79,6 +80,11 @@ class Volatile(Struct):
     """The bytes of all that open transactions have staged."""
     streams_let_go: list[PartitionId] = field(default_factory=list)
     """Streams of the journal that no partition needs any more. The engine takes them out."""
+    usage: dict[Table, Usage] = field(default_factory=no_usage)
+    """The bytes of each table, and who they belong to."""
+    abandoned: dict[TransactionId, None] = field(default_factory=dict)
+    """The open handles whose connections have closed, in the order in which they did, also those of before a restart.
+    """
 
 
 class State(Struct):

@@ -1,7 +1,7 @@
 """The reserve of the disk: bytes that nobody else can take, out of which a start opens and small things go on.
 
 This module owns the file `reserve`, how large it is, when it shrinks, and when it is filled again. What is refused
-meanwhile is the core's to say (`exacta.core.log.room`, decision 0051).
+meanwhile is the core's to say (`exacta.core.log.full_disk`, decision 0051).
 
 Theory of operation. The file takes up room and holds nothing. With `whole` for its full size, and *spare* for what is
 free on the disk together with what the file holds:
@@ -35,7 +35,7 @@ WHOLE_BYTES = 64 << 20
 SHARE = 8
 """The reserve is at most such a part of the disk."""
 PLENTY_BYTES = 1 << 30
-"""Where more is spare, nobody counts: it is more than clients may have under way (queued.max.request.bytes)."""
+"""The spare bytes that nobody counts any more: clients may not have as much under way (queued.max.request.bytes)."""
 
 SMALL_BYTES = 256 << 10
 

@@ -1,4 +1,4 @@
-"""What is refused on a disk that is full: the one place that says it, for every command.
+"""The rule of what is refused on a disk that is full, for every command.
 
 | command | there is plenty | the disk is full | the reserve is used up, too |
 |---|---|---|---|
@@ -14,11 +14,11 @@ from enum import Enum, auto
 
 from exacta.core import commands as c
 from exacta.core.command import Command
-from exacta.core.events import RoomSet
+from exacta.core.events import DiskRoomSet
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.core.state.room import Room
+from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.state import State
 
 
@@ -60,11 +60,12 @@ CLASSES: dict[type[Command], Class] = {
     c.DeleteGroup: Class.ALWAYS,
     c.DeleteOffsets: Class.ALWAYS,
     c.RefuseAppends: Class.ALWAYS,
-    c.SetRoom: Class.ALWAYS,
+    c.SetDiskRoom: Class.ALWAYS,
     # ends of transactions: what is open holds space
     c.EndTransaction: Class.ALWAYS,
     c.EndTransactions: Class.ALWAYS,
     c.EndHandle: Class.ALWAYS,
+    c.AbandonHandles: Class.ALWAYS,
     c.AbortByMarker: Class.ALWAYS,
     c.AbortAfterLoss: Class.ALWAYS,
     c.FenceAfterLoss: Class.ALWAYS,
@@ -93,7 +94,7 @@ CLASSES: dict[type[Command], Class] = {
 }
 
 
-def refusal(room: Room, command: Command, outcome: Outcome) -> Rejection | None:
+def refusal(room: DiskRoom, command: Command, outcome: Outcome) -> Rejection | None:
     """Return why a command that would lead to this is refused on a disk with this room; None: it is not."""
     kind = CLASSES[type(command)]
     if kind is Class.ALWAYS or not any(event.durable for event in outcome.events):
@@ -103,8 +104,8 @@ def refusal(room: Room, command: Command, outcome: Outcome) -> Rejection | None:
     return Rejection.RESERVE_USED_UP if room.is_used_up else None
 
 
-def set_room(state: State, command: c.SetRoom, now_ms: int) -> Outcome:
+def set_room(state: State, command: c.SetDiskRoom, now_ms: int) -> Outcome:
     """Note how much room there is; do nothing where it is known."""
-    if command.room == state.volatile.room:
+    if command.room == state.volatile.disk_room:
         return Outcome(reply=DONE)
-    return Outcome(events=(RoomSet(room=command.room),), reply=DONE)
+    return Outcome(events=(DiskRoomSet(room=command.room),), reply=DONE)

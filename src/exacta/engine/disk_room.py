@@ -1,7 +1,7 @@
 """The watch over the room on the disk: it tells the core how much there is, and the operator when it is full.
 
 Owns when the journal is asked. Owns neither how room is measured, nor the reserve (`JournalSpace`), nor what is refused
-(`exacta.core.log.room`).
+(`exacta.core.log.full_disk`).
 
 Theory of operation. The journal measures after each group, and says nothing while there is plenty. Otherwise the core
 is told after each group that is durable, less what gathers meanwhile; batches that are appended until then count
@@ -15,8 +15,8 @@ then on can be freed.
 import logging
 from collections.abc import Callable, Sequence
 
-from exacta.core.commands import Command, SetRoom
-from exacta.core.state.room import Room
+from exacta.core.commands import Command, SetDiskRoom
+from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.state import State
 from exacta.engine.deadlines import Deadlines
 from exacta.ports.journal import Journal
@@ -47,7 +47,7 @@ class RoomWatch:
         self._submit = submit
         self._gathering_bytes = gathering_bytes
         self._said = 0
-        """What the log said last: 0, there is room; 1, the disk is full; 2, the reserve is used up."""
+        """The last thing that the log said: 0, there is room; 1, the disk is full; 2, the reserve is used up."""
         self._has_stopped = False
 
     def start(self) -> None:
@@ -63,14 +63,14 @@ class RoomWatch:
     def look(self) -> None:
         """Tell the core what the journal has measured, if there is anything to tell."""
         measured = self._journal.room
-        if measured is None and self._state.volatile.room is None:
+        if measured is None and self._state.volatile.disk_room is None:
             return
         room = None
         if measured is not None:
             left = measured.append_bytes - self._gathering_bytes()
-            room = Room(append_bytes=max(0, left), is_used_up=measured.is_used_up)
+            room = DiskRoom(append_bytes=max(0, left), is_used_up=measured.is_used_up)
         self._tell(room)
-        self._submit((SetRoom(room=room),))
+        self._submit((SetDiskRoom(room=room),))
 
     def _measure(self) -> None:
         if not self._has_stopped:
@@ -81,7 +81,7 @@ class RoomWatch:
             self.look()
             self._deadlines.after(INTERVAL_MS, self._measure)
 
-    def _tell(self, room: Room | None) -> None:
+    def _tell(self, room: DiskRoom | None) -> None:
         full_below = FULL_BELOW_BYTES if self._said == 0 else 2 * FULL_BELOW_BYTES
         now = 0 if room is None or room.append_bytes >= full_below else 2 if room.is_used_up else 1
         if now == self._said:

@@ -7,14 +7,14 @@ from exacta.core import commands as c
 from exacta.core import decide
 from exacta.core.command import Command
 from exacta.core.groups.commands import OffsetToCommit
-from exacta.core.log.room import CLASSES, Class, refusal
+from exacta.core.log.full_disk import CLASSES, Class, refusal
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TopicDeletedReply
-from exacta.core.state.room import Room
+from exacta.core.state.disk_room import DiskRoom
 from tests.core.world import World
 
-PLENTY, FULL, USED_UP = None, Room(append_bytes=0), Room(append_bytes=0, is_used_up=True)
+PLENTY, FULL, USED_UP = None, DiskRoom(append_bytes=0), DiskRoom(append_bytes=0, is_used_up=True)
 
 
 def any_of(command: type[Command]) -> Command:
@@ -23,8 +23,8 @@ def any_of(command: type[Command]) -> Command:
     return command(**dict.fromkeys(needed))
 
 
-def set_room(world: World, room: Room | None) -> None:
-    assert world.send(c.SetRoom(room=room)) == DONE
+def set_room(world: World, room: DiskRoom | None) -> None:
+    assert world.send(c.SetDiskRoom(room=room)) == DONE
 
 
 def commit(world: World) -> object:
@@ -59,7 +59,7 @@ def test_batches_are_taken_as_far_as_there_is_room(world: World) -> None:
     before = producer.append()
     size = next(each.size for each in world.log if hasattr(each, "size"))
     assert isinstance(before, Appended)
-    set_room(world, Room(append_bytes=2 * size))
+    set_room(world, DiskRoom(append_bytes=2 * size))
     assert isinstance(producer.append(), Appended)
     assert isinstance(producer.append(), Appended)
     assert producer.append() == Rejection.DISK_FULL
@@ -87,7 +87,7 @@ def test_a_repeat_is_a_repeat_on_a_full_disk(world: World) -> None:
 
 @pytest.mark.parametrize("committed", [True, False])
 @pytest.mark.parametrize("room", [FULL, USED_UP])
-def test_a_transaction_ends_and_a_topic_goes(world: World, room: Room, committed: bool) -> None:
+def test_a_transaction_ends_and_a_topic_goes(world: World, room: DiskRoom, committed: bool) -> None:
     producer = world.producer("x")
     producer.add()
     producer.append(sequence=0)
@@ -100,4 +100,4 @@ def test_a_transaction_ends_and_a_topic_goes(world: World, room: Room, committed
 def test_a_start_knows_of_no_room(world: World) -> None:
     set_room(world, FULL)
     world.crash()
-    assert world.state.volatile.room is None
+    assert world.state.volatile.disk_room is None

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from exacta.core.state.room import Room as CoreRoom
-from exacta.engine.room import FULL_BELOW_BYTES
+from exacta.core.state.disk_room import DiskRoom as CoreRoom
+from exacta.engine.disk_room import FULL_BELOW_BYTES
 from exacta.ports.journal import Room
 from tests.kafka.by_hand import Broker
 
@@ -17,7 +17,7 @@ def look(broker: Broker, append_bytes: int | None, *, is_used_up: bool = False) 
     storage = broker.engine._journal._storage  # type: ignore[attr-defined]
     storage.room = None if append_bytes is None else Room(append_bytes, is_used_up=is_used_up)
     broker.engine._room.look()
-    return broker.engine._state.volatile.room
+    return broker.engine._state.volatile.disk_room
 
 
 def test_the_core_goes_by_what_is_measured() -> None:

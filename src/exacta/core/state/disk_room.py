@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 
-class Room(Struct, frozen=True, kw_only=True):
+class DiskRoom(Struct, frozen=True, kw_only=True):
     """The room that is left on a disk that is not far from full."""
 
     append_bytes: int
@@ -11,6 +11,6 @@ class Room(Struct, frozen=True, kw_only=True):
     is_used_up: bool = False
     """True if even the reserve is used up: only what frees space, or ends something, is written."""
 
-    def less(self, size: int) -> "Room":
+    def less(self, size: int) -> "DiskRoom":
         """Return the room after a batch of this size."""
-        return Room(append_bytes=self.append_bytes - size, is_used_up=self.is_used_up)
+        return DiskRoom(append_bytes=self.append_bytes - size, is_used_up=self.is_used_up)
