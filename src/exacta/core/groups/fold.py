@@ -12,6 +12,7 @@ from exacta.core.events import (
     GroupEmptied,
     GroupEpochsReserved,
     GroupSettled,
+    MemberDue,
     MemberSeen,
     MembershipChanged,
     OffsetsCommitted,
@@ -73,7 +74,9 @@ def _offsets_deleted(state: State, event: OffsetsDeleted) -> None:
 
 def _membership_changed(state: State, event: MembershipChanged) -> None:
     before = state.volatile.memberships.get(event.group_id, NOBODY)
-    _forget_deadlines(state, event.group_id, before.members.keys() - event.membership.members.keys())
+    consumers = state.volatile.consumer_groups.get(event.group_id)
+    former = before.members.keys() | (consumers.members.keys() if consumers is not None else set())
+    _forget_deadlines(state, event.group_id, former - event.membership.members.keys())
     state.volatile.memberships[event.group_id] = event.membership
     _forget_consumer_group(state, event.group_id)
 
@@ -81,6 +84,7 @@ def _membership_changed(state: State, event: MembershipChanged) -> None:
 def _forget_deadlines(state: State, group_id: str, member_ids: Iterable[str]) -> None:
     for member_id in member_ids:
         state.volatile.member_deadlines_ms.pop((group_id, member_id), None)
+        state.volatile.members_due_ms.pop((group_id, member_id), None)
 
 
 def _group_settled(state: State, event: GroupSettled) -> None:
@@ -88,6 +92,7 @@ def _group_settled(state: State, event: GroupSettled) -> None:
         state.settled.pop(event.group_id, None)
     else:
         state.settled[event.group_id] = event.membership
+        state.settled_consumers.pop(event.group_id, None)
 
 
 def _group_epochs_reserved(state: State, event: GroupEpochsReserved) -> None:
@@ -100,9 +105,10 @@ def _consumer_group_changed(state: State, event: ConsumerGroupChanged) -> None:
 
 def _consumer_group_updated(state: State, event: ConsumerGroupUpdated) -> None:
     group = updated(state.settled_consumers.get(event.group_id), event)
-    _forget_deadlines(state, event.group_id, event.gone)
+    classic = state.volatile.memberships.pop(event.group_id, NOBODY)
+    _forget_deadlines(state, event.group_id, (*event.gone, *(classic.members.keys() - group.members.keys())))
     state.volatile.consumer_groups[event.group_id] = group
-    state.volatile.memberships.pop(event.group_id, None)
+    state.settled.pop(event.group_id, None)
     if group.members:
         state.settled_consumers[event.group_id] = group
     else:
@@ -113,11 +119,20 @@ def _forget_consumer_group(state: State, group_id: str) -> None:
     """A group of the same name goes on counting where this one ended."""
     group = state.volatile.consumer_groups.pop(group_id, None)
     if group is not None:
+        for member_id in group.members:
+            state.volatile.members_due_ms.pop((group_id, member_id), None)
         state.volatile.first_group_epoch = max(state.volatile.first_group_epoch, group.epoch)
 
 
 def _member_seen(state: State, event: MemberSeen) -> None:
     state.volatile.member_deadlines_ms[event.group_id, event.member_id] = event.deadline_ms
+
+
+def _member_due(state: State, event: MemberDue) -> None:
+    if event.due_ms is None:
+        state.volatile.members_due_ms.pop((event.group_id, event.member_id), None)
+    else:
+        state.volatile.members_due_ms[event.group_id, event.member_id] = event.due_ms
 
 
 FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
@@ -129,6 +144,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     GroupEpochsReserved: _group_epochs_reserved,
     MembershipChanged: _membership_changed,
     MemberSeen: _member_seen,
+    MemberDue: _member_due,
     GroupSettled: _group_settled,
     ConsumerGroupChanged: _consumer_group_changed,
     ConsumerGroupUpdated: _consumer_group_updated,
