@@ -63,7 +63,7 @@ def upgraded(state: State, membership: Membership) -> ConsumerGroup | None:
             classic=ClassicTerms(session_timeout_ms=member.session_timeout_ms, protocols=member.protocols),
         )
     return ConsumerGroup(
-        epoch=membership.generation,
+        epoch=max(membership.generation, state.volatile.first_group_epoch),  # it counts on from there (decision 0012)
         target_epoch=membership.generation,
         members=members,
         static=membership.static,
