@@ -143,6 +143,24 @@ def test_members_that_wait_are_told_to_join_again(world: World, waits_in: str) -
     assert owned(x, a, b, c) == list(range(6))
 
 
+def test_a_cooperative_member_keeps_what_it_reads_although_the_group_has_forgotten_it(world: World) -> None:
+    [a] = classics(world, "a", cooperative=True)
+    b, c = Classic(world, "b", "t", cooperative=True), Classic(world, "c", "t", cooperative=True)
+    b.join()
+    a.join()
+    b.hear()
+    c.join()
+    assert a.beat() is REBALANCE
+    assert a.owned
+    x = Consumer(world, "x", "t")
+    x.step()
+    assert owned(x) == []
+    a.waits = b.waits = a.led = b.led = None
+    c.hear()
+    go_on(x, a, b, c)
+    assert owned(x, a, b, c) == list(range(6))
+
+
 def test_the_first_rebalance_of_a_group_is_overtaken() -> None:
     world = World(structs.replace(SMALL, group_initial_rebalance_delay_ms=3_000))
     world.topic(partition_count=6)

@@ -41,6 +41,12 @@ class MigrationMachine(RuleBasedStateMachine):
     def classic_step(self, name: str) -> None:
         self.classic[name].step()
 
+    @rule(names=st.sets(st.sampled_from(CLASSIC), min_size=1), times=st.integers(2, 6))
+    def some_go_on(self, names: set[str], times: int) -> None:
+        for _ in range(times):
+            for name in sorted(names):
+                self.classic[name].step()
+
     @rule(name=st.sampled_from(CLASSIC))
     def classic_joins(self, name: str) -> None:
         client = self.classic[name]

@@ -20,21 +20,22 @@ from collections.abc import Collection, Mapping
 
 from exacta.core.groups.classic.step import choose_protocol
 from exacta.core.groups.consumer_words import read_assignment, read_subscription, write_assignment
-from exacta.core.state.classic_membership import CONSUMERS, Member, Membership, Phase
+from exacta.core.state.classic_membership import CONSUMERS, NOBODY, Member, Membership, Phase
 from exacta.core.state.consumer_membership import ClassicTerms, ConsumerGroup, ConsumerMember, TopicPartition
 from exacta.core.state.state import State
 
 Protocols = tuple[tuple[str, bytes], ...]
-NOBODY: Mapping[str, Protocols] = {}
+NONE_REPLACED: Mapping[str, Protocols] = {}
 
 
-def upgraded(state: State, membership: Membership) -> ConsumerGroup | None:
+def upgraded(state: State, group_id: str) -> ConsumerGroup | None:
     """Return a group of the consumer protocol with the members of a classic one; None where it cannot be one.
 
     It cannot if it has too many members, if its members are no consumers, or if what they have said or were assigned
     cannot be read. An assignor of the application's own may have put more into an assignment than partitions, which
     would be lost.
     """
+    membership, last = state.volatile.memberships[group_id], state.settled.get(group_id, NOBODY)
     if membership.protocol_type != CONSUMERS or len(membership.members) > state.limits.group_consumer_max_size:
         return None
     members: dict[str, ConsumerMember] = {}
@@ -42,7 +43,7 @@ def upgraded(state: State, membership: Membership) -> ConsumerGroup | None:
     taken: set[TopicPartition] = set()
     for key, member in membership.members.items():
         said = read_subscription(_chosen(member, membership.protocol))
-        assigned = read_assignment(member.assignment)
+        assigned = read_assignment(member.assignment or _last_assignment(last, member))
         if said is None or assigned is None:
             return None
         # A leader that has given one partition to two members has broken its promise. The first one keeps it.
@@ -71,6 +72,15 @@ def upgraded(state: State, membership: Membership) -> ConsumerGroup | None:
     )
 
 
+def _last_assignment(last: Membership, member: Member) -> bytes:
+    """Return what the last rebalance that has ended gave a member.
+
+    It may read that still, although the group has forgotten it in the rebalances that have not ended since.
+    """
+    before = last.members.get(member.member_id) or last.members.get(last.static.get(member.instance_id or "", ""))
+    return b"" if before is None else before.assignment
+
+
 def _chosen(member: Member, protocol: str) -> bytes:
     """Return what a member has said for the group's protocol, or for its first one while none is chosen."""
     return dict(member.protocols).get(protocol, member.protocols[0][1])
@@ -86,7 +96,7 @@ def is_classic_without(state: State, group: ConsumerGroup, gone: Collection[str]
 
 
 def downgraded(
-    state: State, group: ConsumerGroup, *, gone: Collection[str] = (), replaced: Mapping[str, Protocols] = NOBODY
+    state: State, group: ConsumerGroup, *, gone: Collection[str] = (), replaced: Mapping[str, Protocols] = NONE_REPLACED
 ) -> Membership:
     """Return the stable classic group of those that are left of a consumer group.
 

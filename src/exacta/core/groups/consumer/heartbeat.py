@@ -28,7 +28,7 @@ def heartbeat(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
         return Outcome(reply=state.unknown_group if classic.phase is Phase.EMPTY else Rejection.UNKNOWN_MEMBER_ID)
     if not state.has_room_for_group(command.group_id):
         return Outcome(reply=Rejection.LIMIT_REACHED)
-    group = None if classic.phase is Phase.EMPTY else upgraded(state, classic)
+    group = None if classic.phase is Phase.EMPTY else upgraded(state, command.group_id)
     if group is None and classic.phase is not Phase.EMPTY:
         return Outcome(reply=Rejection.GROUP_ID_NOT_FOUND)
     step = Step(state, command.group_id, now_ms, upgraded=group)
