@@ -31,7 +31,9 @@ class Step:
         self.group_id = group_id
         self.now_ms = now_ms
         self.downgraded = downgraded
-        self.membership = self.before = downgraded or state.volatile.memberships.get(group_id, NOBODY)
+        self.membership = self.before = (
+            downgraded or state.volatile.memberships.get(group_id) or _nobody(state, group_id)
+        )
         self.reserved = state.reserved_group_epoch
         self.wakes: list[Wake] = []
         self.timers: list[Timer] = []
@@ -158,6 +160,12 @@ class Step:
             members[key] = replace(member, join_ticket=None, synced=False, new=False)
         self.membership = replace(self.membership, members=members)
         self.set_deadline(_rebalance_timeout_ms(self.membership))
+
+
+def _nobody(state: State, group_id: str) -> Membership:
+    """Return a group without members; where it was of the consumer protocol it counts on (decision 0012)."""
+    consumers = state.volatile.consumer_groups.get(group_id)
+    return NOBODY if consumers is None else replace(NOBODY, generation=consumers.epoch)
 
 
 def check_member(membership: Membership, member_id: str, instance_id: str | None) -> Rejection | None:

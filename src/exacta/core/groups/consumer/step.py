@@ -15,7 +15,7 @@ from exacta.core.ids import Ticket
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
-from exacta.core.state.classic_membership import Member
+from exacta.core.state.classic_membership import NOBODY, Member
 from exacta.core.state.consumer_membership import (
     JOINING_EPOCH,
     ConsumerGroup,
@@ -37,7 +37,8 @@ class Step:
         self.limits = state.limits
         self.group_id = group_id
         self.now_ms = now_ms
-        first = state.volatile.first_group_epoch
+        classic = state.volatile.memberships.get(group_id, NOBODY)
+        first = max(state.volatile.first_group_epoch, classic.generation)  # a group counts on (decision 0012)
         present = upgraded or state.volatile.consumer_groups.get(group_id)
         self.group = present or ConsumerGroup(epoch=first, target_epoch=first)
         self.is_new = group_id not in state.volatile.consumer_groups
@@ -47,7 +48,7 @@ class Step:
         self.timers: list[Timer] = []
         self.events: list[MemberSeen | MemberDue] = []
         if upgraded is not None:
-            self._take_over(state.volatile.memberships[group_id].members.values())
+            self._take_over(classic.members.values())
 
     def _take_over(self, members: Iterable[Member]) -> None:
         """Answer the members of a classic group that wait, so that they join again; their sessions begin anew."""
