@@ -21,6 +21,7 @@ from exacta.core.events import (
 )
 from exacta.core.groups.consumer_updates import updated
 from exacta.core.state.classic_membership import NOBODY
+from exacta.core.state.consumer_membership import ConsumerGroup
 from exacta.core.state.group import CommittedOffset, Group, OffsetMap
 from exacta.core.state.state import State
 
@@ -55,9 +56,12 @@ def _group_deleted(state: State, event: GroupDeleted) -> None:
     state.groups.pop(event.group_id, None)
     state.settled.pop(event.group_id, None)
     state.settled_consumers.pop(event.group_id, None)
-    state.volatile.memberships.pop(event.group_id, None)
-    state.volatile.emptied_ms.pop(event.group_id, None)
-    _forget_consumer_group(state, event.group_id)
+    volatile = state.volatile
+    volatile.emptied_ms.pop(event.group_id, None)
+    classic, group = volatile.memberships.pop(event.group_id, NOBODY), _without_dues(state, event.group_id)
+    # A group of the same name goes on counting where this one has ended.
+    last = max(classic.generation, 0 if group is None else group.epoch)
+    volatile.first_group_epoch = max(volatile.first_group_epoch, last)
 
 
 def _group_emptied(state: State, event: GroupEmptied) -> None:
@@ -78,7 +82,7 @@ def _membership_changed(state: State, event: MembershipChanged) -> None:
     former = before.members.keys() | (consumers.members.keys() if consumers is not None else set())
     _forget_deadlines(state, event.group_id, former - event.membership.members.keys())
     state.volatile.memberships[event.group_id] = event.membership
-    _forget_consumer_group(state, event.group_id)
+    _without_dues(state, event.group_id)
 
 
 def _forget_deadlines(state: State, group_id: str, member_ids: Iterable[str]) -> None:
@@ -115,13 +119,12 @@ def _consumer_group_updated(state: State, event: ConsumerGroupUpdated) -> None:
         state.settled_consumers.pop(event.group_id, None)
 
 
-def _forget_consumer_group(state: State, group_id: str) -> None:
-    """A group of the same name goes on counting where this one ended."""
+def _without_dues(state: State, group_id: str) -> ConsumerGroup | None:
+    """Take a group of the consumer protocol out, and what its members had to do; return it."""
     group = state.volatile.consumer_groups.pop(group_id, None)
-    if group is not None:
-        for member_id in group.members:
-            state.volatile.members_due_ms.pop((group_id, member_id), None)
-        state.volatile.first_group_epoch = max(state.volatile.first_group_epoch, group.epoch)
+    for member_id in group.members if group is not None else ():
+        state.volatile.members_due_ms.pop((group_id, member_id), None)
+    return group
 
 
 def _member_seen(state: State, event: MemberSeen) -> None:
