@@ -130,6 +130,7 @@ bench-pulsar: $(VENV)/.installed-test  ## Pulsar's own client beside Apache Puls
 docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m exacta.spark.options.reference > docs/reference/spark-options.md
 	$(BIN)/python -m exacta.cli.configuration_reference > docs/reference/configuration.md
+	$(BIN)/python -m exacta.cli.limits_reference docs/reference/limits.md
 	$(BIN)/python -m exacta.kafka.coverage > docs/reference/protocol.md
 	$(BIN)/python -m exacta.kafka.transaction_errors > docs/reference/transaction-errors.md
 	$(BIN)/python -m exacta.cli.reference > docs/reference/commands.md

@@ -21,7 +21,8 @@ from exacta.engine.engine import EngineFailed
 from exacta.engine.schema import SCHEMA
 from exacta.front.broker import Identity
 from exacta.front.connection import FramedConnection
-from exacta.front.conversions import Conversions
+from exacta.front.memory import Memory
+from exacta.front.turns import TURN_SECONDS
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
@@ -58,6 +59,18 @@ class SeededEntropy:
     def below(self, bound: int) -> int:
         """Return a number from 0 on, and below `bound`."""
         return self._chance.randrange(bound)
+
+
+class StepClock:
+    """Each look at this clock costs a fifth of a turn, so that work in steps is interrupted in every world."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+
+    def __call__(self) -> float:
+        """Return the time, in seconds."""
+        self._now_s += TURN_SECONDS / 5
+        return self._now_s
 
 
 class _Life:
@@ -230,8 +243,8 @@ class Broker:
             advertised_port=PORT,
             entropy=SeededEntropy(self._chance),
             wall_clock=clock.wall_ms,
+            memory=Memory(self._configuration, engine.scheduler, process.on_thread, StepClock()),
         )
-        context.memory.conversions = Conversions(process.on_thread)
         self.life = _Life(process, journal, engine, context)
 
     def _cleaned(self, result: Cleaned | Failed) -> None:

@@ -59,7 +59,7 @@ class _Play:
     """One history in the making."""
 
     def __init__(self, complain: Callable[[str], None]) -> None:
-        self.ledger = Ledger(complain)
+        self.ledger = Ledger(complain, has_records=False)
         self.scene = Scene(SimulatedDisk(), self.ledger, complain, stopped=False)
         self.scene.ask(CreateTopic(topic="t", topic_id=b"t" * 16, partition_count=2))
         self.scene.ask(Subscribe(**SUBSCRIPTION, subscription_type=SubscriptionType.SHARED, begin=EARLIEST))

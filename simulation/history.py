@@ -96,6 +96,8 @@ class History:
     """Everything that a reader of Pulsar's gets in the end."""
     buffers: dict[str, set[str]] = field(default_factory=dict)
     """All values that `transaction.buffer` may have had in a topic; it is `marker` where nothing is said."""
+    few_handles: bool = False
+    """True: so few transactions of Pulsar's clients may be open that some make room for others, or are refused."""
     may_be_full: bool = False
     """True: so little may be staged that a write may be refused for that."""
     entered: dict[Place, Entered] = field(default_factory=dict)

@@ -13,6 +13,8 @@ from exacta.core.snapshot import is_same
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.ports.journal import IndexEntry
+from exacta.protocol.kafka.records import parse_batch_header
+from simulation.clients.batches import highest_time
 from simulation.written_batches import Written
 
 MAGIC_AT = 16
@@ -24,7 +26,9 @@ Complain = Callable[[str], None]
 class Ledger:
     """The events that led to the present state, durable ones only, and the journal's positions among them."""
 
-    def __init__(self, complain: Complain) -> None:
+    def __init__(self, complain: Complain, *, has_records: bool = True) -> None:
+        """Begin; without `has_records` the batches are made up, and their records are not looked at."""
+        self._has_records = has_records
         self.events: list[Event] = []
         self.batches = Written()
         self._complain = complain
@@ -36,7 +40,7 @@ class Ledger:
 
     def copy(self, complain: Complain, *, durable: int, written: int) -> "Ledger":
         """Return what it was when so much had been promised."""
-        other = Ledger(complain)
+        other = Ledger(complain, has_records=self._has_records)
         other.events = list(self.events)
         other._marks = dict(self._marks)
         other.lost_handles = set(self.lost_handles)
@@ -53,9 +57,9 @@ class Ledger:
         self._marks[end] = self._marks[position] + entry_count
 
     def framed_entry(self, event: Event, rows: Sequence[IndexEntry], payload: bytes) -> None:
-        """Note what is about to be written with an event; a batch must have the event's body."""
+        """Note what is about to be written with an event; a batch must have the event's body and time."""
         if isinstance(event, BatchStaged):
-            self._look_at_magic(event, event.batch if event.is_held else payload, event.body)
+            self._look_at_batch(event, event.batch if event.is_held else payload)
             self.batches.stage(event, payload)
         elif isinstance(event, StagedStreamSpilled | TransactionEnded):
             bring_in = self.batches.spill if isinstance(event, StagedStreamSpilled) else self.batches.end
@@ -63,12 +67,19 @@ class Ledger:
                 self._complain(violation)
         elif isinstance(event, BatchAppended):
             for row in rows:
-                self._look_at_magic(event, payload[row.start : row.start + row.size], event.body)
+                self._look_at_batch(event, payload[row.start : row.start + row.size])
                 self.batches.note(row, payload)
 
-    def _look_at_magic(self, event: Event, batch: bytes, body: Body) -> None:
-        if batch[MAGIC_AT] != body:
-            self._complain(f"bodies: {event} has a batch of magic {batch[MAGIC_AT]}, its body is {body}")
+    def _look_at_batch(self, event: BatchAppended | BatchStaged, batch: bytes) -> None:
+        """Complain where a batch is another one than its event says: look-ups and retention go by the event."""
+        if batch[MAGIC_AT] != event.body:
+            self._complain(f"bodies: {event} has a batch of magic {batch[MAGIC_AT]}, its body is {event.body}")
+        elif not self._has_records or event.body != Body.KAFKA:
+            return
+        elif not (header := parse_batch_header(batch)).log_append_time:
+            times_ms = event.max_timestamp_ms, header.max_timestamp, highest_time(batch)
+            if len(set(times_ms)) > 1:
+                self._complain(f"times: {event} and its batch say {times_ms[:2]}, and its records {times_ms[2]}")
 
     def written(self, position: int) -> None:
         """Note what outlives the process."""

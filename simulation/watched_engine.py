@@ -20,9 +20,9 @@ from exacta.core.events import (
     TopicDeleted,
     TransactionEnded,
 )
-from exacta.core.ids import PartitionId
+from exacta.core.ids import Cause, PartitionId
 from exacta.core.invariants.invariants import violations
-from exacta.core.invariants.subscriptions import entries_have_one_place
+from exacta.core.invariants.subscriptions import entries_have_one_place, waits_can_end
 from exacta.core.invariants.transactions import lost_handles_do_not_commit
 from exacta.core.state.staged import HELD
 from exacta.core.state.state import State
@@ -165,12 +165,13 @@ class WatchedEngine(Engine):
         commands: Sequence[Command],
         done: Callable[..., None],
         payloads: Sequence[Buffer | None] | None = None,
+        host: str = "",
     ) -> int:
         """See `Engine.submit`."""
         for command in commands:
             if isinstance(command, Skip) and command.subscription is None:
                 self._look_at_skipped(command)
-        rests_on = super().submit(commands, self.groups.listening(commands, done), payloads)
+        rests_on = super().submit(commands, self.groups.listening(commands, done), payloads, host)
         self.look()
         return rests_on
 
@@ -196,6 +197,8 @@ class WatchedEngine(Engine):
             self.complain(f"quota: {event} is appended where nothing is to be appended")
         if isinstance(event, LogStartMoved):
             self._look_at_deleted(event)
+        if isinstance(event, TransactionEnded):
+            self._look_at_room_made(event)
         self._look_at_time(event)
         for violation in lost_handles_do_not_commit([event], self.ledger.lost_handles):
             self.complain(violation)
@@ -205,6 +208,12 @@ class WatchedEngine(Engine):
         super()._take(event, payload, wait)
         if event.durable:
             self.ledger.decided(event)
+
+    def _look_at_room_made(self, event: TransactionEnded) -> None:
+        """Complain where a handle makes room for another one although something takes part in it."""
+        transaction = self._state.transactions.get(event.transaction_id)
+        if event.cause is Cause.IDLE and (transaction is None or transaction.participants or transaction.owner):
+            self.complain(f"handles: {event.transaction_id} makes room, and {transaction} is in use")
 
     def _look_at_time(self, event: Event) -> None:
         """Complain where a time is before one that was noted, in this life or before: recovery goes by them (0022)."""
@@ -303,7 +312,8 @@ class WatchedEngine(Engine):
                 self.complain(f"7: nothing will ever end the transaction of {name_of(transaction)}")
         if not self._is_closing:
             self.group_use.look(self.now_ms(), self.complain)
-        for violation in entries_have_one_place(self._state):  # it is over soon, and no later look would find it
+        # What is volatile is over soon, and no later look would find it.
+        for violation in (*entries_have_one_place(self._state), *waits_can_end(self._state)):
             self.complain(violation)
         count = len(self.ledger.events)
         if whole or self._looked_at + WHOLE_CHECK_EVENTS <= count <= WHOLE_CHECK_UP_TO:

@@ -82,6 +82,10 @@ class Verdict(NamedTuple):
     last_lines: list[str]
 
 
+FEW_HANDLES = 6
+"""From half of these on, a handle that was left makes room for a new one."""
+
+
 class World:
     """One world, run by `run`."""
 
@@ -99,11 +103,14 @@ class World:
             "highest_epoch": chance.choice([3, 6, 32766, 32766]),
             "group_consumer_session_timeout_ms": SESSION_MS,
             "max_participants_per_handle": dice(seed, "participants").choice([3, *[20_000] * 7]),
+            "max_open_handles": dice(seed, "handles").choice([FEW_HANDLES, *[10_000] * 5]),
             **draw_staging_limits(dice(seed, "staging")),
             **draw_expiry(dice(seed, "expiries")),
+            "max_acknowledged_runs": dice(seed, "runs").choice([2, *[10_000] * 3]),
         }
         if "offsets_retention_ms" in limits:
             self.history.retention_seconds = limits["offsets_retention_ms"] / 1_000
+        self.history.few_handles = limits["max_open_handles"] == FEW_HANDLES
         self.history.may_be_full = limits["max_staged_bytes"] == FEW_STAGED_BYTES
         self.broker = Broker(
             self.loop,

@@ -52,6 +52,12 @@ SUITES = {
         ("EXACTA_TEST_STREAMS=1 EXACTA_TEST_KILLS={KILLS} tests/streams",),
         {"KILLS": "15"},
     ),
+    "attacks": Suite(
+        "no request keeps the event loop for long beside a neighbour that sends heartbeats; the costs are printed",
+        "half a minute",
+        "",
+        ("EXACTA_TEST_ATTACKS=1 -n 0 tests/attacks",),
+    ),
     "power": Suite(
         "nothing acknowledged is lost where a machine loses its power under a real server and its clients",
         "half an hour",

@@ -101,16 +101,19 @@ def test_a_file_says_where_to_serve_and_the_command_line_wins(
 def test_a_file_says_how_to_log_and_the_command_line_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "exacta.toml"
     file.write_text('log_level = "debug"\n"log.format" = "json"\n')
-    asked: list[dict[str, str]] = []
+    asked: list[dict[str, Any]] = []
 
-    def serve(*_: object, **log: str) -> int:
+    def serve(*_: object, **log: Any) -> int:
         asked.append(log)
         return 0
 
     monkeypatch.setattr("exacta.cli.serve.serve", serve)
     for arguments in ([], ["--config", str(file)], ["--config", str(file), "--log-level", "error"]):
         assert run(arguments) == 0
-    assert [tuple(each.values()) for each in asked] == [("info", "text"), ("debug", "json"), ("error", "json")]
+    said = [("info", "text"), ("debug", "json"), ("error", "json")]
+    assert [(each["log_level"], each["log_format"]) for each in asked] == said
+    file.write_text('log_level = "warning"\n')
+    assert [each["level_now"]() for each in asked] == ["info", "warning", "error"]
 
 
 def test_a_file_with_mistakes_is_not_served(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -154,7 +157,7 @@ def test_an_unknown_command_exits_2() -> None:
         (["frobnicate"], "no such command 'frobnicate' (exacta --help shows how)"),
         (["topics", "create"], "missing argument 'TOPIC' (exacta topics create --help shows how)"),
         (["topics", "list", "-x"], "no such option: -x (exacta topics list --help shows how)"),
-        (["consume", "t", "-c", "0"], "invalid value for '--count' / '-c': "),
+        (["consume", "t", "-c", "0"], "invalid value for '--count' / '--max-messages' / '-c': "),
     ],
 )
 def test_a_wrong_call_is_told_in_one_line(arguments: list[str], message: str) -> None:

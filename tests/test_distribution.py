@@ -78,3 +78,11 @@ def test_what_is_supported_is_classified(metadata: Message) -> None:
     assert "Typing :: Typed" in classifiers
     assert f"Programming Language :: Python :: {metadata['Requires-Python'].removeprefix('>=')}" in classifiers
     assert metadata["Keywords"]
+
+
+def test_the_wheel_brings_the_files_for_running_a_server(wheel: ZipFile) -> None:
+    """`exacta config unit` and its siblings print them."""
+    below = "exacta/files/"
+    brought = {name.removeprefix(below): wheel.read(name) for name in wheel.namelist() if name.startswith(below)}
+    files = [*ROOT.glob("monitoring/*"), *ROOT.glob("packaging/systemd/*"), ROOT / "packaging/exacta.toml"]
+    assert brought == {str(file.relative_to(ROOT)): file.read_bytes() for file in files}

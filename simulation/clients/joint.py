@@ -88,7 +88,10 @@ class _JointPipeline(Pipeline):
             is_silent = chance.random() < SILENT
             begun = await self._worker.ask(pb.CommandNewTxn(txn_ttl_millis=self._here.timeout_ms, tc_id=0))
             if begun.HasField("error"):
-                self.complain(f"no transaction begins: {begun.message}")
+                if self._here.history.few_handles:
+                    self._worker.drop()  # what was taken comes again
+                else:
+                    self.complain(f"no transaction begins: {begun.message}")
                 return
             transaction = await self._join(producer, begun.txnid_least_bits)
         if transaction is None:

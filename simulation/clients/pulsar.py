@@ -26,6 +26,8 @@ DRAFT = b"~"
 """A draft of a number begins so."""
 ABANDONED, ABORTED = 0.1, 0.2
 """The shares of transactions that nobody ends, and that are aborted."""
+LEFT = 4
+"""One of so many transactions is left by its client before anything takes part, where few may be open."""
 PATIENCE_SECONDS = 2.0
 """So long a consumer waits for a message before it does something else."""
 OPEN_SECONDS = 100.0
@@ -49,6 +51,8 @@ class Pipeline:
         self._kind: Any = chance.choice(list(pb.CommandSubscribe.SubType.values()))
         self._is_in_order = self._kind in (pb.CommandSubscribe.Exclusive, pb.CommandSubscribe.Failover)
         self._source_is_ready = self._worker_is_ready = False
+        self._is_closed_by_abort = False
+        """True if an abort of the last transaction gives back what the worker has gone beyond: the broker closes it."""
         self._sequence = 0
         self._messages_sent = 0
         self.sent = 0
@@ -177,17 +181,24 @@ class Pipeline:
         attempt = self.attempts
         begun = await link.ask(pb.CommandNewTxn(txn_ttl_millis=here.timeout_ms, tc_id=0))
         if begun.HasField("error"):
-            self.complain(f"no transaction begins: {begun.message}")
+            if here.history.few_handles:
+                link.drop()  # it comes again
+            else:
+                self.complain(f"no transaction begins: {begun.message}")
             return
         transaction = begun.txnid_least_bits
         here.history.given_out("transaction", transaction)
+        if here.history.few_handles and transaction % LEFT == 0:
+            link.drop()
+            return
         is_whole = await self._put_in(transaction, taken, attempt)
         dice = here.chance.random()
         if dice < ABANDONED:
-            link.drop()
+            if not self._is_closed_by_abort:
+                link.drop()
         elif dice < ABANDONED + ABORTED or not is_whole:
             await self._end(transaction, pb.ABORT)
-            if self._is_in_order:
+            if self._is_in_order and not self._is_closed_by_abort:
                 link.drop()  # everything comes again, behind what is on its way
             elif not is_whole and link.is_open:
                 self._give_back()  # an abort brings back only what the transaction has acknowledged
@@ -197,6 +208,7 @@ class Pipeline:
     async def _put_in(self, transaction: int, taken: list[Pushed], attempt: int) -> bool:
         """Return whether all of it is in the transaction."""
         link = self._worker
+        self._is_closed_by_abort = False
         for each in taken:
             if each.value.startswith(DRAFT):
                 continue
@@ -206,6 +218,7 @@ class Pipeline:
             if not isinstance(receipt, pb.CommandSendReceipt):
                 return False
         all_at_once = self._may_acknowledge_all(taken) and self._here.chance.random() < 0.3
+        self._is_closed_by_abort = all_at_once
         last = [taken[-1].to_acknowledge_all_up_to]
         for message_id in last if all_at_once else [each.to_acknowledge for each in taken]:
             command = pb.CommandAck(
@@ -216,6 +229,7 @@ class Pipeline:
                 txnid_least_bits=transaction,
             )
             if (await link.ask(command)).HasField("error"):
+                self._is_closed_by_abort = False
                 return False
         return True
 

@@ -236,7 +236,7 @@ class _Subscription:
             self._acknowledged |= named
             if max(named, default=0) > self._seen // 2:
                 self._seen += SEEN_AT_ONCE
-        elif answer != Rejection.OFFSET_OUT_OF_RANGE:
+        elif answer not in (Rejection.OFFSET_OUT_OF_RANGE, Rejection.LIMIT_REACHED):
             self._here.history.refusals.append(f"refused: {self._here.writer}, {how}: {answer}")
 
 

@@ -16,7 +16,7 @@ from exacta.protocol.kafka.messages import (
     k26_end_txn,
     k28_txn_offset_commit,
 )
-from simulation.clients.batches import batch
+from simulation.clients.batches import batch, sent
 from simulation.clients.connection import Disconnected
 from simulation.clients.surroundings import Surroundings
 from simulation.history import Outcome, Place, Writing
@@ -234,7 +234,7 @@ class Producer:
 
 def produce_request(place: Place, records: bytes, transactional_id: str | None) -> k00_produce.ProduceRequest:
     """Make a Produce of one batch."""
-    data = k00_produce.PartitionProduceData(index=place[1], records=records)
+    data = k00_produce.PartitionProduceData(index=place[1], records=sent(records))
     return k00_produce.ProduceRequest(
         transactional_id=transactional_id,
         acks=-1,

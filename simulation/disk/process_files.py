@@ -90,6 +90,10 @@ class ProcessFiles:
         if self._process.alive:
             self._disk.unlock()
 
+    def take(self, handle: int) -> None:
+        """See `Files.take`."""
+        self._disk.take(handle)
+
     def names(self) -> list[str]:
         """See `Files.names`."""
         self._enter("names")

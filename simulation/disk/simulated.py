@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from exacta.adapters.local.files import DirectoryInUse
+from exacta.adapters.local.directory_lock import DirectoryInUse
 from exacta.ports.journal import Buffer
 
 SECTOR_BYTES = 512
@@ -238,6 +238,9 @@ class SimulatedDisk:
     def unlock(self) -> None:
         """See `Files.unlock`."""
         self.lock_count = 0
+
+    def take(self, handle: int) -> None:
+        """See `Files.take`; no file is in two directories here."""
 
     @property
     def open_handles(self) -> list[str]:

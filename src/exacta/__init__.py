@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from exacta.client.joint import NotJoined
     from exacta.client.joint import join_transaction as join_transaction
     from exacta.config.configuration import ConfigurationError
-    from exacta.databases.errors import OutcomeUnknown, TakenOver, TwoPhaseError
+    from exacta.databases.errors import OutcomeUnknown, PartlyCommitted, TakenOver, TwoPhaseError
     from exacta.databases.postgres import Postgres as Postgres
     from exacta.databases.sqlite import Sqlite as Sqlite
     from exacta.databases.two_phase import two_phase as two_phase
@@ -28,6 +28,7 @@ __all__ = [
     "ConfigurationError",
     "NotJoined",
     "OutcomeUnknown",
+    "PartlyCommitted",
     "Postgres",
     "ServerError",
     "Sqlite",
@@ -46,6 +47,7 @@ _HOMES = {
     "ConfigurationError": "exacta.config.configuration",
     "NotJoined": "exacta.client.joint",
     "OutcomeUnknown": "exacta.databases.errors",
+    "PartlyCommitted": "exacta.databases.errors",
     "Postgres": "exacta.databases.postgres",
     "ServerError": "exacta.server.errors",
     "Sqlite": "exacta.databases.sqlite",

@@ -1,4 +1,4 @@
-"""Fixtures for pytest: a broker, a topic for each test, several brokers at once (docs/how-to/testing.md).
+"""Fixtures for pytest: a broker, topics, several brokers at once (docs/how-to/testing.md).
 
 pytest loads this module in every environment that has Exacta installed, so it imports nothing of the broker until a
 test asks for one of the fixtures.
@@ -112,6 +112,18 @@ def exacta_broker(request: pytest.FixtureRequest) -> "Iterator[Broker]":
     """A broker for all tests, with the options of the ini file and of the marker `exacta_broker`."""
     with _started(request.config, (), getattr(request, "param", {})) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def exacta_topics(exacta_broker: "Broker") -> "Callable[..., str]":
+    """Make a topic with each call, of `Broker.create_topic`'s arguments but the name; fixtures of any scope may ask."""
+
+    def make(partitions: int | None = None, **configs: object) -> str:
+        topic = f"topic-{next(_numbers)}"
+        exacta_broker.create_topic(topic, partitions, **configs)
+        return topic
+
+    return make
 
 
 @pytest.fixture

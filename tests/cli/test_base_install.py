@@ -48,7 +48,7 @@ def test_a_topic_is_created_written_and_read_without_any_extra():
         assert run("consume", "orders", "-e", "-o", "-1") == "zstd" * 50 + "\n"
         run("groups", "reset", "g", "--to", "latest", "--yes")
         assert run("groups", "describe", "g").startswith("group g: Empty")
-        assert "retention.ms" in run("configs", "describe", "topic", "orders", "--all")
+        assert "retention.ms" in run("config", "describe", "topic", "orders", "--all")
         run("transactions", "list")
         run("top", "-c", "1")
         run("groups", "delete", "g", "--yes")

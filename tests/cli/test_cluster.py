@@ -122,6 +122,7 @@ WITHOUT_CLUSTER = {
     ("serve",),
     ("demo",),
     *(("config", each) for each in ("check", "show", "reference")),
+    *(("config", each) for each in ("unit", "sysusers", "example", "alerts", "dashboard")),
     *(("log", each) for each in ("dump", "verify", "repair")),
 }
 

@@ -117,6 +117,16 @@ def test_a_part_of_a_topic_is_read(run, topic):
     assert read("-o", "e@2100-01-01") == ["0", "1", "2", "3", "4"]
 
 
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_a_part_of_a_batch_is_read_by_its_times(run, topic, codec):
+    producer = Producer({"bootstrap.servers": run.bootstrap, "linger.ms": 500, "compression.type": codec})
+    for number in range(200):
+        producer.produce(topic, b"%d" % number, partition=0, timestamp=1_767_225_600_000 + number)
+    assert producer.flush(30) == 0
+    found = run("consume", topic, "-p", "0", "-o", "s@1767225600050", "-o", "e@1767225600100").split()
+    assert found == [str(number) for number in range(50, 100)]
+
+
 def test_a_transaction_is_written_whole(run, topic):
     _, told = run.both("produce", topic, "--transactional-id", topic, "--commit-every", "2", typed="1\n2\n3\n")
     assert told == f"exacta: 3 records written to {topic}, committed in 2 transactions\n"
@@ -200,6 +210,10 @@ def test_two_readers_of_a_group_share_the_partitions(start, run, topic):
         (["consume", "TOPIC", "-f", "%q"], 2, "there is no %q"),
         (["consume", "TOPIC", "-J", "-K", ":"], 2, "give one of --format, --json and --key-delimiter"),
         (["produce", ""], 2, "the name of a topic is not empty"),
+        (["produce"], 2, "name a topic: exacta produce"),
+        (["produce", "TOPIC", "-t", "TOPIC"], 2, "name one topic: exacta produce"),
+        (["consume", "-e"], 2, "name a topic: exacta consume"),
+        (["consume", "TOPIC", "--from-beginning", "-o", "5"], 2, "--offset: '5' is a second start"),
         (["produce", "TOPIC", "-p", "9"], 1, "topic TOPIC has no partition 9: it has 2"),
         (["produce", "TOPIC", "-J", "-K", ":"], 2, "give one of --json, --key-delimiter and --key"),
         (["produce", "TOPIC", "-k", "a", "-K", ":"], 2, "give one of --json, --key-delimiter and --key"),
@@ -207,7 +221,7 @@ def test_two_readers_of_a_group_share_the_partitions(start, run, topic):
         (["produce", "TOPIC", "-D", r"\q"], 2, r"there is no escape \q"),
         (["produce", "TOPIC", "--commit-every", "2"], 2, "--commit-every needs --transactional-id"),
         (["produce", "TOPIC", "--transactional-id", ""], 2, "--transactional-id: the id is not empty"),
-        (["produce", "TOPIC", "-H", "n=" + "x" * 2_000_000], 1, "MESSAGE_TOO_LARGE"),
+        (["produce", "TOPIC", "-H", "n=" + "x" * 2_000_000], 1, "max.message.bytes, 1048588"),
     ],
 )
 def test_what_is_refused_is_told_in_one_line(run, topic, arguments, code, why):
@@ -357,3 +371,10 @@ def test_a_topic_that_nobody_creates_is_told_soon(monkeypatch):
         run("topics", "create", "orders")
         told = run.refused("produce", "ordres", typed="x\n")
     assert told == "the cluster creates no topics on demand, and has no topic ordres; did you mean orders?"
+
+
+def test_kcats_and_kafkas_people_type_what_they_are_used_to(run, topic):
+    run("produce", "-P", "-t", topic, "-p", "0", typed="1\n2\n")
+    assert run("consume", "-C", "-t", topic, "-e", "-o", "beginning") == "1\n2\n"
+    assert run("consume", "--topic", topic, "--from-beginning", "--max-messages", "1") == "1\n"
+    assert run("consume", topic, "--from-beginning", "-o", "e@4102444800000") == "1\n2\n"

@@ -1,11 +1,17 @@
-"""`exacta topics` and `exacta configs`, on a broker."""
+"""`exacta topics` and `exacta config`, on a broker."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from typer.testing import CliRunner
 
+from exacta.cli.app import app
 from exacta.client.routing import Client
+
+ROOT = Path(__file__).parents[2]
 
 
 def a_name(topic):
@@ -44,7 +50,7 @@ def test_a_dry_run_changes_nothing(run, topic):
     assert run("topics", "create", name, "-p", "2", "--dry-run").startswith(f"topic {name} could be created")
     assert name not in run("topics", "list")
     assert run("topics", "alter", topic, "-p", "9", "--dry-run") == f"topic {topic} could be changed\n"
-    run("configs", "set", "topic", topic, "retention.ms=1", "--dry-run")
+    run("config", "set", "topic", topic, "retention.ms=1", "--dry-run")
     (found,) = run.found("topics", "describe", topic)
     assert (len(found["partitions"]), found["settings"]) == (2, {})
 
@@ -53,16 +59,27 @@ def test_a_dry_run_changes_nothing(run, topic):
     ("arguments", "code", "why"),
     [
         (["topics", "create", "TOPIC-new", "--set", "retention.mss=1"], 1, "INVALID_CONFIG .*retention.mss"),
-        (["topics", "create", "a b"], 1, "INVALID_TOPIC_EXCEPTION"),
+        (["topics", "create", "a b"], 1, "INVALID_TOPIC_EXCEPTION .*letters and digits of ASCII"),
+        (["produce", "a b"], 1, "INVALID_TOPIC_EXCEPTION .*letters and digits of ASCII"),
+        (["topics", "create", "TOPIC-new", "--replication-factor", "3"], 1, "accept.any.replication.factor=true"),
+        (["topics", "trim", "TOPIC", "--before", "1"], 2, "an offset is that of one partition: give -p, too"),
+        (["topics", "trim", "TOPIC", "--before", "x"], 2, "--before: 'x' is none of"),
+        (
+            ["topics", "trim", "TOPIC", "--before", "1", "-p", "0", "--yes"],
+            1,
+            "has no records up to offset 1: it ends at 0",
+        ),
+        (["topics", "trim", "TOPIC", "--before", "1", "-p", "7"], 1, "has no partition 7: it has 2"),
+        (["topics", "trim", "no-such", "--before", "latest"], 1, "there is no topic no-such"),
         (["topics", "alter", "TOPIC", "-p", "1"], 1, "INVALID_PARTITIONS"),
         (["topics", "create", "t", "--set", "retention.ms"], 2, "--set: 'retention.ms' is not KEY=VALUE"),
         (["topics", "alter", "TOPIC"], 2, "give --partitions, --set or --unset"),
         (["topics", "describe", "no-such"], 1, "there is no topic no-such"),
-        (["configs", "describe", "topic", "no-such"], 1, "there is no topic no-such"),
-        (["configs", "set", "topic", "TOPIC", "retention.ms=long"], 1, "INVALID_CONFIG .*retention.ms"),
-        (["configs", "set", "topic", "TOPIC", "=1"], 2, "KEY=VALUE: '=1' is not KEY=VALUE"),
-        (["configs", "describe", "broker", "me"], 2, "'me' is no id of a broker"),
-        (["configs", "describe", "broker", "77"], 1, "broker 77 has left the cluster"),
+        (["config", "describe", "topic", "no-such"], 1, "there is no topic no-such"),
+        (["config", "set", "topic", "TOPIC", "retention.ms=long"], 1, "INVALID_CONFIG .*retention.ms"),
+        (["config", "set", "topic", "TOPIC", "=1"], 2, "KEY=VALUE: '=1' is not KEY=VALUE"),
+        (["config", "describe", "broker", "me"], 2, "'me' is no id of a broker"),
+        (["config", "describe", "broker", "77"], 1, "broker 77 has left the cluster"),
     ],
 )
 def test_what_is_refused_is_told_in_one_line(run, topic, arguments, code, why):
@@ -72,27 +89,27 @@ def test_what_is_refused_is_told_in_one_line(run, topic, arguments, code, why):
 
 def test_settings_are_chosen_shown_and_given_back(run, topic):
     of_topic = lambda: [  # noqa: E731  # Apache Kafka 4 has one of its own for all topics
-        each for each in run.found("configs", "describe", "topic", topic) if each["from"] == "topic"
+        each for each in run.found("config", "describe", "topic", topic) if each["from"] == "topic"
     ]
     assert of_topic() == []
-    run("configs", "set", "topic", topic, "retention.ms=1000", "cleanup.policy=compact")
+    run("config", "set", "topic", topic, "retention.ms=1000", "cleanup.policy=compact")
     chosen = {"from": "topic", "read_only": False}
     assert of_topic() == [
         {"setting": "cleanup.policy", "value": "compact", **chosen},
         {"setting": "retention.ms", "value": "1000", **chosen},
     ]
-    refused = run.refused("configs", "set", "topic", topic, "retention.ms=2000", "no.such=1")
+    refused = run.refused("config", "set", "topic", topic, "retention.ms=2000", "no.such=1")
     assert "no.such" in refused
-    everything = {each["setting"]: each for each in run.found("configs", "describe", "topic", topic, "--all")}
+    everything = {each["setting"]: each for each in run.found("config", "describe", "topic", topic, "--all")}
     assert (everything["retention.ms"]["value"], everything["max.message.bytes"]["from"]) == ("1000", "default")
-    run("configs", "unset", "topic", topic, "retention.ms", "cleanup.policy")
+    run("config", "unset", "topic", topic, "retention.ms", "cleanup.policy")
     assert of_topic() == []
 
 
 def test_a_broker_tells_its_settings(run):
     with Client(run.bootstrap) as client:
         broker = str(client.nodes()[0])
-    told = run.found("configs", "describe", "broker", broker, "--all")
+    told = run.found("config", "describe", "broker", broker, "--all")
     assert "num.partitions" in {each["setting"] for each in told}
 
 
@@ -101,21 +118,21 @@ def test_options_of_the_broker_are_set_shown_and_given_back_while_it_runs(run):
         broker = str(client.nodes()[0])
     set_here = lambda name: [  # noqa: E731
         (each["value"], each["from"], each["read_only"])
-        for each in run.found("configs", "describe", "broker", name)
+        for each in run.found("config", "describe", "broker", name)
         if each["setting"] == "log.retention.ms"
     ]
     assert (
-        run("configs", "set", "broker", "default", "log.retention.ms=700000000")
+        run("config", "set", "broker", "default", "log.retention.ms=700000000")
         == "all brokers have log.retention.ms=700000000\n"
     )
     assert set_here("default") == [("700000000", "all brokers, dynamic", False)]
-    run("configs", "set", "broker", broker, "log.retention.ms=800000000")
+    run("config", "set", "broker", broker, "log.retention.ms=800000000")
     assert set_here(broker) == [("800000000", "broker, dynamic", False)]
-    run("configs", "unset", "broker", broker, "log.retention.ms")
+    run("config", "unset", "broker", broker, "log.retention.ms")
     assert set_here(broker) == [("700000000", "all brokers, dynamic", False)]
-    run("configs", "unset", "broker", "default", "log.retention.ms")
+    run("config", "unset", "broker", "default", "log.retention.ms")
     assert set_here("default") == set_here(broker) == []
-    assert "node.id" in run.refused("configs", "set", "broker", broker, "node.id=77")
+    assert "node.id" in run.refused("config", "set", "broker", broker, "node.id=77")
 
 
 def test_an_open_transaction_shows_in_the_offsets_of_a_topic(run, topic):
@@ -136,3 +153,34 @@ def test_an_open_transaction_shows_in_the_offsets_of_a_topic(run, topic):
     assert f"{'0':>18}  {'1':>10}" in run("topics", "describe", topic).splitlines()[-1]
     producer.abort_transaction(30)
     del producer  # before its broker: librdkafka prints an error when it loses one
+
+
+def test_a_topic_is_trimmed(run, topic):
+    run("produce", topic, "-p", "0", typed="1\n2\n3\n")
+    shown, said = run.both("topics", "trim", topic, "--before", "-1", "--dry-run", "--output", "json")
+    assert json.loads(shown) == [{"partition": 0, "from": 0, "to": 2}]
+    assert said == "exacta: nothing was deleted\n"
+    assert run("consume", topic, "-e") == "1\n2\n3\n"
+    assert (
+        "Delete these records" in run.both("topics", "trim", topic, "--before", "1", "-p", "0", typed="n\n", code=1)[1]
+    )
+    run("topics", "trim", topic, "--before", "1", "-p", "0", "--yes")
+    assert run("consume", topic, "-e") == "2\n3\n"
+    run("topics", "trim", topic, "--before", "latest", "--yes")
+    assert run("consume", topic, "-e") == ""
+    assert run("topics", "trim", topic, "--before", "latest", "--yes") == f"topic {topic} has nothing below that\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        ("unit", "packaging/systemd/exacta.service"),
+        ("sysusers", "packaging/systemd/exacta.sysusers.conf"),
+        ("example", "packaging/exacta.toml"),
+        ("alerts", "monitoring/alerts.yml"),
+        ("dashboard", "monitoring/grafana-dashboard.json"),
+    ],
+)
+def test_the_files_for_running_a_server_are_printed(command, file):
+    done = CliRunner().invoke(app, ["config", command])
+    assert (done.exit_code, done.stdout) == (0, (ROOT / file).read_text())

@@ -11,6 +11,7 @@ LESS_THAN_STATE = {
     "AddGroup": Promise.REGISTRATION,
     "EndTransaction": Promise.END,
     "EndTransactions": Promise.END,
+    "AbandonHandles": Promise.NOTHING,
     "AbortByMarker": Promise.END,
     "BeginTransaction": Promise.NEW_ID,
     "EndHandle": Promise.END,

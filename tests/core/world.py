@@ -69,8 +69,10 @@ class Who(TypedDict):
 class World:
     """State, the durable events that led to it (encoded and decoded on the way), and the timers that are set."""
 
-    def __init__(self, limits: Limits = SMALL) -> None:
+    def __init__(self, limits: Limits = SMALL, owner: str = "") -> None:
         self.state = State(limits=limits)
+        self.owner = owner
+        """The host whose share of the tables the commands count towards."""
         self.log: list[Event] = []
         self.acknowledged: list[Acknowledged] = []
         self.told: dict[tuple[PartitionId, int], bool] = {}
@@ -87,7 +89,7 @@ class World:
 
     def send(self, command: Command) -> object:
         """Decide and apply; return the reply (None while it waits)."""
-        outcome: Outcome = decide(self.state, command, self.now_ms)
+        outcome: Outcome = decide(self.state, command, self.now_ms, self.owner)
         for event in outcome.events:
             if event.durable:
                 event = decode_event(encode_event(event))

@@ -220,15 +220,6 @@ def test_it_must_be_started(place: shop.Place) -> None:
     both.close()
 
 
-def test_a_block_that_ends_the_databases_transaction_itself(place: shop.Place) -> None:
-    with place.both() as both:
-        with pytest.raises(exacta.TwoPhaseError, match="was ended, or has failed, within the block"):
-            attempt(both, message(place, "1"), lambda transaction: transaction.execute("ROLLBACK"))
-        assert shop.check(place) == 0
-        shop.order(both, place)
-    assert shop.check(place) == 1
-
-
 def database_of(place: shop.Place, given: Any) -> Any:
     """Return the database of a connection that the user gives."""
     return exacta.Sqlite(given) if place.kind == "sqlite" else exacta.Postgres(given)

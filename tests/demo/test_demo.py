@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from exacta.demo.kills import Target
-from exacta.demo.run import DemoSettings, run
+from exacta.demo.run import DemoSettings, Outcome, run
 from exacta.demo.screen import Screen
 from tests.spark.quick_java import quick_spark_environment
 
@@ -29,8 +29,8 @@ def test_every_row_comes_out_exactly_once_whatever_is_killed(tmp_path, monkeypat
         micro_batches=12,
         by_pulsar=by_pulsar,
     )
-    exactly_once = run(settings, Screen(Console(file=shown, width=120)))
+    outcome = run(settings, Screen(Console(file=shown, width=120)))
     output = shown.getvalue()
-    assert exactly_once, output
+    assert outcome is Outcome.EXACTLY_ONCE, output
     assert "killed -9: driver 1 of 1, broker 1 of 1, worker 1 of 1" in output
     assert output.splitlines()[-1] == "exactly once: yes"

@@ -1,17 +1,27 @@
 """The pipeline's logic in Spark, on a batch of the same rows, against pandas."""
 
 import sys
+import threading
 
 import msgspec
 import pytest
+from pyspark.errors import StreamingQueryException
 
-from exacta.demo import expectation, flights
+import exacta
+from exacta.demo import expectation, flights, topics
 from exacta.demo.records import AirportHour, EnrichedFlight, Flight
+from exacta.spark import register
 from tests.spark.shared_session import end_shared_session
 
 pytestmark = pytest.mark.spark
 
 FLIGHTS = 5_000
+SLOW_AT_FIRST = """#!/bin/sh
+case "$*" in
+  *python_streaming_source_runner*) if [ ! -e '{seen}' ]; then touch '{seen}'; sleep 12; exit 1; fi ;;
+esac
+exec '{python}' "$@"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +72,54 @@ def test_delays_are_those_of_pandas(rows, frame):
     hours = [(key, msgspec.json.decode(value, type=AirportHour)) for key, value in found.items()]
     computed = {(hour.airport, hour.hour): (key, hour) for key, hour in hours}
     assert computed == dict(expectation.delays_by_airport_and_hour(frame).rows)
+
+
+def test_a_query_whose_python_worker_is_too_slow_to_start_is_started_again(spark, tmp_path, monkeypatch):
+    """On an overloaded machine Spark's 10 s pass; no setting makes them more."""
+    from exacta.demo import pipeline
+
+    slow = tmp_path / "python"
+    slow.write_text(SLOW_AT_FIRST.format(python=sys.executable, seen=tmp_path / "seen"))
+    slow.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(slow))
+    register(spark)
+    with exacta.Broker() as broker:
+        broker.create_topic("input", partitions=1)
+        topics.load(broker.bootstrap_servers, "input", [flights.Message(key=b"k", value=b"1")], lambda _: None)
+        frame = (
+            spark.readStream.format("exacta")
+            .option("kafka.bootstrap.servers", broker.bootstrap_servers)
+            .option("subscribe", "input")
+            .option("startingOffsets", "earliest")
+            .load()
+        )
+        ended = threading.Event()
+        starts: list[int] = []
+        batches: list[bytes] = []
+
+        def take(batch, _):
+            batches.extend(bytes(row.value) for row in batch.collect())
+            ended.set()
+
+        def start():
+            starts.append(1)
+            writer = frame.writeStream.foreachBatch(take).option("checkpointLocation", str(tmp_path / "checkpoint"))
+            return writer.start()
+
+        pipeline.keep_running(spark, [start], ended)
+        for query in spark.streams.active:
+            query.stop()
+    assert (len(starts), batches) == (2, [b"1"])
+
+
+def test_a_query_that_fails_otherwise_ends_the_pipeline(spark, tmp_path):
+    from exacta.demo import pipeline
+
+    def fail(*_):
+        raise ValueError("no good")
+
+    def start():
+        return spark.readStream.format("rate").load().writeStream.foreachBatch(fail).start()
+
+    with pytest.raises(StreamingQueryException, match="no good"):
+        pipeline.keep_running(spark, [start], threading.Event())

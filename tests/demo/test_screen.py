@@ -54,3 +54,21 @@ def test_the_table_holds_every_count_and_examples():
 @pytest.mark.parametrize(("exactly_once", "word"), [(True, "yes"), (False, "no")])
 def test_the_last_line_is_the_verdict(exactly_once, word):
     assert shown(lambda screen: screen.outcome(exactly_once)) == f"exactly once: {word}\n"
+
+
+def test_progress_is_told_each_minute_and_every_line_is_in_a_file(tmp_path):
+    now = [0.0]
+    file = io.StringIO()
+    screen = Screen(Console(file=file, width=100), clock=lambda: now[0])
+    with screen.copied_to(tmp_path / "demo.log"):
+        screen.bar("flights loaded", 2_000)
+        screen.bar("flights enriched", 2_000)
+        screen.advance("flights loaded", 2_000)
+        for now[0] in (30.0, 61.0, 90.0):
+            screen.move("flights enriched", 1_500, "batch 3")
+    lines = [
+        f"a line of progress each minute: {tmp_path / 'demo.log'}",
+        "1 min: flights loaded 2,000 of 2,000, flights enriched 1,500 of 2,000 in batch 3",
+    ]
+    assert file.getvalue().splitlines() == lines
+    assert (tmp_path / "demo.log").read_text().splitlines() == lines

@@ -85,15 +85,26 @@ def test_what_was_chosen_for_consumers_that_are_gone_is_not_taken_for_removed(ri
     assert rig.messages() == [(0, 3)]
 
 
-def test_delivery_goes_on_after_a_conversion_that_raises(rig: ConvertingRig, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("is_given", [False, True], ids=["new", "given already"])
+def test_delivery_goes_on_after_a_conversion_that_raises(
+    rig: ConvertingRig, caplog: pytest.LogCaptureFixture, is_given: bool
+) -> None:
     convert = rig.engine.dispatcher.convert
+    consumer = rig.connect(1, 2, SHARED)
+    if is_given:
+        rig.write()
+        assert rig.messages() == [(0, 1)]
     rig.engine.dispatcher.convert = lambda entries, wanted, done: done(MemoryError("too much"))
-    consumer = rig.connect(1, 1, SHARED)
-    rig.write()
+    if is_given:
+        assert rig.ask(Redeliver(**WHERE, consumer_id=consumer)) == DONE
+    else:
+        rig.write()
+    rig.settle()
     assert rig.messages() == []
     assert "messages for subscription 's' cannot be converted" in caplog.text
     rig.engine.dispatcher.convert = convert
-    rig.permit(consumer, 1)
+    rig.loop.pass_time(int(dispatch.RETRY_SECONDS * 1_000))
+    rig.settle()
     assert rig.messages() == [(0, 1)]
 
 

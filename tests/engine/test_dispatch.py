@@ -22,12 +22,12 @@ from exacta.core.commands import (
     Subscribe,
     Unsubscribe,
 )
-from exacta.core.ids import ConsumerId, Offset, TransactionId
+from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
-from exacta.engine.dispatch import MOST_BYTES, Sent
+from exacta.engine.dispatch import MOST_BYTES, RETRY_SECONDS, Sent
 from exacta.engine.fetch import FetchResult
 from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
 from exacta.protocol.kafka.batch_building import data_batch
@@ -36,6 +36,7 @@ from simulation.clients.batches import read_batches, record
 from tests.engine.rig import Rig, batch
 
 PLENTY = 1_000
+RETRY_MS = int(RETRY_SECONDS * 1_000)
 WHERE: dict[str, Any] = {"topic": "t", "partition": 0, "subscription": "s"}
 
 
@@ -271,15 +272,35 @@ def test_a_topic_may_be_deleted_while_it_is_read(rig: PushRig) -> None:
     assert not rig.failures
 
 
-def test_what_cannot_be_read_is_told_and_delivery_goes_on_later(rig: PushRig, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("is_given", [False, True], ids=["new", "given already"])
+def test_what_cannot_be_read_is_told_and_tried_again(
+    rig: PushRig, caplog: pytest.LogCaptureFixture, is_given: bool
+) -> None:
+    """Nobody would ask for it again: the consumer only waits, and may have been given it already."""
     rig.write()
+    consumer = rig.connect(1, 2 if is_given else 0)
+    assert rig.bases() == ([0] if is_given else [])
     rig.storage.read_fault = "the disk is gone"
-    consumer = rig.connect(1, 1)
+    if is_given:
+        assert rig.ask(Redeliver(**WHERE, consumer_id=consumer)) == DONE
+    else:
+        rig.permit(consumer, 1)
+    rig.settle()
     assert rig.bases() == []
     assert "t-0 cannot be read from offset 0 on: the disk is gone" in caplog.text
+    assert rig.engine.dispatcher.cannot_read((PartitionId(0), "s"))
+    rig.loop.pass_time(RETRY_MS)
+    rig.settle()
+    assert (rig.bases(), rig.engine.dispatcher.cannot_read((PartitionId(0), "s"))) == ([], True)
     rig.storage.read_fault = None
+    rig.loop.pass_time(RETRY_MS)
+    rig.settle()
+    assert [(each.entry.base, each.entry.redeliveries) for _, each in rig.pushed] == [(0, int(is_given))]
+    assert not rig.engine.dispatcher.cannot_read((PartitionId(0), "s"))
+    rig.write()
+    assert rig.bases() == [0], "no permit was lost, and none was made"
     rig.permit(consumer, 1)
-    assert rig.bases() == [0]
+    assert rig.bases() == [1]
 
 
 def test_a_restart_delivers_what_is_not_acknowledged(rig: PushRig) -> None:

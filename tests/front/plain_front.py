@@ -13,7 +13,6 @@ from typing import Any, cast
 
 from exacta.config.options import configure
 from exacta.front.connection import SIZE_BYTES, FramedConnection
-from exacta.front.memory import Memory
 from tests.front.transport import HandTransport, Loop
 
 logger = logging.getLogger("exacta.plain")
@@ -156,7 +155,7 @@ class PlainFront:
     def __init__(self, **options: Any) -> None:
         self.loop = Loop()
         self.configuration = configure(options)
-        self.memory = Memory(self.configuration, self.loop)
+        self.memory = self.loop.memory(self.configuration)
         self.requests, self.answers = self.memory.requests, self.memory.answers
         self.connections: list[PlainConnection] = []
         self.clients: list[PlainClient] = []

@@ -8,7 +8,7 @@ import pytest
 
 import exacta
 from exacta.config.configuration import Configuration
-from exacta.front.connection_limits import QUIET_SECONDS, Admission
+from exacta.front.connection_limits import LOOPBACK_RESERVE, QUIET_SECONDS, Admission
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k12_heartbeat import HeartbeatRequest
 from exacta.server.open_files import files_allowed
@@ -46,6 +46,21 @@ def test_a_bound_that_changes_holds_for_the_next_connection() -> None:
     assert doors.admit("b") is False
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])
+def test_a_few_more_of_the_machine_itself(host: str) -> None:
+    """Whoever has taken all there is, an operator can still look, and change the bound."""
+    doors = admission(most=1)
+    assert [doors.admit("10.0.0.1"), doors.admit("10.0.0.2")] == [True, False]
+    assert [doors.admit(host) for _ in range(LOOPBACK_RESERVE + 1)] == [True] * LOOPBACK_RESERVE + [False]
+    doors.leave(host)
+    assert [doors.admit("10.0.0.2"), doors.admit(host)] == [False, True]
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "::ffff:10.0.0.1", "fe80::1%eth0", "", "no address"])
+def test_no_more_of_others(host: str) -> None:
+    assert not admission(most_per_host=0).admit(host)
+
+
 def test_hosts_that_were_turned_away_are_not_remembered() -> None:
     doors = admission(most=0)
     assert not any(doors.admit(f"10.0.0.{number}") for number in range(100))
@@ -69,7 +84,7 @@ def test_a_flood_is_a_few_lines_in_the_log(caplog: pytest.LogCaptureFixture) -> 
 def test_a_server_closes_what_is_beyond_and_takes_another_when_there_is_room(option: str) -> None:
     with exacta.Broker(config={option: 2}) as broker:
         host, port = broker.bootstrap_servers.split(":")
-        inside = [Wire((host, int(port))) for _ in range(2)]
+        inside = [Wire((host, int(port))) for _ in range(2 + LOOPBACK_RESERVE)]
         for wire in inside:
             wire.ask(HeartbeatRequest(group_id="g"), 2)
         outside = Wire((host, int(port)))
@@ -83,7 +98,7 @@ def test_a_server_closes_what_is_beyond_and_takes_another_when_there_is_room(opt
                 break
             except ConnectionError:
                 again.socket.close()
-        for wire in (inside[1], again):
+        for wire in (*inside[1:], again):
             wire.socket.close()
 
 
@@ -91,15 +106,18 @@ def test_a_server_closes_what_is_beyond_and_takes_another_when_there_is_room(opt
 def test_a_bound_is_set_while_the_server_runs(option: str) -> None:
     with exacta.Broker() as broker:
         host, port = broker.bootstrap_servers.split(":")
-        inside = Wire((host, int(port)))
-        assert changes(inside, (option, SET, "1"), kind=BROKER, name="").error_code == ErrorCode.NONE
+        inside = [Wire((host, int(port)))]
+        assert changes(inside[0], (option, SET, "10"), kind=BROKER, name="").error_code == ErrorCode.NONE
+        for _ in range(9 + LOOPBACK_RESERVE):
+            inside.append(Wire((host, int(port))))
+            inside[-1].ask(HeartbeatRequest(group_id="g"), 2)
         outside = Wire((host, int(port)))
         assert outside.is_closed()
         outside.socket.close()
-        assert changes(inside, (option, DELETE, None), kind=BROKER, name="").error_code == ErrorCode.NONE
-        again = Wire((host, int(port)))
-        again.ask(HeartbeatRequest(group_id="g"), 2)
-        for wire in (inside, again):
+        assert changes(inside[0], (option, DELETE, None), kind=BROKER, name="").error_code == ErrorCode.NONE
+        inside.append(Wire((host, int(port))))
+        inside[-1].ask(HeartbeatRequest(group_id="g"), 2)
+        for wire in inside:
             wire.socket.close()
 
 

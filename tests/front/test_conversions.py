@@ -5,7 +5,8 @@ import weakref
 from collections.abc import Callable
 from threading import Event
 
-from exacta.front.conversions import SHORT_BYTES, Conversions
+from exacta.front.conversions import Conversions
+from exacta.records.work import SHORT_BYTES
 
 LONG = SHORT_BYTES + 1
 

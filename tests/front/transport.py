@@ -1,10 +1,12 @@
 """A socket between a client and a front, turned by hand: what lies in it is counted, not guessed."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from exacta.config.configuration import Configuration
 from exacta.front.connection import FramedConnection
+from exacta.front.memory import Memory
 from tests.engine.rig import ManualLoop
 
 
@@ -13,6 +15,22 @@ class Loop(ManualLoop):
 
     def time(self) -> float:
         return self.now_ms / 1000
+
+    def on_thread(self, call: Callable[[], Any], done: Callable[[Any], object]) -> None:
+        """Do the work of a thread in the next turn."""
+
+        def work() -> None:
+            try:
+                found = call()
+            except Exception as error:  # noqa: BLE001  # as from a thread
+                found = error
+            done(found)
+
+        self.call_soon(work)
+
+    def memory(self, configuration: Configuration) -> Memory:
+        """Return the memory of a broker on this loop, whose turns last as long as its time says."""
+        return Memory(configuration, self, self.on_thread, self.time)
 
 
 class HandTransport(asyncio.Transport):

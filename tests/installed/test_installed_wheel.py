@@ -21,28 +21,31 @@ from tests.spark.installed import variables_without_this_machines
 
 FIRST_SCREEN = "Install"
 ADDRESS = "127.0.0.1:9092"
+FROM_A_COPY = "pip install ."
 A_MINUTE_S = 60
 
 pytestmark = ON_WHEEL
 
 
-def first_screen() -> tuple[str, list[str]]:
-    """Return the first screen as one script, on a free port, and what it must print."""
+def first_screen(wheel: Path) -> tuple[str, list[str]]:
+    """Return the first screen as one script, with the wheel and on a free port, and what it must print."""
     blocks = [block for block in blocks_of(ROOT / "README.md") if block.section == FIRST_SCREEN]
     assert {block.language for block in blocks} <= {"sh", "python", "text"}
     address = ADDRESS.replace("9092", str(free_port()))
-    script = ["set -euo pipefail", "trap 'kill $(jobs -p); wait' EXIT", f"export EXACTA_BOOTSTRAP_SERVERS={address}"]
+    lines = ["set -euo pipefail", "trap 'kill $(jobs -p); wait' EXIT", f"export EXACTA_BOOTSTRAP_SERVERS={address}"]
     for block in blocks:
         if block.language == "sh":
-            script.append(block.text)
+            lines.append(block.text)
         elif block.language == "python":
-            script.append(f"python - <<'END'\n{block.text}END\n")
-    served = re.sub(r"exacta serve(?= |$)", f"exacta serve --listen {address}", "\n".join(script), flags=re.MULTILINE)
-    return served.replace(ADDRESS, address), [block.text for block in blocks if block.language == "text"]
+            lines.append(f"python - <<'END'\n{block.text}END\n")
+    served = re.sub(r"exacta serve(?= |$)", f"exacta serve --listen {address}", "\n".join(lines), flags=re.MULTILINE)
+    assert FROM_A_COPY in served
+    script = served.replace(ADDRESS, address).replace(FROM_A_COPY, f"pip install '{wheel.resolve()}'")
+    return script, [block.text for block in blocks if block.language == "text"]
 
 
-def test_the_first_screen_works_in_a_minute(variables: dict[str, str], tmp_path: Path) -> None:
-    script, expected = first_screen()
+def test_the_first_screen_works_in_a_minute(wheel: Path, variables: dict[str, str], tmp_path: Path) -> None:
+    script, expected = first_screen(wheel)
     folder = tmp_path / "folder"
     folder.mkdir()
     begun = time.monotonic()

@@ -75,7 +75,12 @@ class Broker:
             on_failure=lambda failure: None,
         )
         self.context = assemble_broker(
-            self.engine, configuration, cluster_id="c", advertised_host="h", advertised_port=9092
+            self.engine,
+            configuration,
+            cluster_id="c",
+            advertised_host="h",
+            advertised_port=9092,
+            memory=self.loop.memory(configuration),
         )
         self.connections: list[Connection] = []
         self.clients: list[Client] = []

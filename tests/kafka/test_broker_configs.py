@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from exacta.config.dynamic import in_force
+from exacta.config.options import LOWEST_AT_RUN_TIME, configure
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
 from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
@@ -79,8 +81,9 @@ def test_a_restart_remembers_it_and_it_counts_before_what_the_broker_is_started_
         ([("log.retention.ms", SET, None)], ErrorCode.INVALID_REQUEST),
         ([("log.retention.ms", APPEND, "5")], ErrorCode.INVALID_CONFIG),
         ([("message.max.bytes", SET, str(200 << 20))], ErrorCode.INVALID_REQUEST),
-        ([("max.connections", SET, "0")], ErrorCode.INVALID_REQUEST),
+        ([("max.connections", SET, "9")], ErrorCode.INVALID_REQUEST),
         ([("max.connections.per.ip", SET, "0")], ErrorCode.INVALID_REQUEST),
+        ([("group.consumer.heartbeat.interval.ms", SET, "1")], ErrorCode.INVALID_REQUEST),
         ([("no.such", DELETE, None)], ErrorCode.NONE),
         ([], ErrorCode.NONE),
     ],
@@ -100,6 +103,22 @@ def test_an_option_is_not_given_back_if_the_rest_would_not_go_together(wire: Wir
     answer = changes(wire, ("message.max.bytes", DELETE, None), kind=BROKER, name=OWN)
     assert answer.error_code == ErrorCode.INVALID_REQUEST
     assert "must not be above socket.request.max.bytes" in answer.error_message
+
+
+@pytest.mark.parametrize(("name", "lowest"), LOWEST_AT_RUN_TIME.items())
+def test_what_locks_out_is_refused_and_passed_over_where_a_log_of_before_has_it(name: str, lowest: int) -> None:
+    """A start may have it, since the next start need not have it."""
+    too_low = lowest - 1
+    options: dict[str, Any] = {name.replace(".", "_"): too_low}
+    with front(**options) as broker:
+        wire = broker.connect()
+        answer = changes(wire, (name, SET, str(too_low)), kind=BROKER, name=ALL)
+        assert answer.error_code == ErrorCode.INVALID_REQUEST
+        assert answer.error_message.startswith(f"{name} must be at least {lowest} while the broker runs, not {too_low}")
+        assert changed(wire, (name, SET, str(lowest))) == ErrorCode.NONE
+        assert synonyms(wire, name)[:2] == [(str(lowest), 3), (str(too_low), 4)]
+    static = configure({})
+    assert in_force(static, {ALL: {name: str(too_low)}, OWN: {name: str(too_low)}}) is static
 
 
 def test_validate_only_changes_nothing(wire: Wire) -> None:

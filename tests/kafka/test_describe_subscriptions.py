@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from exacta.client.subscriptions import WAITS
 from exacta.core.replies import DONE
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.description import Wait
@@ -200,6 +201,16 @@ class TestAnswers:
         found = the_one(wire)
         assert (found.noted_entries, found.waiting_entries) == (3, 3)
         assert (found.redelivered_entries, found.most_redeliveries) == (3, 1)
+
+    def test_messages_that_cannot_be_read_are_a_reason(
+        self, broker: Front, wire: Wire, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Subscriber(broker, "s").connect(1, permits=1)
+        monkeypatch.setattr(broker.engine.dispatcher, "cannot_read", lambda key: key[1] == "s")
+        assert the_one(wire).waits_for == [Wait.UNREADABLE]
+
+    def test_every_reason_has_words(self) -> None:
+        assert len(WAITS) == len(Wait)
 
     def test_a_list_has_no_details(self, broker: Front, wire: Wire) -> None:
         Subscriber(broker).connect(1, name="a")

@@ -6,6 +6,7 @@ import pytest
 
 from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
 from exacta.protocol.kafka.messages import k08_offset_commit as commit
+from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.schema import Message
@@ -60,3 +61,23 @@ def test_partitions() -> None:
 @pytest.mark.parametrize("code", [ErrorCode.POLICY_VIOLATION, ErrorCode.INVALID_PARTITIONS])
 def test_nobody_tries_again_for_ever(code: ErrorCode) -> None:
     assert code not in RETRIABLE
+
+
+def test_what_a_member_says_of_itself() -> None:
+    """45 MiB of it would be in memory, in the journal and in each snapshot for as long as the session lasts."""
+
+    def joined(wire: Wire, size: int) -> int:
+        request = JoinGroupRequest(
+            group_id="g",
+            session_timeout_ms=10_000,
+            rebalance_timeout_ms=10_000,
+            member_id="",
+            protocol_type="consumer",
+            protocols=[JoinGroupRequestProtocol(name="range", metadata=bytes(size))],
+        )
+        code: int = wire.ask(request, 3).error_code
+        return code
+
+    with front() as broker:
+        wire = broker.connect()
+        assert [joined(wire, 45 << 20), joined(wire, 1_000)] == [ErrorCode.POLICY_VIOLATION, 0]

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 
 import pytest
-from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from exacta.core.rejections import Rejection
-from exacta.front.threads import on_thread
-from exacta.kafka import offset_for_time
-from exacta.kafka.handlers.k02_list_offsets import MAX_SEARCHES_IN_FLIGHT
+from exacta.front import offset_for_time
+from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT
+from exacta.protocol.kafka.compression import GZIP, LEVELS, LZ4, NONE, SNAPPY, ZSTD
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -19,24 +18,15 @@ from exacta.protocol.kafka.messages.k21_delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from exacta.protocol.kafka.records import HEADER_SIZE, recompressed, with_max_timestamp
 from tests.kafka.recording import Transaction, list_offset, produce
 from tests.kafka.wire import Front, Wire, batch
 
 
-def compressed(*timestamps_ms: int) -> bytes:
-    """Build a batch of compressed records of these times."""
-    builder = DefaultRecordBatchBuilder(
-        magic=2,
-        compression_type=1,
-        is_transactional=False,
-        producer_id=-1,
-        producer_epoch=-1,
-        base_sequence=-1,
-        batch_size=1 << 20,
-    )
-    for number, time_ms in enumerate(timestamps_ms):
-        builder.append(number, timestamp=time_ms, key=None, value=b"v" * 1_000, headers=[])
-    return bytes(builder.build())
+def compressed(codec: int, *timestamps_ms: int) -> bytes:
+    """Build a batch of records of these times, in this codec."""
+    plain = batch(*[b"v" * 100] * len(timestamps_ms), timestamps_ms=timestamps_ms)
+    return recompressed(plain, plain[HEADER_SIZE:], codec, LEVELS.get(codec, 0))
 
 
 @pytest.fixture(autouse=True)
@@ -119,23 +109,27 @@ class TestListOffsets:
         assert list_offset(wire, 0).error_code == ErrorCode.KAFKA_STORAGE_ERROR
         assert "t-0 at offset 0 cannot be searched" in caplog.text
 
-    def test_few_partitions_are_searched_at_once(self, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_few_partitions_are_searched_at_once(
+        self, broker: Front, wire: Wire, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Each search holds a whole batch while it waits for a thread."""
         in_flight: list[int] = [0]
+        conversions = broker.context.memory.conversions
+        on_thread = conversions.on_thread
 
-        def counted(call: Callable[[], object], done: Callable[[object], None]) -> None:
+        def counted(work: Callable[[], object], done: Callable[[object], None], owner: str) -> None:
             in_flight.append(in_flight[-1] + 1)
 
             def ended(found: object) -> None:
                 in_flight.append(in_flight[-1] - 1)
                 done(found)
 
-            on_thread(call, ended)
+            on_thread(work, ended, owner=owner)
 
-        monkeypatch.setattr(offset_for_time, "on_thread", counted)
+        monkeypatch.setattr(conversions, "on_thread", counted)
         count = 3 * MAX_SEARCHES_IN_FLIGHT
         wire.ask(CreateTopicsRequest(topics=[CreatableTopic(name="u", num_partitions=count, replication_factor=1)]), 7)
-        data = [PartitionProduceData(index=each, records=batch(b"v", timestamp_ms=each)) for each in range(count)]
+        data = [PartitionProduceData(index=each, records=compressed(GZIP, each)) for each in range(count)]
         wire.ask(ProduceRequest(acks=-1, topic_data=[TopicProduceData(name="u", partition_data=data)]), 9)
         asked = [ListOffsetsPartition(partition_index=each, timestamp=0) for each in reversed(range(count))]
         answers = wire.ask(ListOffsetsRequest(topics=[ListOffsetsTopic(name="u", partitions=asked)]), 7).topics[0]
@@ -161,11 +155,24 @@ class TestListOffsets:
         broker.on_loop(find)
         assert found == [Rejection.UNKNOWN_TOPIC_OR_PARTITION]
 
-    def test_of_a_compressed_batch_the_beginning_is_known(self, wire: Wire) -> None:
+    @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
+    def test_the_record_is_found_in_a_compressed_batch_as_well(self, wire: Wire, codec: int) -> None:
         produce(wire, batch(b"v", timestamp_ms=500))
-        produce(wire, bytes(compressed(1_000, 3_000)))
-        answer = list_offset(wire, 2_000)
-        assert (answer.offset, answer.timestamp) == (1, 3_000)
+        produce(wire, compressed(codec, *range(1_000, 1_200)))
+        produce(wire, batch(b"v", timestamp_ms=700))
+        for number in (0, 50, 100, 199):
+            answer = list_offset(wire, 1_000 + number)
+            assert (answer.offset, answer.timestamp) == (1 + number, 1_000 + number)
+        latest = list_offset(wire, -3)
+        assert (latest.offset, latest.timestamp) == (200, 1_199)
+
+    @pytest.mark.parametrize("codec", [NONE, LZ4])
+    @pytest.mark.parametrize("said_ms", [-1, 5, 1_002, 1_700_000_000_000])
+    def test_what_a_batch_says_of_its_highest_time_is_not_believed(self, wire: Wire, codec: int, said_ms: int) -> None:
+        produce(wire, with_max_timestamp(compressed(codec, 1_000, 1_003, 1_001), said_ms, log_append_time=False))
+        produce(wire, batch(b"v", timestamp_ms=1_002))
+        found = [list_offset(wire, time_ms) for time_ms in (1_001, 1_003, 1_004, -3)]
+        assert [(each.offset, each.timestamp) for each in found] == [(1, 1_003), (1, 1_003), (-1, -1), (1, 1_003)]
 
     def test_the_latest_time_is_that_of_all_records_but_read_only_where_it_is_committed(self, wire: Wire) -> None:
         produce(wire, batch(b"v", timestamp_ms=1_000))

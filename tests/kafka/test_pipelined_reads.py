@@ -4,11 +4,10 @@ Every write, and behind it every read: the answer is the one that a client gets 
 EXACTA_TEST_BROKER=kafka Apache Kafka is asked the same.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
-from exacta.kafka import offset_for_time
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
@@ -30,16 +29,6 @@ LATER_ON_KAFKA = {
     "TxnOffsetCommit, EndTxn",
 }
 """Apache Kafka may show these later, also to a client that waits for the answer."""
-
-
-@pytest.fixture(autouse=True)
-def without_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the loop that is turned by hand look for the record of a time itself."""
-
-    def at_once(call: Callable[[], object], answered: Callable[[object], None]) -> None:
-        answered(call())
-
-    monkeypatch.setattr(offset_for_time, "on_thread", at_once)
 
 
 def scene_by_hand() -> tuple[Client, Scene]:

@@ -7,6 +7,7 @@ import pytest
 
 from exacta.core.replies import DONE
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
+from exacta.protocol.kafka.compression import LZ4
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k21_delete_records
 from exacta.protocol.kafka.messages.k17788_reset_subscription import (
@@ -18,6 +19,7 @@ from tests.kafka.subscribing import Subscriber
 from tests.kafka.test_describe_lag import produce
 from tests.kafka.test_describe_subscriptions import the_one
 from tests.kafka.test_handles import Handle
+from tests.kafka.test_listing_offsets import compressed
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Front, Wire, batch, front
 
@@ -68,6 +70,25 @@ def test_it_goes_on_where_it_is_told(broker: Front, wire: Wire, to: dict[str, An
     done = reset(wire, **to)
     assert (done.error_code, done.old_position, done.position) == (ErrorCode.NONE, 1, position)
     assert (the_one(wire).position, the_one(wire).left_messages) == (position, 6 - position)
+
+
+def test_a_time_leads_to_its_record_also_in_a_compressed_batch(broker: Front, wire: Wire) -> None:
+    Subscriber(broker)
+    produce(wire, compressed(LZ4, 4_000, 4_500, 5_000))
+    assert [reset(wire, timestamp_ms=time_ms).position for time_ms in (4_001, 5_000, 5_001)] == [7, 8, 9]
+
+
+def test_what_cannot_be_read_moves_nothing_and_the_others_are_moved(broker: Front, wire: Wire) -> None:
+    Subscriber(broker)
+    broker.storage.read_fault = "the disk is gone"
+    resets = [PartitionReset(partition_index=0, timestamp_ms=1_000), PartitionReset(partition_index=0, offset=3)]
+    for dry in (True, False):
+        topics = [TopicReset(name="t", partitions=resets)]
+        request = ResetSubscriptionRequest(subscription="s", topics=topics, validate_only=dry)
+        [topic] = wire.ask(request, 0).topics
+        found = [(each.error_code, each.position) for each in topic.partitions]
+        assert found == [(ErrorCode.KAFKA_STORAGE_ERROR, -1), (ErrorCode.NONE, 3)]
+    assert the_one(wire).position == 3
 
 
 def test_a_place_before_the_first_message_is_the_first_message(broker: Front, wire: Wire) -> None:

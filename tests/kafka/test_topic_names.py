@@ -2,7 +2,7 @@
 
 import pytest
 
-from exacta.kafka.topic_names import is_legal_name
+from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
@@ -26,7 +26,7 @@ def test_no_request_creates_a_topic_of_an_illegal_name(broker: Front, wire: Wire
     topics = [CreatableTopic(name=each, num_partitions=1, replication_factor=1) for each in (name, "good")]
     answers = wire.ask(CreateTopicsRequest(topics=topics), 7).topics
     assert [each.error_code for each in answers] == [ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.NONE]
-    assert [each.error_message for each in answers] == ["invalid topic", None]
+    assert [each.error_message for each in answers] == [LEGAL_NAMES, None]
     wanted = [MetadataRequestTopic(name=each) for each in (name, "also-good")]
     described = {each.name: each.error_code for each in wire.ask(MetadataRequest(topics=wanted), 9).topics}
     assert described == {name: ErrorCode.INVALID_TOPIC_EXCEPTION, "also-good": ErrorCode.NONE}

@@ -41,7 +41,6 @@ class Shown(NamedTuple):
     """The timestamp that Kafka's readers are told."""
     publish_ms: int
     """The publish time that Pulsar's readers are told: the latest of the batch."""
-    is_compressed: bool
     reason: str = ""
     """The reason why Kafka's readers get it as an opaque record, and Pulsar's own client gets nothing of it."""
 
@@ -100,7 +99,7 @@ class MixedTopic:
     def kafka(self, count: int, codec: str = "none") -> None:
         """Write one batch of Kafka's, whose records are some milliseconds apart."""
         settings = {"bootstrap.servers": self.broker.bootstrap_servers, "linger.ms": 200, "compression.type": codec}
-        self._produce(Producer(settings), count, visible=True, is_compressed=codec != "none")
+        self._produce(Producer(settings), count, visible=True)
 
     def kafka_transaction(self, count: int, *, commit: bool) -> None:
         """Write a batch in a transaction of Kafka's."""
@@ -112,7 +111,7 @@ class MixedTopic:
         (producer.commit_transaction if commit else producer.abort_transaction)(SECONDS)
         self.end += 1
 
-    def _produce(self, producer: Producer, count: int, *, visible: bool, is_compressed: bool = False) -> None:
+    def _produce(self, producer: Producer, count: int, *, visible: bool) -> None:
         self._now_ms += STEP_MS
         messages = self.messages(count)
         times = [self._now_ms + place for place in range(count)]
@@ -128,7 +127,7 @@ class MixedTopic:
             )
         assert producer.flush(SECONDS) == 0
         assert offsets == list(range(self.end, self.end + count)), "one batch"
-        self._note(messages, times, visible=visible, is_compressed=is_compressed)
+        self._note(messages, times, visible=visible)
 
     # --- Pulsar's -----------------------------------------------------------------------------------------------------
 
@@ -185,13 +184,11 @@ class MixedTopic:
 
     # --- both ---------------------------------------------------------------------------------------------------------
 
-    def _note(
-        self, messages: list[tuple[str, bytes]], times: list[int], *, visible: bool, is_compressed: bool = False
-    ) -> None:
+    def _note(self, messages: list[tuple[str, bytes]], times: list[int], *, visible: bool) -> None:
         self._last = messages
         for place, ((key, value), time_ms) in enumerate(zip(messages, times, strict=True)):
             if visible:
-                found = Shown(self.end + place, key.encode(), value, time_ms, max(times), is_compressed)
+                found = Shown(self.end + place, key.encode(), value, time_ms, max(times))
                 self.shown.append(found)
         self.end += len(messages)
 

@@ -124,3 +124,29 @@ def test_a_seek_by_time_finds_the_batch(broker: exacta.Broker) -> None:
         reader = opened.create_reader("t", pulsar.MessageId.earliest)
         reader.seek(1_700_000_001_000)
         assert reader.read_next(timeout_millis=SECONDS * 1000).data() == b"1"
+
+
+@pytest.mark.parametrize("compression", ["none", "lz4"])
+@pytest.mark.parametrize("kind", ["Exclusive", "Shared", "KeyShared"])
+def test_a_seek_to_a_time_finds_its_record_in_a_batch(broker: exacta.Broker, kind: str, compression: str) -> None:
+    first_ms = 1_700_000_000_000
+    records = [Sent(b"%d" % number, b"k", timestamp_ms=first_ms + number) for number in range(200)]
+    kafka_sends(broker, "t", records, **{"compression.type": compression})
+    with client(broker.pulsar_url) as opened:
+        for number in (50, 199, 0, 100):
+            consumer = opened.subscribe("t", "s", consumer_type=getattr(pulsar.ConsumerType, kind))
+            consumer.seek(first_ms + number)
+            assert consumer.receive(SECONDS * 1000).data() == b"%d" % number
+            consumer.close()
+
+
+def test_a_reader_seeks_to_a_time_in_a_compressed_batch(broker: exacta.Broker) -> None:
+    first_ms = 1_700_000_000_000
+    records = [Sent(b"%d" % number, timestamp_ms=first_ms + number) for number in range(200)]
+    kafka_sends(broker, "t", records, **{"compression.type": "zstd"})
+    pulsar_sends(broker, "t", [{"content": b"%d" % number} for number in (200, 201)])
+    with client(broker.pulsar_url) as opened:
+        reader = opened.create_reader("t", pulsar.MessageId.earliest)
+        for time_ms, number in [(first_ms + 100, 100), (first_ms + 200, 200)]:
+            reader.seek(time_ms)
+            assert reader.read_next(SECONDS * 1000).data() == b"%d" % number, "an entry of Pulsar's begins as a whole"

@@ -73,16 +73,12 @@ def around(times: Iterable[int]) -> list[int]:
     return sorted({moment for each in times for moment in (each - 1, each, each + 1)})
 
 
-def time_of(shown: Shown) -> int:
-    return shown.publish_ms if shown.is_compressed else shown.time_ms
-
-
 def test_kafkas_clients_find_the_first_record_of_a_time(mixed: MixedTopic) -> None:
-    """It is the first that is not older. Of a compressed batch of Kafka's it is the first that there is."""
+    """It is the first that is not older, also in a compressed batch."""
     consumer = Consumer({"bootstrap.servers": mixed.broker.bootstrap_servers, "group.id": "t"})
     try:
         for moment in around(each.time_ms for each in mixed.shown):
-            wanted = next((each for each in mixed.shown if time_of(each) >= moment), None)
+            wanted = next((each for each in mixed.shown if each.time_ms >= moment), None)
             [found] = consumer.offsets_for_times([TopicPartition("t", 0, moment)], SECONDS)
             if wanted is None:
                 assert found.offset == -1 or found.offset >= mixed.end
@@ -93,11 +89,11 @@ def test_kafkas_clients_find_the_first_record_of_a_time(mixed: MixedTopic) -> No
 
 
 def test_pulsars_clients_find_the_first_message_of_a_time(mixed: MixedTopic) -> None:
-    """It is the first that is not older, by the publish times that messages have: one for each batch."""
+    """It is the first that is not older, by a record's own time, which may be before the publish time of its entry."""
     with client(mixed.broker.pulsar_url) as opened:
         reader = opened.create_reader("t", pulsar.MessageId.earliest)
-        for moment in around(each.publish_ms for each in mixed.shown):
-            wanted = next((each.offset for each in for_pulsar(mixed) if each.publish_ms >= moment), None)
+        for moment in around(each.time_ms for each in mixed.shown):
+            wanted = next((each.offset for each in for_pulsar(mixed) if each.time_ms >= moment), None)
             if wanted is not None:
                 reader.seek(moment)
                 assert offset_of(reader.read_next(SECONDS * 1000)) == wanted, moment - mixed.shown[0].time_ms

@@ -2,11 +2,11 @@
 
 from tests.pages.blocks import Block
 from tests.pages.names import (
-    BEGINNING,
     BEGINNING_PULSAR,
     BEGINNING_SPARK,
     CLUSTERS,
     DATABASE,
+    DECLARATIVE,
     DEPLOY,
     FROM_TESTCONTAINERS,
     INSTALL,
@@ -16,35 +16,33 @@ from tests.pages.names import (
     MOVING,
     ONE_LOG,
     README,
+    SPARK,
     TESTING,
     TUTORIAL,
 )
 
 # Lines that no run runs, and why. The first one that begins so counts; an empty line and a comment need none.
-_AN_INDEX = "it installs from an index; tests/spark/installed.py makes such an environment"
+_AN_INDEX = "packages come from an index; tests/spark/installed.py makes such an environment"
 _TEN_MINUTES = "it takes ten minutes; tests/verify runs it for seconds, `make test-with WHAT=verify` for longer"
 _A_POSTGRESQL = "it takes a PostgreSQL; `make test-with WHAT=two-phase` has one"
 _PACKED = "it takes a cluster; `make test-with WHAT=spark-packed` does so"
 _A_SYSTEMD = "it takes root and a running systemd; tests/test_packaging.py has the unit verified"
 _AN_IMAGE = "it takes podman; `make test-dist` runs the steps of the image as a script"
 NOT_RUN = {
-    ("docs/README.md", "pip install exacta-log"): f"the same as in {BEGINNING}",
-    ("docs/README.md", "exacta serve &"): "the same",
-    (INSTALL, "pip install exacta-log"): "`make test-dist` does so, with the wheel",
+    (INSTALL, "pip install PATH/TO/exacta"): "`make test-dist` does so, with the wheel",
+    (INSTALL, "pip install 'exacta-log[pulsar]'"): "tests/test_extras.py does so with another extra",
     (INSTALL, "exacta --version"): "tests/test_cli.py asks for it",
-    (INSTALL, "make dist"): "`make test-dist` does so",
-    (INSTALL, "pip install dist/"): "the same",
     (BEGINNING_SPARK, "pip install 'exacta-log[spark]'"): _AN_INDEX,
     (BEGINNING_PULSAR, "pip install 'exacta-log[pulsar]'"): _AN_INDEX,
     (README, "make demo"): "a target of the Makefile, with tests of its own",
     (README, "make test"): "this is what runs here",
     ("CONTRIBUTING.md", "make check"): "a target of the Makefile",
     ("CONTRIBUTING.md", "make test"): "this is what runs here",
-    (README, "pip install exacta-log"): "`make test-dist` runs it, with the wheel",
+    (README, "pip install ."): "`make test-dist` runs it, with the wheel",
     (README, "exacta serve &"): "the same",
     (README, "pip install 'exacta-log[spark]'"): _AN_INDEX,
     (TUTORIAL, "python -m venv tutorial && cd tutorial && . bin/activate"): "the environment of the tests is used",
-    (TUTORIAL, "pip install 'exacta-log[demo]'"): _AN_INDEX,
+    (TUTORIAL, "pip install 'PATH/TO/exacta[demo]'"): _AN_INDEX,
     ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --duration 600"): _TEN_MINUTES,
     ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --pulsar-url"): _TEN_MINUTES,
     ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --transaction-buffer"): _TEN_MINUTES,
@@ -61,16 +59,21 @@ NOT_RUN = {
     ("docs/reference/reset-subscription.md", "exacta subscriptions "): "the same",
     (MONITORING, "pip install 'exacta-log[web]'"): _AN_INDEX,
     (MONITORING, "exacta serve --web-listen"): "tests/metrics starts it on a free port",
-    (MONITORING, "kafka-configs.sh "): "it takes Java; tests/kafka/test_loggers.py asks what it asks",
-    (MONITORING, "  --alter"): "the same",
+    (MONITORING, "exacta config set broker-logger"): "tests/kafka/test_loggers.py asks what it asks",
     (DATABASE, "pip install 'exacta-log[postgres]'"): _AN_INDEX,
     (DATABASE, "database = exacta.Postgres("): _A_POSTGRESQL,
     (README, "pip install 'exacta-log[pulsar]'"): _AN_INDEX,
     (README, "exacta serve --pulsar-listen"): "tests/server start it on a free port",
-    **{(DEPLOY, start): _A_SYSTEMD for start in ("python3 -m venv", "/opt/exacta/bin/pip", "install -D", "system")},
+    **{
+        (DEPLOY, start): _A_SYSTEMD
+        for start in ("python3 -m venv", "/opt/exacta/bin/", "mkdir -p /etc/exacta", "system")
+    },
     **{(DEPLOY, start): _AN_IMAGE for start in ("make dist", "podman ")},
+    (SPARK, "export JAVA_HOME"): "tests/spark/test_installed.py does so where there is no other Java",
+    (SPARK, "spark-submit job.py"): "the same",
     (CLUSTERS, "FROM your-spark-image"): "an image is made",
-    (CLUSTERS, "RUN pip install 'exacta-log[spark-worker]'"): "the same",
+    (CLUSTERS, "COPY PATH/TO/exacta"): "the same",
+    (CLUSTERS, "RUN pip install '/tmp/exacta[spark-worker]'"): "the same",
     (CLUSTERS, "python -m venv environment"): _PACKED,
     (CLUSTERS, "environment/bin/pip install"): _PACKED,
     (CLUSTERS, "environment/bin/venv-pack"): _PACKED,
@@ -81,6 +84,7 @@ NOT_RUN = {
 _BOTH_SIDES = "it takes a client of Pulsar's, too; tests/pulsar/test_joint_transactions.py has both sides"
 
 _JAVA = "it takes Java"
+_A_PIPELINE = "it takes Spark's own command; tests/spark/test_declarative_pipelines.py runs it"
 
 _WITH_PULSAR = "it takes a broker for both protocols; tests/one_log/test_keys.py runs it as it is printed"
 _IN_JAVA = f"{_JAVA}; tests/pulsar_clients/test_java_keys.py runs it as it is printed"
@@ -116,6 +120,10 @@ NO_EXAMPLE = {
         JOINING,
         "import java.io",
     ): "it takes Java; tests/pulsar_clients/test_java_joint_killed.py runs it as it is printed",
+    (DECLARATIVE, "# flows.py"): _A_PIPELINE,
+    (DECLARATIVE, "name: orders"): _A_PIPELINE,
+    (DECLARATIVE, "spark-pipelines run"): _A_PIPELINE,
+    (DECLARATIVE, "the job named"): f"an error; {_A_PIPELINE}",
     (KEYS, "from confluent_kafka import"): _WITH_PULSAR,
     (KEYS, "import pulsar"): _WITH_PULSAR,
     (KEYS, "import mmh3"): _WITH_PULSAR,

@@ -11,7 +11,6 @@ from exacta.config.options import configure
 from exacta.core.state.state import State
 from exacta.engine.engine import Engine
 from exacta.front.broker import Identity
-from exacta.front.memory import Memory
 from exacta.ports.authorizer import AllowAll, Authorizer
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import unwrapped
@@ -93,7 +92,7 @@ class Broker:
             configuration,
             Identity(cluster_id="c", advertised_host="h", advertised_port=6650),
             SystemEntropy(),
-            Memory(configuration, self.loop),
+            self.loop.memory(configuration),
             authorizer or AllowAll(),
             wall_clock=lambda: 1_700_000_000_000,
         )

@@ -26,9 +26,9 @@ def submitted(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     commands: list[Any] = []
     submit = broker.engine.submit
 
-    def noted(several: Any, *rest: Any) -> int:
+    def noted(several: Any, *rest: Any, **named: Any) -> int:
         commands.extend(several)
-        return submit(several, *rest)
+        return submit(several, *rest, **named)
 
     monkeypatch.setattr(broker.engine, "submit", noted)
     return commands
@@ -169,6 +169,29 @@ def test_ids_of_entries_that_lie_together_are_looked_for_together(
     assert not consumer.acknowledge(*reversed(there), *absent).HasField("error")
     assert [each.runs for each in submitted] == [((0, count + 1),)]
     assert len(looked) < count / 50
+
+
+def test_a_refused_acknowledgement_is_named(broker: Broker) -> None:
+    produce(producer_of(broker), *(b"%d" % number for number in range(7)))
+    consumer = ConsumerClient(broker, EXCLUSIVE)
+    consumer.pushed()
+    one, two = consumer.begin(), consumer.begin()
+    assert not consumer.acknowledge(message_id(0, 1), transaction=one).HasField("error")
+    where = "of subscription 's' on persistent://public/default/t"
+    refused = [
+        consumer.acknowledge(message_id(0, 1), message_id(0, 2), transaction=two),
+        consumer.acknowledge(message_id(0, 4), cumulative=True, transaction=two),
+        consumer.acknowledge(*(message_id(0, number) for number in range(7)), transaction=two),
+        consumer.acknowledge(message_id(0, 0), transaction=1_000),
+        consumer.acknowledge(message_id(0, 99), transaction=two),
+    ]
+    assert [each.message for each in refused] == [
+        f"transaction conflict: message 0:1:-1, 0:2:-1 {where} in TxnID(0,{two})",
+        f"transaction conflict: up to message 0:4:-1 {where} in TxnID(0,{two})",
+        f"transaction conflict: message 0:0:-1, 0:1:-1, 0:2:-1, 0:3:-1, 0:4:-1 and 2 more {where} in TxnID(0,{two})",
+        f"transaction not found: message 0:0:-1 {where} in TxnID(0,1000)",
+        f"a message is not there (any more): message 0:99:-1 {where} in TxnID(0,{two})",
+    ]
 
 
 def test_a_cumulative_acknowledgement_names_one_message(broker: Broker) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from exacta.core.commands import DeleteTopic
+from exacta.core.commands import CreateTopic, DeleteTopic
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.by_hand import Broker, broker_by_hand
 from tests.pulsar.consuming import (
@@ -358,4 +358,31 @@ def test_a_topic_that_is_deleted_closes_its_consumers(broker: Broker) -> None:
     broker.engine.submit((DeleteTopic(topic="t"),), lambda answers: None)
     broker.settle()
     assert [type(each) for each in consumer.told()] == [pb.CommandCloseConsumer]
+    stranger = ConsumerClient(broker, force_topic_creation=False)
+    assert stranger.opened.error == pb.ServerError.TopicNotFound
+
+
+@pytest.mark.parametrize("topic", ["t", "t-partition-1"])
+def test_a_consumer_comes_back_once_its_topic_is_created_again(broker: Broker, topic: str) -> None:
+    """After TopicNotFound some clients let a consumer be dead, and tell nobody."""
+    create = CreateTopic(topic="t", topic_id=b"t" * 16, partition_count=2)
+    broker.engine.submit((create,), lambda answers: None)
+    broker.settle()
+    consumer = ConsumerClient(broker, topic=topic, force_topic_creation=False)
+    broker.engine.submit((DeleteTopic(topic="t"),), lambda answers: None)
+    broker.settle()
+    assert [type(each) for each in consumer.told()] == [pb.CommandCloseConsumer]
+    for _ in range(2):
+        assert consumer.subscribe(force_topic_creation=False).error == pb.ServerError.ServiceNotReady
+    consumer.topic = "other"
     assert consumer.subscribe(force_topic_creation=False).error == pb.ServerError.TopicNotFound
+    consumer.topic = topic
+    broker.engine.submit((create,), lambda answers: None)
+    broker.settle()
+    assert isinstance(consumer.subscribe(force_topic_creation=False), pb.CommandSuccess)
+    produce(producer_of(broker, topic), b"again")
+    assert consumer.values() == [b"again"]
+    assert isinstance(consumer.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=1)), pb.CommandSuccess)
+    broker.engine.submit((DeleteTopic(topic="t"),), lambda answers: None)
+    broker.settle()
+    assert consumer.subscribe(force_topic_creation=False).error == pb.ServerError.TopicNotFound, "it was closed"

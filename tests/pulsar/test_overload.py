@@ -100,7 +100,7 @@ def transactions_that_nobody_ends(connect: Connect) -> None:
     begins = [pb.CommandNewTxn(request_id=number, txn_ttl_millis=900_000) for number in range(MOST_HANDLES + 100)]
     answers = [each for start in range(0, len(begins), 500) for each in ask_all(wire, begins[start : start + 500])]
     refused = [each for each in answers if each.HasField("error")]
-    assert len(refused) == 100
+    assert len(refused) == len(begins) - MOST_HANDLES // 2, "the other half is for other hosts"
     assert {each.error for each in refused} == {pb.ServerError.TooManyRequests}
 
 

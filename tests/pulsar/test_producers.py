@@ -8,8 +8,9 @@ import pytest
 import exacta
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar import messages_pb2 as pb
+from exacta.pulsar import producers
 from tests.kafka.access_rules import Rules
-from tests.pulsar.by_hand import Broker
+from tests.pulsar.by_hand import Broker, Client
 from tests.pulsar.wire import Wire, client
 
 
@@ -110,3 +111,26 @@ def test_an_initial_subscription_needs_the_right_to_read() -> None:
         command = pb.CommandProducer(topic="t", producer_id=0, request_id=1, initial_subscription_name=name)
         assert getattr(broker.connect().ask(command), "error", None) == error
     broker.end()
+
+
+def test_all_connections_together_have_so_many_producers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producers, "MOST_PRODUCERS_IN_ALL", 8)
+    here = Broker()
+    clients = [here.connect() for _ in range(2)]
+    mine = here.engine.owner_of
+    here.engine.owner_of = lambda host: ""
+
+    def opened(client: Client, number: int) -> bool:
+        command = pb.CommandProducer(topic=f"t{number}", producer_id=number, request_id=number)
+        client.send(command)
+        here.settle()
+        return not any(isinstance(answer, pb.CommandError) for answer in client.answers())
+
+    assert [opened(clients[number % 2], number) for number in range(9)] == [True] * 8 + [False]
+    clients[0].ask(pb.CommandCloseProducer(producer_id=0, request_id=1))
+    assert opened(clients[1], 10)
+    clients[0].ask(pb.CommandCloseProducer(producer_id=2, request_id=1))
+    here.engine.owner_of = mine
+    assert opened(clients[1], 11), "what was there belongs to nobody, and one is no more than a quarter"
+    here.end()
+    assert here.context.producers._usage.total == 0

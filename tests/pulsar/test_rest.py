@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.web import JSON, METADATA_JSON, Web, new_name, ours_only, partitions, path
 from tests.pulsar.wire import Wire, running
@@ -178,7 +179,8 @@ def test_a_topic_with_a_consumer_is_in_use(web: Web, wire: Wire) -> None:
         ("PUT", "/admin/v2/persistent/public/default/__consumer_offsets", None, 405),
         ("DELETE", "/admin/v2/persistent/public/default/__consumer_offsets/partitions", None, 405),
         ("PATCH", "/admin/v2/persistent/public/default/t/partitions", None, 405),
-        ("GET", "/admin/v2/clusters", None, 404),
+        ("GET", "/admin/v2/clusters/nowhere", None, 404),
+        ("GET", "/admin/v2/broker-stats/topics", None, 404),
         ("GET", "/lookup/v2/topic/persistent/public/default/t/", None, 404),
         ("GET", "/admin/v2/persistent/public/default/t/stats", None, 404),
         ("PUT", "/admin/v2/persistent/public/default/t/unload", None, 404),
@@ -192,6 +194,63 @@ def test_what_cannot_be_is_refused(web: Web, method: str, asked: str, body: str 
 
 def test_a_name_with_a_slash_is_none(web: Web) -> None:
     assert partitions(web, "a%2Fb", creates=True)[0] in (404, 412)
+
+
+# --- what tools look at first -----------------------------------------------------------------------------------------
+
+
+def test_there_is_one_cluster(web: Web) -> None:
+    """Test containers wait for exactly this."""
+    assert web.ask("GET", "/admin/v2/clusters") == (200, ["standalone"])
+    status, told = web.ask("GET", "/admin/v2/clusters/standalone")
+    assert (status, told["serviceUrl"], told["brokerServiceUrl"]) == (200, web.url, web.pulsar_url)
+    assert web.ask("GET", "/admin/v2/clusters/nowhere")[0] == 404
+
+
+def test_tenants_and_namespaces_are_listed(web: Web) -> None:
+    name = new_name()
+    status, tenants = web.ask("GET", "/admin/v2/tenants")
+    assert (status, {"public", "pulsar"} <= {*tenants}) == (200, True)
+    assert web.ask("GET", "/admin/v2/tenants/public") == (200, {"adminRoles": [], "allowedClusters": ["standalone"]})
+    web.ask("PUT", f"/admin/v2/namespaces/public/{name}")
+    assert web.ask("PUT", f"/admin/v2/persistent/public/{name}/t")[0] == 204
+    status, namespaces = web.ask("GET", "/admin/v2/namespaces/public")
+    assert (status, {"public/default", f"public/{name}"} <= {*namespaces}) == (200, True)
+    status, policies = web.ask("GET", f"/admin/v2/namespaces/public/{name}")
+    assert (status, policies["replication_clusters"]) == (200, ["standalone"])
+
+
+def test_topics_are_listed(web: Web) -> None:
+    namespace = f"public/{new_name()}"
+    web.ask("PUT", f"/admin/v2/namespaces/{namespace}")
+    asked = f"/admin/v2/persistent/{namespace}"
+    assert web.ask("GET", asked) == web.ask("GET", f"{asked}/partitioned") == (200, [])
+    assert web.ask("PUT", f"{asked}/a") == web.ask("PUT", f"{asked}/b/partitions", "2") == (204, "")
+    whole = f"persistent://{namespace}"
+    status, topics = web.ask("GET", asked)
+    assert (status, sorted(topics)) == (200, [f"{whole}/a", f"{whole}/b-partition-0", f"{whole}/b-partition-1"])
+    assert web.ask("GET", f"{asked}/partitioned") == (200, [f"{whole}/b"])
+    for kind in ("", "/partitioned"):
+        assert web.ask("GET", f"/admin/v2/non-persistent/{namespace}{kind}") == (200, [])
+
+
+def test_a_topic_may_be_called_partitioned(web: Web) -> None:
+    namespace = f"public/{new_name()}"
+    web.ask("PUT", f"/admin/v2/namespaces/{namespace}")
+    asked = f"/admin/v2/persistent/{namespace}/partitioned"
+    assert web.ask("PUT", asked) == (204, "")
+    assert web.ask("GET", asked) == (200, [])
+    assert web.ask("DELETE", asked) == (204, "")
+
+
+@ours_only
+def test_a_brokers_version_address_and_deduplication(web: Web) -> None:
+    status, version = web.ask("GET", "/admin/v2/brokers/version")
+    assert (status, version) == (200, f"exacta-{exacta.__version__}")
+    for listed in ("brokers", "brokers/standalone"):
+        assert web.ask("GET", f"/admin/v2/{listed}") == (200, [web.url.removeprefix("http://")])
+    assert web.ask("GET", "/admin/v2/namespaces/public/default/deduplication") == (200, True)
+    assert web.ask("GET", path(new_name(), "deduplicationEnabled")) == (200, True)
 
 
 # --- namespaces -------------------------------------------------------------------------------------------------------
@@ -229,7 +288,7 @@ def test_a_list_that_is_too_long_is_refused(web: Web) -> None:
     for number in range(2):
         assert web.ask("PUT", f"{topic}{number}/partitions", "4000") == (204, "")
     status, answer = web.ask("GET", "/admin/v2/namespaces/public/many/topics")
-    assert (status, "8000 topics" in answer["reason"]) == (406, True)
+    assert (status, "8000 names" in answer["reason"]) == (406, True)
     assert web.ask("DELETE", f"{topic}0/partitions") == (204, "")
     assert web.ask("GET", "/admin/v2/namespaces/public/many/topics")[0] == 200
 

@@ -1,6 +1,7 @@
 """The coordinator's commands and sends in transactions, in frames."""
 
 import time
+from contextlib import closing
 
 import pytest
 
@@ -9,6 +10,7 @@ from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.wire import ANSWER_SECONDS, Wire, running, stored
 
 COMMIT, ABORT = pb.TxnAction.COMMIT, pb.TxnAction.ABORT
+SHARED = pb.CommandSubscribe.Shared
 
 
 def error_of(answer: object) -> int | None:
@@ -111,6 +113,44 @@ def test_a_repeat_is_not_found_where_the_operator_wants_that(again: "pb.TxnActio
         wire.close()
 
 
+@pytest.mark.parametrize("repeat", ["idempotent", "strict"])
+def test_a_transaction_that_is_not_open_comes_before_a_topic_that_is_not_there(repeat: str) -> None:
+    """Apache Pulsar looks for the transaction first, and remembers no outcome."""
+    with running(pulsar_transaction_repeat=repeat) as broker:
+        wire = Wire(broker.pulsar_url)
+        wire.open_producer("t")
+        wire.ask(pb.CommandSubscribe(topic="t", subscription="s", consumer_id=1, request_id=1, sub_type=SHARED))
+        receipt = wire.produce(b"a")
+        transaction = wire.begin().txnid_least_bits
+        assert error_of(wire.end(transaction, COMMIT)) is None
+
+        def errors(transaction: int, topic: str) -> set[int | None]:
+            subscription = pb.CommandAddSubscriptionToTxn(
+                request_id=1,
+                txnid_least_bits=transaction,
+                txnid_most_bits=0,
+                subscription=[pb.Subscription(topic=topic, subscription="s")],
+            )
+            return {error_of(wire.add_partition(transaction, topic)), error_of(wire.ask(subscription))}
+
+        not_found, ended = pb.ServerError.TransactionNotFound, pb.ServerError.InvalidTxnStatus
+        on_it = not_found if repeat == "strict" else ended
+        assert errors(transaction + 1_000, "nowhere") == {not_found}
+        assert errors(transaction + 1_000, "t") == {not_found}
+        assert errors(transaction, "nowhere") == {not_found}
+        assert errors(transaction, "t") == {on_it}
+        ack = pb.CommandAck(
+            consumer_id=1,
+            request_id=2,
+            ack_type=pb.CommandAck.Individual,
+            message_id=[receipt.message_id],
+            txnid_least_bits=transaction,
+            txnid_most_bits=0,
+        )
+        assert wire.ask(ack).error == on_it
+        wire.close()
+
+
 def test_outcomes_are_forgotten_the_oldest_first_when_there_are_more_than_the_operator_wants() -> None:
     with running(pulsar_transaction_outcome_retention_count=2) as broker:
         wire = Wire(broker.pulsar_url)
@@ -193,3 +233,19 @@ def test_beyond_the_limit_a_begin_is_answered(broker: exacta.Broker, wire: Wire)
     answers = [wire.receive() for _ in range(frames)]
     refused = [answer for answer in answers if error_of(answer) is not None]
     assert [(answer.error, bool(answer.message)) for answer in refused] == [(pb.ServerError.TooManyRequests, True)]
+
+
+def test_transactions_of_a_connection_that_has_closed_make_room(broker: exacta.Broker, wire: Wire) -> None:
+    """Or everybody's begin is refused until their time is up."""
+    frames = 10_000
+    with closing(Wire(broker.pulsar_url)) as other:
+        other.send(*(pb.CommandNewTxn(request_id=each, txn_ttl_millis=600_000, tc_id=0) for each in range(frames)))
+        for _ in range(frames):
+            other.receive()
+        assert error_of(wire.begin()) is not None
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while error_of(begun := wire.begin()) is not None:
+        assert time.monotonic() < deadline, "nobody makes room"
+    wire.open_producer("t")
+    assert error_of(wire.add_partition(begun.txnid_least_bits, "t")) is None
+    assert error_of(wire.end(begun.txnid_least_bits, ABORT)) is None

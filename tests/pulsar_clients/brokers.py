@@ -60,6 +60,13 @@ class Given:
         [created] = admin.create_topics([NewTopic(topic, partitions, 1)]).values()
         created.result(20)
 
+    def delete(self, topic: str) -> None:
+        """Delete a topic of Exacta with all of its partitions, whoever uses it."""
+        assert self.bootstrap is not None
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        [deleted] = admin.delete_topics([topic]).values()
+        deleted.result(20)
+
     def deduplicating(self, topic: str) -> str:
         """Return the name of a topic where repeats are dropped."""
         if self.bootstrap is None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.pulsar_clients.brokers import ON_PULSAR
 from tests.pulsar_clients.differences import told
 from tests.pulsar_clients.java import (
     JavaClient,
@@ -133,6 +134,26 @@ def test_cumulative_acks_come_back_by_an_abort_and_stay_by_a_commit(
     found = receive(consumer, COUNT)
     assert texts(found) == values
     assert outcome(consumer.acknowledgeCumulativeAsync(found[-1].getMessageId(), transaction)) == "done"
+    assert outcome(transaction.commit()) == "done"
+    consumer.close()
+    nothing_but(java, topic, java.consumer(topic, kind=kind))
+
+
+@pytest.mark.skipif(ON_PULSAR, reason="its clients must ask for everything again")
+@pytest.mark.parametrize("times_out", [False, True])
+@pytest.mark.parametrize("kind", ORDERED)
+def test_what_an_abort_gives_back_comes_by_itself(java: JavaClient, topic: str, kind: str, times_out: bool) -> None:
+    consumer = java.consumer(topic, kind=kind)
+    values = produced(java, topic, 1)
+    transaction = java.begin(1 if times_out else 60)
+    found = receive(consumer, COUNT)
+    assert outcome(consumer.acknowledgeCumulativeAsync(found[9].getMessageId(), transaction)) == "done"
+    if not times_out:
+        assert outcome(transaction.abort()) == "done"
+    again = receive(consumer, COUNT)
+    assert texts(again) == values, "the broker has closed the consumer, and the client has come back"
+    transaction = java.begin()
+    assert outcome(consumer.acknowledgeCumulativeAsync(again[-1].getMessageId(), transaction)) == "done"
     assert outcome(transaction.commit()) == "done"
     consumer.close()
     nothing_but(java, topic, java.consumer(topic, kind=kind))

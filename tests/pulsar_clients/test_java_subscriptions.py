@@ -6,6 +6,7 @@ from typing import Any
 import jpype
 import pytest
 
+from tests.pulsar_clients.brokers import ON_PULSAR, Given
 from tests.pulsar_clients.differences import told
 from tests.pulsar_clients.java import (
     JavaClient,
@@ -198,6 +199,25 @@ def test_topics_by_a_pattern(java: JavaClient, topic: str) -> None:
     later = f"{topic}-a2"
     send(java.producer(later), later)
     assert texts(receive(consumer, 1)) == [later]
+
+
+@pytest.mark.skipif(ON_PULSAR, reason="there the consumers are dead")
+@pytest.mark.parametrize("kind", ["Exclusive", "Shared"])
+def test_a_partitioned_topic_that_is_deleted_and_created_again(
+    java: JavaClient, given: Given, topic: str, kind: str
+) -> None:
+    """After TopicNotFound, which others are told, the client would let the consumers be dead, and tell nobody."""
+    given.create_partitioned(topic, 2)
+    consumer, producer = java.consumer(topic, kind=kind), java.producer(topic)
+    send(producer, "a", "b")
+    found = receive(consumer, 2)
+    assert sorted(texts(found)) == ["a", "b"]
+    given.delete(topic)
+    assert consumer.receive(*seconds(1)) is None, "the client hears that it is gone, and tries to come back"
+    given.create_partitioned(topic, 2)
+    again = java.producer(topic)
+    send(again, "c", "d")
+    assert sorted(texts(receive(consumer, 2))) == ["c", "d"]
 
 
 def test_properties_keys_and_times_arrive(java: JavaClient, topic: str) -> None:

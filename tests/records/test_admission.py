@@ -2,14 +2,18 @@
 
 import struct
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import crc32c
 import pytest
 
 from exacta.config.configuration import Configuration
+from exacta.core.ids import TransactionVersion
 from exacta.kafka.config_source import ResourceType
-from exacta.protocol.kafka.compression import ZSTD
+from exacta.protocol.kafka.batch_building import data_batch
+from exacta.protocol.kafka.compression import NONE as NONE_CODEC
+from exacta.protocol.kafka.compression import ZSTD, compress
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
@@ -20,9 +24,19 @@ from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from exacta.protocol.kafka.records import BatchHeader, CorruptBatch, iter_batches, opened, recompressed, validate_batch
+from exacta.protocol.kafka.records import (
+    HEADER_SIZE,
+    BatchHeader,
+    CorruptBatch,
+    iter_batches,
+    opened,
+    recompressed,
+    validate_batch,
+    with_max_timestamp,
+)
 from exacta.records import admission
-from exacta.records.admission import Allowance, KnownRules, batch_rules
+from exacta.records.admission import Admitted, Allowance, KnownRules, NeedsThread, Refused, admit, batch_rules
+from simulation.clients.batches import record
 from tests.kafka.by_hand import Broker
 from tests.kafka.test_configs import DELETE, SET, changes
 from tests.kafka.test_topics import create
@@ -178,30 +192,132 @@ def test_timestamps_out_of_range_are_refused(wire: Wire) -> None:
     assert produce(wire, batch(b"v", timestamp_ms=-1)).error_code == ErrorCode.NONE, "it has none"
 
 
+@pytest.mark.parametrize("codec", [NONE_CODEC, ZSTD])
 @pytest.mark.parametrize(
-    ("first_ms", "highest_ms", "fits"),
+    ("times_ms", "fits"),
     [
-        (NOW_MS - 10, NOW_MS + 20, True),
-        (NOW_MS - 11, NOW_MS, False),
-        (NOW_MS, NOW_MS + 21, False),
-        (-1, NOW_MS, True),
-        (-1, -1, True),
-        (-2, NOW_MS, False),
+        ((NOW_MS, NOW_MS - 10, NOW_MS + 20), True),
+        ((NOW_MS, NOW_MS - 11, NOW_MS), False),
+        ((NOW_MS, NOW_MS + 21, NOW_MS), False),
+        ((-1, NOW_MS), True),
+        ((-1, -1), True),
+        ((-1, NOW_MS, NOW_MS - 11), False),
+        ((-2, NOW_MS), False),
+        ((NOW_MS, 2**63 + 5), False),
     ],
 )
-def test_a_batch_is_judged_by_its_first_and_its_highest_timestamp(first_ms: int, highest_ms: int, fits: bool) -> None:
+def test_a_batch_is_judged_by_the_times_of_its_records(times_ms: tuple[int, ...], fits: bool, codec: int) -> None:
     configs = {"message.timestamp.before.max.ms": "10", "message.timestamp.after.max.ms": "20"}
-    rules = batch_rules(configs, Configuration())
-    header = validate_batch(_with_timestamps(first_ms, highest_ms))
-    assert rules is not None
-    assert (rules.timestamp_fault(header, NOW_MS) is None) is fits
+    for said_ms in (-1, NOW_MS, 2**62):
+        found = admitted(said(with_times(times_ms), said_ms, codec), configs)
+        if fits:
+            assert isinstance(found, Admitted)
+            header = validate_batch(found.records)
+            assert found.max_timestamp_ms == header.max_timestamp == max(times_ms)
+        else:
+            assert isinstance(found, Refused)
+            assert found.error_code == ErrorCode.INVALID_TIMESTAMP
 
 
-def _with_timestamps(first_ms: int, highest_ms: int) -> bytes:
-    changed = bytearray(batch(b"v"))
-    struct.pack_into(">qq", changed, 27, first_ms, highest_ms)
-    struct.pack_into(">I", changed, 17, crc32c.crc32c(bytes(changed[21:])))
-    return bytes(changed)
+@pytest.mark.parametrize("said_ms", [-(2**63), -1, 0, 999, 1_001, 2**63 - 1])
+def test_the_highest_time_is_the_one_of_the_records_whatever_the_header_says(said_ms: int) -> None:
+    honest = batch(b"a", b"b", timestamps_ms=(1_000, 998))
+    found = admitted(said(honest, said_ms))
+    assert isinstance(found, Admitted)
+    assert (bytes(found.records), found.max_timestamp_ms) == (honest, 1_000)
+    honest_one = admitted(honest)
+    assert isinstance(honest_one, Admitted)
+    assert honest_one.records is honest, "a batch that says the truth is not copied"
+
+
+def test_records_of_before_1970_have_no_highest_time_as_in_kafka() -> None:
+    found = admitted(batch(b"a", b"b", timestamps_ms=(-5, -7)))
+    assert isinstance(found, Admitted)
+    assert found.max_timestamp_ms == validate_batch(found.records).max_timestamp == -1
+
+
+def test_a_delete_horizon_is_not_the_producers_to_say() -> None:
+    """Compaction would take a producer's first time for it, and remove tombstones at once (KIP-534)."""
+    claiming = bytearray(batch(b"v"))
+    claiming[22] |= 0x40
+    struct.pack_into(">I", claiming, 17, crc32c.crc32c(bytes(claiming[21:])))
+    configs: dict[str, str]
+    for configs in ({}, {"message.timestamp.type": "LogAppendTime"}):
+        found = admitted(bytes(claiming), configs)
+        assert isinstance(found, Admitted)
+        assert validate_batch(found.records).delete_horizon_ms is None
+
+
+@pytest.mark.parametrize("codec", [NONE_CODEC, ZSTD])
+@pytest.mark.parametrize(("count", "cut"), [(1, 0), (3, 0), (2, 1)], ids=["more", "fewer", "the end is missing"])
+def test_other_records_than_the_header_says_are_refused(count: int, cut: int, codec: int) -> None:
+    records = batch(b"a", b"b")[HEADER_SIZE:]
+    lies = data_batch(
+        [compress(codec, records[: len(records) - cut], 3)],
+        count,
+        compression=codec,
+        transactional=False,
+        first_timestamp_ms=NOW_MS,
+        last_timestamp_ms=NOW_MS,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+    )
+    found = admitted(lies)
+    assert isinstance(found, Refused)
+    assert (found.error_code, "cannot be read" in found.reason) == (ErrorCode.INVALID_RECORD, True)
+
+
+def test_what_expands_without_end_is_too_large() -> None:
+    """Java's producer divides such a batch, and sends the halves."""
+    found = admitted(zstd(batch(b"x" * 10_000)), allowance=Allowance(9_000))
+    assert isinstance(found, Refused)
+    assert found.error_code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("codec", [NONE_CODEC, ZSTD])
+def test_the_event_loop_reads_the_times_of_few_records(codec: int) -> None:
+    few, many = (said(batch(*[b"v"] * count), 1_000, codec) for count in (2, 4))
+    allowance = Allowance(inline_bytes=1 << 16, inline_records=5)
+    assert isinstance(admitted(few, allowance=allowance), Admitted)
+    with pytest.raises(NeedsThread):
+        admitted(many, allowance=allowance)
+    assert isinstance(admitted(many, allowance=Allowance(inline_records=0)), Admitted), "a thread reads as many as come"
+
+
+def admitted(
+    records: bytes, configs: Mapping[str, str] | None = None, allowance: Allowance | None = None
+) -> Admitted | Refused:
+    return admit(
+        records,
+        batch_rules(configs or {}, Configuration()),
+        NOW_MS,
+        allowance or Allowance(),
+        transactional_id=None,
+        version=TransactionVersion.V2,
+    )
+
+
+def said(records: bytes, highest_ms: int, codec: int = NONE_CODEC) -> bytes:
+    """Return the batch with this highest time in its header, in this codec."""
+    lies = with_max_timestamp(records, highest_ms, log_append_time=False)
+    return recompressed(lies, lies[HEADER_SIZE:], codec, 3) if codec else lies
+
+
+def with_times(times_ms: Sequence[int]) -> bytes:
+    """Return a batch of records of these times, which may be above what a header can say."""
+    written = [record(number, b"v", time_ms - times_ms[0]) for number, time_ms in enumerate(times_ms)]
+    return data_batch(
+        written,
+        len(written),
+        compression=0,
+        transactional=False,
+        first_timestamp_ms=times_ms[0],
+        last_timestamp_ms=times_ms[0],
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+    )
 
 
 def test_batches_are_kept_in_the_codec_of_their_topic(wire: Wire) -> None:

@@ -7,13 +7,13 @@ import pytest
 from exacta.core.ids import Body, ProducerEpoch, ProducerId
 from exacta.protocol.kafka.batch_building import emptied
 from exacta.protocol.kafka.committed import visible_batches
-from exacta.protocol.kafka.record_times import LATEST, find_record
 from exacta.protocol.kafka.records import CorruptBatch, parse_batch_header, sound_batches, validate_batch
 from exacta.protocol.pulsar.entries import build_batch, build_entry, parse_entry
 from exacta.protocol.pulsar.errors import BrokenEntry
 from exacta.protocol.pulsar.messages_pb2 import MessageMetadata, SingleMessageMetadata
 from exacta.records.pulsar_entries import delivery_facts, entry_of, enveloped, on_the_wire
 from exacta.records.record_format import KafkaRecordFormat
+from exacta.records.record_search import LATEST, find_record
 
 SENT = build_entry(
     MessageMetadata(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import exacta
+from exacta.extras import install_extra
 from exacta.server.errors import ServerError
 from tests.pulsar.wire import Wire
 from tests.server.test_server import Process
@@ -38,7 +39,7 @@ sys.exit(run(["--data", sys.argv[1], "--listen", "127.0.0.1:0", "--pulsar-listen
     data = tmp_path / "data"
     found = subprocess.run([sys.executable, "-c", script, str(data)], capture_output=True, text=True, check=False)
     assert found.returncode == 1
-    assert found.stderr == "exacta: Pulsar's clients need protobuf: install it by pip install 'exacta-log[pulsar]'\n"
+    assert found.stderr == f"exacta: Pulsar's clients need protobuf: install it by {install_extra('pulsar')}\n"
     assert not data.exists()
 
 
@@ -126,7 +127,7 @@ sys.exit(run(["--data", sys.argv[1], *listen]))
         [sys.executable, "-c", script, str(tmp_path / "data"), module], capture_output=True, text=True, check=False
     )
     assert found.returncode == 1
-    assert found.stderr == f"exacta: the web front needs {package}: install it by pip install 'exacta-log[web]'\n"
+    assert found.stderr == f"exacta: the web front needs {package}: install it by {install_extra('web')}\n"
 
 
 def test_a_server_says_where_it_listens_for_http(tmp_path: Path) -> None:

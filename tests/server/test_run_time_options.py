@@ -18,7 +18,8 @@ from exacta.server.run_time_options import tell_of_options_set_at_run_time
             {"": {"message.max.bytes": "3000"}},
             [
                 "what was set at run time does not go with the options of this start: message.max.bytes (3000) must "
-                "not be above socket.request.max.bytes (2000). exacta configs changes it"
+                "not be above socket.request.max.bytes (2000). exacta config set changes it, and exacta serve "
+                "--drop-run-time-options drops it"
             ],
         ),
         (

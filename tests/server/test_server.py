@@ -3,6 +3,8 @@
 import contextlib
 import json
 import logging
+import os
+import pty
 import resource
 import signal
 import socket
@@ -24,27 +26,50 @@ from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, Metadat
 from exacta.protocol.kafka.messages.k35_describe_log_dirs import DescribeLogDirsRequest
 from exacta.server.listeners import Endpoint, parse_endpoint
 from exacta.server.log_lines import OneLine
+from tests.kafka.test_configs import BROKER, SET, changes, describe
 from tests.kafka.wire import Wire, batch, values_in
 from tests.signals import heard
 
 EXIT_SECONDS = 30
+TAKES_A_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(int(sys.argv[1]), termios.TIOCSCTTY, 0)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 
 
 class Process:
     """A server of its own, listening."""
 
-    def __init__(self, data: Path, *arguments: str, listen: str = "127.0.0.1:0", heeds: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        data: Path,
+        *arguments: str,
+        listen: str = "127.0.0.1:0",
+        heeds: Collection[int] = (),
+        terminal: bool = False,
+    ) -> None:
         command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(data), "--listen", listen, *arguments]
+        self._terminal = [*pty.openpty()] if terminal else []
+        if terminal:  # a program between, since a terminal is taken by the process that is to have it
+            command = [sys.executable, "-c", TAKES_A_TERMINAL, str(self._terminal[1]), *command]
         with heard(*heeds):
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,  # it has no terminal, wherever the tests run
+                pass_fds=self._terminal[1:],
+            )
         assert self.process.stdout is not None
         self.ready_line = self.process.stdout.readline()
-        self._wires: list[Wire] = []
+        self.wires: list[Wire] = []
 
     def connect(self, host: str | None = None) -> Wire:
         """Return a new connection to it."""
-        self._wires.append(Wire((host or self.address[0], self.address[1])))
-        return self._wires[-1]
+        self.wires.append(Wire((host or self.address[0], self.address[1])))
+        return self.wires[-1]
 
     @property
     def address(self) -> tuple[str, int]:
@@ -61,11 +86,13 @@ class Process:
 
     def clean_up(self) -> None:
         """Leave neither connections nor a process."""
-        for wire in self._wires:
+        for wire in self.wires:
             wire.socket.close()
         if self.process.poll() is None:
             self.process.kill()
             self.process.communicate()
+        for each in self._terminal:
+            os.close(each)
 
 
 Start = Callable[..., Process]
@@ -81,8 +108,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
         listen: str = "127.0.0.1:0",
         data: Path = tmp_path / "data",
         heeds: Collection[int] = (),
+        terminal: bool = False,
     ) -> Process:
-        started.append(Process(data, *arguments, listen=listen, heeds=heeds))
+        started.append(Process(data, *arguments, listen=listen, heeds=heeds, terminal=terminal))
         return started[-1]
 
     yield starting
@@ -111,7 +139,7 @@ def consume(wire: Wire) -> list[bytes]:
 class TestLife:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
     def test_it_says_where_it_listens_and_stops_cleanly(self, start: Start, tmp_path: Path, number: int) -> None:
-        server = start(heeds=[number])
+        server = start(heeds=[number], terminal=number == signal.SIGHUP)
         host, port = server.address
         assert server.ready_line == f"exacta: listening on {host}:{port}, data in {tmp_path / 'data'}\n"
         produce(server.connect(), b"kept")
@@ -129,6 +157,22 @@ class TestLife:
         finally:
             signal.signal(number, before)
         server.process.send_signal(number)
+        produce(server.connect(), b"goes on")
+        assert server.end(signal.SIGTERM)[0] == 0
+
+    def test_without_a_terminal_a_hangup_lets_it_read_its_files_again(self, start: Start, tmp_path: Path) -> None:
+        file = tmp_path / "exacta.toml"
+        file.write_text("log_level = 'info'\n")
+        server = start("--config", str(file), heeds=[signal.SIGHUP])
+        assert server.process.stderr is not None
+        for written, expected in (
+            ("log_level = 'debug'\n", "the level of the log was read again: it is debug"),
+            ("log_level = 'loud'\n", "the level of the log stays: "),
+            ("", "the level of the log was read again: it is info"),
+        ):
+            file.write_text(written)
+            server.process.send_signal(signal.SIGHUP)
+            assert any(expected in line for line in server.process.stderr)
         produce(server.connect(), b"goes on")
         assert server.end(signal.SIGTERM)[0] == 0
 
@@ -391,3 +435,52 @@ def test_a_log_in_json_ends_with_the_reason_in_json(start: Start) -> None:
     [line] = map(json.loads, errors.splitlines())
     assert (code, line["level"]) == (1, "CRITICAL")
     assert "is in use by another journal" in line["message"]
+
+
+def test_a_second_server_is_refused_also_where_the_lock_file_was_removed(start: Start, tmp_path: Path) -> None:
+    first = start()
+    (tmp_path / "data" / "journal" / "lock").unlink()
+    code, errors = start().end()
+    assert code == 1
+    assert "journal is in use by another journal: stop the server that has it, or name another directory" in errors
+    produce(first.connect(), b"goes on")
+
+
+def test_a_server_whose_directory_is_moved_stops_and_says_so(start: Start, tmp_path: Path) -> None:
+    server = start()
+    wire = server.connect()
+    produce(wire, b"acknowledged")
+    (tmp_path / "data").rename(tmp_path / "moved")
+    with pytest.raises(ConnectionError):
+        produce(wire, b"not acknowledged")
+    code, errors = server.end()
+    assert code == 1
+    assert "was taken away or replaced while it was in use" in errors
+    assert "put it back as it was, then start again" in errors
+    assert b"acknowledged" in consume(start(data=tmp_path / "moved").connect())
+
+
+def test_a_start_drops_what_was_set_at_run_time(start: Start) -> None:
+    def sources(server: Process) -> dict[str, int]:
+        found = describe(server.connect(), BROKER, "0", keys=["message.max.bytes", "log.retention.ms"])
+        return {each.name: each.config_source for each in found.configs}
+
+    def stop(server: Process) -> str:
+        for wire in server.wires:
+            wire.socket.close()
+        code, errors = server.end(signal.SIGTERM)
+        assert code == 0
+        return errors
+
+    first = start()
+    for name, option in (("", "message.max.bytes"), ("0", "log.retention.ms")):
+        assert changes(first.connect(), (option, SET, "77"), kind=BROKER, name=name).error_code == ErrorCode.NONE
+    assert sources(first) == {"message.max.bytes": 3, "log.retention.ms": 2}
+    stop(first)
+    dropped = {"message.max.bytes": 5, "log.retention.ms": 5}
+    second = start("--drop-run-time-options")
+    assert sources(second) == dropped
+    errors = stop(second)
+    assert "options that are set at run time for all brokers: none" in errors
+    assert "options that are set at run time for broker 0: none" in errors
+    assert sources(start()) == dropped

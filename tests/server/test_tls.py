@@ -109,6 +109,20 @@ def presented(certificate: Certificate, files: Files, now_s: float) -> bool:
     return client.version() is not None
 
 
+def test_the_files_are_read_again_when_somebody_says_so(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    certificate = Certificate(files.certificate, files.key)
+    certificate.read_again(0)  # nothing was read before: TLS is not served
+    certificate.read(0)
+    before = certificate.context(0)
+    certificate.read_again(0)
+    assert certificate.context(0) is not before
+    Path(files.key).write_text("")
+    kept = certificate.context(0)
+    certificate.read_again(0)
+    assert certificate.context(0) is kept
+
+
 def test_files_that_change_are_read_again_and_what_is_of_no_use_is_not_taken(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

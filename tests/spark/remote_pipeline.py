@@ -9,12 +9,25 @@ import json
 import os
 import sys
 
+FAILS_AFTER = 1
+"""The function fails once, after it has written this batch."""
 
-def write_batch(options, batch_df, batch_id):
-    """Run in a worker of the server."""
+
+def write_batch(options, calls, batch_df, batch_id):
+    """Run in a worker of the server; note each call in the file `calls`."""
     from exacta.spark import write
 
-    write(batch_df, batch_id, options)
+    written = write(batch_df, batch_id, options)
+    call = {
+        "batch": batch_id,
+        "session": batch_df.sparkSession.session_id,
+        "alone": written.alone,
+        "replayed": written.replayed,
+    }
+    with open(calls, "a") as file:
+        file.write(json.dumps(call) + "\n")
+    if batch_id == FAILS_AFTER and not written.replayed:
+        raise ZeroDivisionError
 
 
 def main(jobs):
@@ -40,8 +53,12 @@ def main(jobs):
 
 def copy(spark, arguments):
     """Copy topic `source` to topic `sink`, in upper case, until all that is there is written."""
+    from pyspark.errors import PySparkException
+
     from exacta.spark import check
 
+    for name, value in arguments.get("settings", {}).items():
+        spark.conf.set(name, value)
     for _ in range(arguments["times"]):
         rows = (
             spark.readStream.format("exacta")
@@ -60,12 +77,18 @@ def copy(spark, arguments):
         check(rows, options).raise_if_failed()
         writer = rows.writeStream
         if arguments["by"] == "foreachBatch":
-            writer = writer.foreachBatch(functools.partial(write_batch, options))
+            options.update(arguments["options"])
+            writer = writer.foreachBatch(functools.partial(write_batch, options, arguments["calls"]))
         else:
             writer = writer.format("exacta").options(**options)
         query = writer.option("checkpointLocation", arguments["checkpoint"]).trigger(availableNow=True).start()
-        query.awaitTermination()
-        print(json.dumps([progress.numInputRows for progress in query.recentProgress]), flush=True)
+        try:
+            query.awaitTermination()
+        except PySparkException as error:
+            if "ZeroDivisionError" not in str(error):
+                raise
+        rows_read = [progress.numInputRows for progress in query.recentProgress]
+        print(json.dumps({"session": spark.session_id, "rows": rows_read}), flush=True)
 
 
 if __name__ == "__main__":

@@ -62,8 +62,8 @@ class CrashingNotes(SinkNotes):
 
     reached: Callable[..., None]
 
-    def deciding(self, batch_id):
-        super().deciding(batch_id)
+    def deciding(self, batch_id, wrote=None):
+        super().deciding(batch_id, wrote)
         self.reached("noted and not decided")
 
 

@@ -1,13 +1,14 @@
 """`pip install exacta-log[spark]` is enough: Java comes with it, and `format("exacta")` is found without a call."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.spark.clusters import check_exactly, new_topic
-from tests.spark.installed import environment, required, variables_without_this_machines
+from tests.spark.installed import ROOT, environment, required, variables_without_this_machines
 from tests.spark.queries import fill
 
 OWN_SESSION = """
@@ -34,6 +35,13 @@ else:
     raise AssertionError("a Java that runs was exchanged")
 # A session of ours is the one that runs.
 exacta.spark.session("local[1]").stop()
+"""
+
+SUBMITTED = """
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+assert spark.range(3).count() == 3
 """
 
 PROGRAM = """
@@ -105,3 +113,27 @@ def test_a_session_of_ones_own_on_a_machine_without_java(tmp_path):
     python = environment(tmp_path / "environment", "spark")
     # As in an environment that was activated: Spark takes whatever `python3` is for its workers.
     run(python, tmp_path, OWN_SESSION, PATH=f"{python.parent}{os.pathsep}{without_java(tmp_path / 'commands')}")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("command", ["spark-submit", "python"])
+def test_the_java_home_of_the_page_is_one_for_spark_submit_and_a_plain_session(tmp_path, command):
+    python = environment(tmp_path / "environment", "spark")
+    (scripts,) = (tmp_path / "environment").glob("lib/python*/site-packages/pyspark/bin")
+    (tmp_path / "job.py").write_text(SUBMITTED)
+    path = f"{python.parent}{os.pathsep}{scripts}{os.pathsep}{without_java(tmp_path / 'commands')}"
+    done = subprocess.run(
+        ["sh", "-ec", f"{export_of_java_home()}\n{command} job.py"],
+        cwd=tmp_path,
+        env=variables_without_this_machines() | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-6000:]
+
+
+def export_of_java_home():
+    (line,) = re.findall(r"^export JAVA_HOME=.*$", (ROOT / "docs/reference/spark.md").read_text(), re.MULTILINE)
+    return line

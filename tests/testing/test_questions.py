@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 import exacta
 from exacta.client.errors import KafkaError
 from exacta.client.routing import UnknownTopic
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.testing import Fate, NotRead
 
 
@@ -93,7 +94,6 @@ def test_a_transactional_id_is_explained(broker: exacta.Broker) -> None:
     told = broker.explain("explained")
     assert not told.is_open
     assert {each.cause for each in told.incidents} == {"a new instance initialised the transactional id"}
-    assert broker.explain("nobody").state == ""
 
 
 def test_offsets_and_lag_of_a_group(broker: exacta.Broker) -> None:
@@ -102,14 +102,35 @@ def test_offsets_and_lag_of_a_group(broker: exacta.Broker) -> None:
     for number in range(3):
         made.produce("read", b"%d" % number, partition=0)
     assert made.flush(30) == 0
-    assert broker.offsets("readers") == {}
-    with pytest.raises(KafkaError, match="GROUP_ID_NOT_FOUND"):
-        broker.lag("readers")
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "readers"})
     consumer.commit(offsets=[TopicPartition("read", 0, 1)], asynchronous=False)
     consumer.close()
     assert broker.offsets("readers") == {("read", 0): 1}
     assert {at: each.unread for at, each in broker.lag("readers").items()} == {("read", 0): 2}
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        ("explain", ErrorCode.TRANSACTIONAL_ID_NOT_FOUND),
+        ("offsets", ErrorCode.GROUP_ID_NOT_FOUND),
+        ("lag", ErrorCode.GROUP_ID_NOT_FOUND),
+    ],
+)
+def test_what_nobody_knows_is_an_error(broker: exacta.Broker, question: str, code: ErrorCode) -> None:
+    with pytest.raises(KafkaError) as raised:
+        getattr(broker, question)("nobody")
+    assert raised.value.code == code
+
+
+def test_a_known_group_may_have_no_offsets(broker: exacta.Broker) -> None:
+    broker.create_topic("unread", 1)
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "idle"})
+    consumer.subscribe(["unread"])
+    while not consumer.assignment():
+        consumer.poll(0.1)
+    assert broker.offsets("idle") == {}
+    consumer.close()
 
 
 def test_a_test_waits_until_a_group_has_read_everything(broker: exacta.Broker) -> None:

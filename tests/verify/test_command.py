@@ -9,6 +9,7 @@ import pytest
 
 import exacta
 from exacta.client.routing import Client
+from exacta.extras import install_extra
 from exacta.verify.history import encode
 from tests.conformance.brokers import free_port
 from tests.verify import planted
@@ -123,7 +124,7 @@ def test_only_a_run_needs_librdkafka(tmp_path: Path, arguments: list[str], code:
     called = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert called.returncode == code, called.stderr
     if code:
-        assert called.stderr == "exacta: confluent-kafka is not installed: pip install 'exacta-log[verify]'\n"
+        assert called.stderr == f"exacta: confluent-kafka is not installed: {install_extra('verify')}\n"
 
 
 HIDES_PULSAR = """
@@ -140,4 +141,4 @@ def test_a_run_with_pulsars_clients_needs_their_package(tmp_path: Path) -> None:
     program += ["--bootstrap-server", "127.0.0.1:1", "--pulsar-url", "pulsar://127.0.0.1:2"]
     called = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert called.returncode == 2
-    assert called.stderr == "exacta: pulsar-client is not installed: pip install 'exacta-log[verify-pulsar]'\n"
+    assert called.stderr == f"exacta: pulsar-client is not installed: {install_extra('verify-pulsar')}\n"

@@ -291,17 +291,69 @@ def test_nonsense_behind_half_an_answer_ends_the_connection_only(caplog: pytest.
     assert not caplog.records
 
 
-def test_one_connection_too_many_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "half", [b"", b"GET /a HT", b"PUT /b HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf"]
+)
+def test_half_requests_shut_nobody_out(monkeypatch: pytest.MonkeyPatch, half: bytes) -> None:
+    monkeypatch.setattr(web_server, "MOST_CONNECTIONS", 4)
+
+    async def scenario() -> None:
+        async with serving() as web:
+            halves = [await web.connect() for _ in range(4)]
+            for _, writer in halves:
+                writer.write(half)
+            while not all(each.transport.get_extra_info("socket") for each in web.served) or len(web.served) < 4:
+                await asyncio.sleep(0)
+            for reader, _ in halves:
+                new_reader, new = await web.connect()
+                new.write(get())
+                assert (await answer(new_reader))[0] == 200
+                new.close()
+                assert await ends(reader), "the one that has waited longest makes room"
+                while len(web.served) > 3:
+                    await asyncio.sleep(0)
+                filler = await web.connect()
+                filler[1].write(half)
+                while len(web.served) < 4:
+                    await asyncio.sleep(0)
+
+    run(scenario)
+
+
+def test_a_connection_whose_request_was_answered_last_makes_room_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_server, "MOST_CONNECTIONS", 2)
+
+    async def scenario() -> None:
+        async with serving() as web:
+            first_reader, first = await web.connect()
+            second_reader, second = await web.connect()
+            for reader, writer in ((first_reader, first), (second_reader, second), (first_reader, first)):
+                writer.write(get())
+                assert (await answer(reader))[0] == 200
+            third_reader, third = await web.connect()
+            third.write(get())
+            assert (await answer(third_reader))[0] == 200
+            assert await ends(second_reader)
+            first.write(get())
+            assert (await answer(first_reader))[0] == 200
+
+    run(scenario)
+
+
+def test_one_connection_too_many_is_closed_where_all_are_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_server, "MOST_CONNECTIONS", 1)
 
     async def scenario() -> None:
         async with serving() as web:
+            gate = web.before = Gate()
             reader, writer = await web.connect()
             writer.write(get())
-            assert (await answer(reader))[0] == 200
+            await gate.begun.wait()
             other_reader, other = await web.connect()
             other.write(get())
             assert await ends(other_reader)
+            gate.may_go_on.set()
+            assert (await answer(reader))[0] == 200
             writer.close()
             await web.ended.wait()
             third_reader, third = await web.connect()

@@ -16,7 +16,6 @@ from exacta.cli.demo import demo
 from exacta.cli.groups import groups
 from exacta.cli.log import log
 from exacta.cli.produce import produce
-from exacta.cli.settings import configs
 from exacta.cli.spark import spark
 from exacta.cli.subscriptions import subscriptions
 from exacta.cli.top import top
@@ -66,7 +65,7 @@ def _show_wrong_call(error: Any) -> None:
 
 app = typer.Typer(
     cls=_InOneLine,
-    help="Exactly once, in exact order: a transactional log for every client of Kafka and of Pulsar.",
+    help="Exactly once, in exact order: a transactional log for Kafka's and Pulsar's clients.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"token_normalize_func": canonical},
@@ -87,7 +86,7 @@ def root(
         bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Exactly once, in exact order: a transactional log for every client of Kafka and of Pulsar."""
+    """Exactly once, in exact order: a transactional log for Kafka's and Pulsar's clients."""
 
 
 @app.command(
@@ -96,7 +95,7 @@ def root(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
 def serve(context: typer.Context) -> None:
-    """Serve a transactional log to every client of Kafka and of Pulsar; `exacta serve --help` shows the options."""
+    """Serve a transactional log to Kafka's and Pulsar's clients; `exacta serve --help` shows the options."""
     from exacta.cli.serve import run
 
     raise typer.Exit(run(context.args))
@@ -107,7 +106,7 @@ app.command(rich_help_panel=_RECORDS)(consume)
 for _name, _commands in (
     ("cluster", cluster),
     ("topics", topics),
-    ("configs", configs),
+    ("config", config),
     ("groups", groups),
     ("subscriptions", subscriptions),
     ("transactions", transactions),
@@ -115,7 +114,6 @@ for _name, _commands in (
     app.add_typer(_commands, name=_name, rich_help_panel=_LOOK_AFTER)
 app.command(rich_help_panel=_LOOK_AFTER)(top)
 app.add_typer(spark, name="spark", rich_help_panel=_LOOK_AFTER)
-app.add_typer(config, name="config", rich_help_panel=_SERVE)
 app.add_typer(log, name="log", rich_help_panel=_SERVE)
 app.command(rich_help_panel=_PROVE)(verify)
 app.command(rich_help_panel=_PROVE)(demo)

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 EXIT_NO = 1
 EXIT_USAGE = 2
 _CALL_TIMEOUT_MS = 20_000
+_REMEDIES = {
+    "MESSAGE_TOO_LARGE": "a batch is above the topic's max.message.bytes: compress it, or exacta config set topic NAME "
+    "max.message.bytes=BYTES",
+    "INVALID_TOPIC_EXCEPTION": "a topic's name has 1 to 249 letters and digits of ASCII, '.', '_' and '-'",
+    "INVALID_REPLICATION_FACTOR": "the cluster has fewer brokers than that",
+}
+"""What is told of a code where the cluster says no more than the code."""
 _MISSPELT = 0.9
 """Two keys that are alike to this degree are one key, misspelt. Different keys of Kafka's are less alike."""
 
@@ -114,7 +121,11 @@ def client_of(
 
 def by_file(error: Exception) -> str:
     """Return what an error says, with the keys of the file for the options of Spark's source and sink."""
-    problems = str(error).replace(":\n- ", ": ").replace("\n- ", "; ")  # one line, however many they are
+    from exacta.client.errors import KafkaError, code_name
+
+    remedy = _REMEDIES.get(code_name(error.code)) if isinstance(error, KafkaError) and error.detail is None else None
+    said = f"{error} ({remedy})" if remedy else str(error)
+    problems = said.replace(":\n- ", ": ").replace("\n- ", "; ")  # one line, however many they are
     return re.sub(r"option 'kafka\.([a-z.]+)'", r"'\1' of --config", problems)
 
 

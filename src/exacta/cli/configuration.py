@@ -1,4 +1,8 @@
-"""`exacta config …`: the configuration of a server, seen without one."""
+"""`exacta config …`: a server's file, seen without a server; settings of a cluster; files for who runs a server.
+
+The settings are in `settings.py`. The files lie in `packaging/` and `monitoring/` of the repository, and the wheel
+brings them along (`pyproject.toml`).
+"""
 
 import json
 from pathlib import Path
@@ -6,13 +10,20 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+import exacta
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, fail
 from exacta.cli.lines import counted, say
+from exacta.cli.settings import describe, set_them, unset_them
 
 if TYPE_CHECKING:
     from exacta.server.configuration_file import ConfigurationFile
 
-config = typer.Typer(help="Look at the configuration of a server.", no_args_is_help=True)
+_HELP = "See and change settings of a cluster; check the file of a server; print the files for running one."
+_CLUSTER = "Settings of topics, brokers and groups: on an Exacta, or any Kafka"
+_SERVER = "The configuration file of a server"
+_FILES = "Files for running a server"
+
+config = typer.Typer(help=_HELP, no_args_is_help=True)
 
 Value: TypeAlias = int | bool | str
 
@@ -21,10 +32,14 @@ _FILE_HELP = "A TOML file (*.toml), or one like Kafka's server.properties: what 
 
 @config.callback()
 def root() -> None:
-    """Look at the configuration of a server."""
+    """See and change settings of a cluster; check the file of a server; print the files for running one."""
 
 
-@config.command()
+for _name, _command in (("describe", describe), ("set", set_them), ("unset", unset_them)):
+    config.command(_name, rich_help_panel=_CLUSTER)(_command)
+
+
+@config.command(rich_help_panel=_SERVER)
 def check(file: Annotated[Path, typer.Argument(metavar="FILE", help=_FILE_HELP)]) -> None:
     """Say what is wrong with a file, which promises of its keys are not kept, and which keys change nothing.
 
@@ -46,7 +61,7 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help=_FILE_HELP)]
     say(f"{file} can be served")
 
 
-@config.command()
+@config.command(rich_help_panel=_SERVER)
 def show(
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help=_FILE_HELP, show_default=False)] = None,
     changed: Annotated[bool, typer.Option("--changed", help="Show only what differs from its default.")] = False,
@@ -70,12 +85,49 @@ def show(
             say(line)
 
 
-@config.command()
+@config.command(rich_help_panel=_SERVER)
 def reference() -> None:
     """Print the reference of all options, as it stands in the documentation (Markdown)."""
     from exacta.cli.configuration_reference import reference
 
     typer.echo(reference(), nl=False)
+
+
+@config.command(rich_help_panel=_FILES)
+def unit() -> None:
+    """Print the unit of a service for systemd."""
+    _print_file("packaging/systemd/exacta.service")
+
+
+@config.command(rich_help_panel=_FILES)
+def sysusers() -> None:
+    """Print the user of that service, for systemd-sysusers."""
+    _print_file("packaging/systemd/exacta.sysusers.conf")
+
+
+@config.command(rich_help_panel=_FILES)
+def example() -> None:
+    """Print the configuration file of that service (TOML)."""
+    _print_file("packaging/exacta.toml")
+
+
+@config.command(rich_help_panel=_FILES)
+def alerts() -> None:
+    """Print alert rules for Prometheus."""
+    _print_file("monitoring/alerts.yml")
+
+
+@config.command(rich_help_panel=_FILES)
+def dashboard() -> None:
+    """Print a dashboard for Grafana."""
+    _print_file("monitoring/grafana-dashboard.json")
+
+
+def _print_file(name: str) -> None:
+    package = Path(exacta.__file__).parent
+    brought_along = package / "files" / name
+    file = brought_along if brought_along.exists() else package.parents[1] / name  # where the source tree is used
+    typer.echo(file.read_text(encoding="utf-8"), nl=False)
 
 
 def _read(file: Path) -> "ConfigurationFile":

@@ -118,12 +118,18 @@ def _options(these: Iterable[Option]) -> str:
                 option.unit or "–",
                 _range(option),
                 f"`{topic}`" if topic else "–",
-                "yes" if option.dynamic else "no",
+                _dynamic(option),
                 _of_kafka(option),
                 option.description,
             ]
         )
     return _table(header, rows)
+
+
+def _dynamic(option: Option) -> str:
+    if not option.dynamic:
+        return "no"
+    return "yes" if option.lowest_at_run_time == option.lowest else f"yes, from {option.lowest_at_run_time} on"
 
 
 def _topics() -> str:

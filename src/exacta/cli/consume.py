@@ -57,13 +57,26 @@ _Offsets = Annotated[
         show_default=False,
     ),
 ]
+_Topics = Annotated[list[str] | None, typer.Argument(metavar="TOPIC", help="The topics to read.", show_default=False)]
+_MoreTopics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--topic", "-t", metavar="TOPIC", help="A topic to read, as kcat and Kafka's tools name it. It may be repeated."
+    ),
+]
+_AsKcat = Annotated[bool, typer.Option("-C", help="Consume, as kcat is told: it changes nothing.")]
+_FromBeginning = Annotated[
+    bool, typer.Option("--from-beginning", help="As -o beginning, which is where it begins anyhow.")
+]
 _Partitions = Annotated[
     list[int] | None,
     typer.Option("--partition", "-p", min=0, metavar="N", help="Only this partition; may be repeated."),
 ]
 _Count = Annotated[
     int | None,
-    typer.Option("--count", "-c", min=1, metavar="N", help="Exit after so many records.", show_default=False),
+    typer.Option(
+        "--count", "--max-messages", "-c", min=1, metavar="N", help="Exit after so many records.", show_default=False
+    ),
 ]
 _Exit = Annotated[
     bool, typer.Option("--exit", "-e", help="Exit at the end, where it is when the command begins, and do not wait.")
@@ -99,8 +112,11 @@ _Group = Annotated[
 
 
 def consume(
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC", help="The topics to read.")],
+    topics: _Topics = None,
+    more_topics: _MoreTopics = None,
+    as_kcat: _AsKcat = False,
     offsets: _Offsets = None,
+    from_beginning: _FromBeginning = False,
     partitions: _Partitions = None,
     count: _Count = None,
     exit_at_end: _Exit = False,
@@ -123,13 +139,16 @@ def consume(
     Exit code 0 also after an interrupt (Ctrl-C or SIGTERM), 1 if a topic or an offset is not there or the cluster
     refuses.
     """
+    topics = [*(topics or []), *(more_topics or [])]
+    if not topics:
+        fail("name a topic: exacta consume TOPIC", EXIT_USAGE)
     if group == "":
         fail("--group: the name of a group is not empty", EXIT_USAGE)
     if sys.stdout is None:
         fail("stdout is closed: there is nowhere to write", EXIT_USAGE)
     form = _form(format_text, json, key_delimiter, delimiter, null)
     try:
-        wanted = range_of(offsets or [])
+        wanted = range_of([*(["beginning"] if from_beginning else []), *(offsets or [])])
     except NoPlace as error:
         fail(f"--offset: {error}", EXIT_USAGE)
     if exit_at_end:

@@ -9,9 +9,11 @@ from typing import Annotated
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, fail
+from exacta.cli.cluster import EXIT_USAGE, fail
+from exacta.extras import install_extra
 
-_EXIT_TERMINATED = 128 + signal.SIGTERM
+_SIGNALLED = 128
+"""A shell's exit code for a process that a signal has ended is this and the signal's number."""
 
 
 class Sink(StrEnum):
@@ -51,22 +53,23 @@ def demo(
 ) -> None:
     """Run a Spark pipeline, kill -9 its parts while it works, and count what came out of it.
 
-    Exit code 0 if every row came out exactly once, in order; 1 if not.
+    Exit code 0 if every row came out exactly once, in order; 1 if not; 2 if the pipeline could not be run to its end.
     """
     try:
         from exacta.demo.flights import FlightsMissing
         from exacta.demo.kills import KillsSyntaxError, parse_counts
         from exacta.demo.run import DemoSettings, run
         from exacta.demo.screen import Screen
+        from exacta.spark.java import JavaMissing
 
         if producer is InputBy.PULSAR:
             import exacta.demo.pulsar_input
             import exacta.protocol.pulsar.messages_pb2  # noqa: F401  # the broker needs it, too
     except ModuleNotFoundError as error:
         extra = "demo" if producer is InputBy.KAFKA else "demo-pulsar"
-        fail(f"{error.name} is not installed: pip install 'exacta-log[{extra}]'", EXIT_USAGE)
-    # Whoever ends the demo politely ends the processes that it has started, too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
+        fail(f"{error.name} is not installed: {install_extra(extra)}", EXIT_USAGE)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # the processes that it has started are ended, too
+        signal.signal(number, lambda number, _: sys.exit(_SIGNALLED + number))
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         fail(f"--keep: {keep} is not an empty directory", EXIT_USAGE)
     try:
@@ -78,9 +81,11 @@ def demo(
             keep=keep,
             by_pulsar=producer is InputBy.PULSAR,
         )
-        exactly_once = run(settings, Screen())
+        outcome = run(settings, Screen())
     except KillsSyntaxError as error:
         fail(f"--kills: {error}", EXIT_USAGE)
-    except FlightsMissing as error:
-        fail(str(error), EXIT_NO)
-    raise typer.Exit(0 if exactly_once else EXIT_NO)
+    except (FlightsMissing, JavaMissing) as error:
+        fail(f"could not run: {error}", EXIT_USAGE)
+    except KeyboardInterrupt:
+        fail("interrupted", _SIGNALLED + signal.SIGINT)
+    raise typer.Exit(outcome.value)

@@ -212,7 +212,8 @@ def _inspected(data: Path) -> "Iterator[Iterator[Place | Finding]]":
 
 @contextmanager
 def _locked(data: Path) -> "Iterator[Files]":
-    from exacta.adapters.local.files import DirectoryInUse, PosixFiles
+    from exacta.adapters.local.directory_lock import DirectoryInUse
+    from exacta.adapters.local.files import PosixFiles
     from exacta.ports.journal import JournalError
     from exacta.server.identity import JOURNAL_DIRECTORY
 

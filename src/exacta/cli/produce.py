@@ -112,12 +112,25 @@ _Timeout = Annotated[
 ]
 
 
+_Topic = Annotated[
+    str | None,
+    typer.Option(
+        "--topic", "-t", metavar="TOPIC", help="The topic, as kcat and Kafka's tools name it.", show_default=False
+    ),
+]
+_AsKcat = Annotated[bool, typer.Option("-P", help="Produce, as kcat is told: it changes nothing.")]
+
+
 class _CannotBeRead(Exception):
     """Stdin gives an error instead of bytes. The message is the system's reason."""
 
 
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to write into.")],
+    topic: Annotated[
+        str | None, typer.Argument(metavar="TOPIC", help="The topic to write into.", show_default=False)
+    ] = None,
+    named: _Topic = None,
+    as_kcat: _AsKcat = False,
     key: _Key = None,
     key_delimiter: _KeyDelimiter = None,
     delimiter: _Delimiter = r"\n",
@@ -143,6 +156,11 @@ def produce(
     from exacta.client.errors import KafkaError
     from exacta.client.topic_writer import TopicWriter
 
+    if topic is not None and named is not None:
+        fail("name one topic: exacta produce TOPIC", EXIT_USAGE)
+    topic = named if topic is None else topic
+    if topic is None:
+        fail("name a topic: exacta produce TOPIC", EXIT_USAGE)
     _require_sense(topic, transactional_id, commit_every)
     reading = _reading(key, key_delimiter, delimiter, headers or [], json, null)
     with termination_interrupts(), client_of(bootstrap_servers, command_config, "exacta-produce") as client:

@@ -64,19 +64,32 @@ def run(arguments: Sequence[str]) -> int:
         Doors(**endpoints),
         log_level=parsed.log_level or log["log.level"],
         log_format=parsed.log_format or log["log.format"],
+        drops_run_time_options=parsed.drop_run_time_options,
+        level_now=lambda: parsed.log_level or (parsed.config and _level_in(parsed.config)) or DEFAULT_LEVEL,
     )
+
+
+def _level_in(path: Path) -> str | None:
+    """Return the level of the log that the file says now. Raises ConfigurationError."""
+    return _read(path).log.get("log.level")
 
 
 def _file(path: Path) -> "ConfigurationFile":
     """Return what the file says, and say what of it has no effect. Raises ConfigurationError."""
+    file = _read(path)
+    for note in file.notes():
+        sys.stderr.write(f"exacta: {note}\n")
+    return file
+
+
+def _read(path: Path) -> "ConfigurationFile":
+    """Return what the file says. Raises ConfigurationError."""
     from exacta.server.configuration_file import read_configuration_file  # its table and tomllib take milliseconds
 
     file = read_configuration_file(path)
     if file.mistakes:
         first, *more = file.mistakes
         raise ConfigurationError(first + (f" (and {len(more)} more: exacta config check {path})" if more else ""))
-    for note in file.notes():
-        sys.stderr.write(f"exacta: {note}\n")
     return file
 
 
@@ -124,6 +137,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="read options from a TOML file (*.toml), or from one like Kafka's server.properties; it may have data, "
         "listen and the other addresses, too (exacta config check FILE tells what it says)",
+    )
+    parser.add_argument(
+        "--drop-run-time-options",
+        action="store_true",
+        help="take back all options that were set while brokers ran (exacta config set broker …), before any client "
+        "is let in",
     )
     parser.add_argument(
         "--log-level", choices=LEVELS, help=f"the least level of the lines of the log (default: {DEFAULT_LEVEL})"

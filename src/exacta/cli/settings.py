@@ -1,4 +1,7 @@
-"""`exacta configs …`: settings of topics, brokers and groups, on any Kafka cluster; and how commands take settings."""
+"""`exacta config describe|set|unset`: settings of topics, brokers and groups, on any Kafka cluster.
+
+Also how other commands take settings.
+"""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -13,7 +16,7 @@ from exacta.cli.output import Output, OutputFormat, print_records
 if TYPE_CHECKING:
     from exacta.client.configs import Resource
 
-_CLIENT_ID = "exacta-configs"
+_CLIENT_ID = "exacta-config"
 _ALL_BROKERS = "default"
 
 
@@ -25,8 +28,6 @@ class Kind(StrEnum):
     BROKER_LOGGER = "broker-logger"
     GROUP = "group"
 
-
-configs = typer.Typer(help="See and change the settings of topics, brokers and groups.", no_args_is_help=True)
 
 KindOf = Annotated[Kind, typer.Argument(metavar="KIND", help="topic, broker, broker-logger or group.")]
 Name = Annotated[
@@ -42,12 +43,6 @@ Setting = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Let the cluster check it, and change nothing.")]
 
 
-@configs.callback()
-def root() -> None:
-    """See and change the settings of topics, brokers and groups."""
-
-
-@configs.command()
 def describe(
     kind: KindOf,
     name: Name,
@@ -84,7 +79,6 @@ def describe(
     )
 
 
-@configs.command("set")
 def set_them(
     kind: KindOf,
     name: Name,
@@ -102,7 +96,6 @@ def set_them(
     say(f"{resource} {_verb(resource, dry_run=dry_run)} {', '.join(f'{key}={given[key]}' for key in given)}")
 
 
-@configs.command("unset")
 def unset_them(
     kind: KindOf,
     name: Name,

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, note
-from exacta.cli.confirmation import Yes, require_consent
+from exacta.cli.confirmation import OnlyShow, Yes, require_consent
 from exacta.cli.lines import counted, say
 from exacta.cli.output import Output, OutputFormat, print_json, print_records
+from exacta.cli.positions import BEGINNING, END, Kind, NoPlace, destination_of, offsets_at
 from exacta.cli.settings import DryRun, Setting, settings_in
 
 if TYPE_CHECKING:
@@ -186,6 +187,71 @@ def delete(
         for each in found:
             delete_topic(client, each.name)
             say(f"topic {each.name} is deleted")
+
+
+@topics.command()
+def trim(
+    name: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")],
+    before: Annotated[
+        str,
+        typer.Option(
+            "--before",
+            metavar="WHERE",
+            help="Delete what lies below this: an offset of one partition, latest (the end of what is committed), -N "
+            "for all but the last N, or a time (2026-01-31T12:00:00Z).",
+            show_default=False,
+        ),
+    ],
+    partitions: Annotated[
+        list[int] | None,
+        typer.Option("--partition", "-p", min=0, metavar="N", help="Only this partition; may be repeated."),
+    ] = None,
+    dry_run: OnlyShow = False,
+    yes: Yes = False,
+    output: Output = OutputFormat.TABLE,
+    bootstrap_servers: Servers = None,
+    command_config: CommandConfig = None,
+) -> None:
+    """Delete the oldest records of a topic: show up to where, and ask before it is done.
+
+    Positions of groups stay; a group whose position was deleted goes on as its `auto.offset.reset` says.
+
+    Exit code 1 if the topic or a partition is not there, or the cluster refuses, as for a topic that is only compacted.
+    """
+    from exacta.client.topic_administration import delete_records
+    from exacta.client.topics import READ_COMMITTED, READ_UNCOMMITTED
+    from exacta.client.transactions import TopicPartition
+
+    try:
+        place = destination_of(before)
+    except NoPlace as error:
+        fail(f"--before: {error}", EXIT_USAGE)
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
+        (found,) = _found(client, [name])
+        numbers = [each.partition for each in found.partitions]
+        for number in partitions or []:
+            if number not in numbers:
+                fail(f"topic {name} has no partition {number}: it has {len(numbers)}", EXIT_NO)
+        wanted = [TopicPartition(name, each) for each in numbers if not partitions or each in partitions]
+        if place.kind is Kind.OFFSET and place.number >= 0 and len(wanted) > 1:
+            fail("an offset is that of one partition: give -p, too", EXIT_USAGE)
+        first = offsets_at(client, wanted, BEGINNING, READ_COMMITTED)
+        new = offsets_at(client, wanted, place, READ_COMMITTED)
+        for each, end in offsets_at(client, wanted, END, READ_UNCOMMITTED).items():
+            if new[each] > end:
+                fail(f"{each} has no records up to offset {new[each]}: it ends at {end}", EXIT_NO)
+        records = [
+            {"partition": at.partition, "from": first[at], "to": new[at]} for at in wanted if new[at] > first[at]
+        ]
+        print_records(records, output, nothing=f"topic {name} has nothing below that")
+        if dry_run or not records:
+            note("nothing was deleted")
+            return
+        require_consent(f"Delete these records of {name}?", yes=yes, err=True)
+        for each in wanted:
+            if new[each] > first[each]:
+                delete_records(client, each, new[each])
+    note(f"topic {name} was trimmed")
 
 
 def _found(client: "Client", names: "Iterable[str]") -> "list[TopicDescription]":

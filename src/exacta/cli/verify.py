@@ -12,6 +12,7 @@ import typer
 
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, by_file, cluster_of, fail, notes_of_client
 from exacta.cli.progress import working
+from exacta.extras import install_extra
 
 if TYPE_CHECKING:
     from exacta.client.security import Cluster
@@ -172,11 +173,11 @@ def verify(
 def _check_clients(pulsar_url: str | None) -> None:
     """End the command if the clients that are to take part are not there."""
     if find_spec("confluent_kafka") is None:
-        fail("confluent-kafka is not installed: pip install 'exacta-log[verify]'", EXIT_USAGE)
+        fail(f"confluent-kafka is not installed: {install_extra('verify')}", EXIT_USAGE)
     if pulsar_url is None:
         return
     if find_spec("pulsar") is None or find_spec("google") is None or find_spec("google.protobuf") is None:
-        fail("pulsar-client is not installed: pip install 'exacta-log[verify-pulsar]'", EXIT_USAGE)
+        fail(f"pulsar-client is not installed: {install_extra('verify-pulsar')}", EXIT_USAGE)
     from exacta.verify.workload.pulsar.side import address_of
 
     try:

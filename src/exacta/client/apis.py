@@ -24,6 +24,7 @@ from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeReque
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest, ApiVersionsResponse
 from exacta.protocol.kafka.messages.k19_create_topics import CreateTopicsRequest, CreateTopicsResponse
 from exacta.protocol.kafka.messages.k20_delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from exacta.protocol.kafka.messages.k21_delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -107,6 +108,7 @@ _CALLS: dict[type[Any], Call] = {
     CreateTopicsRequest: Call(19, CreateTopicsResponse, 2, 6),
     # Version 6 names topics by ids as well, which are not asked for here.
     DeleteTopicsRequest: Call(20, DeleteTopicsResponse, 1, 5),
+    DeleteRecordsRequest: Call(21, DeleteRecordsResponse, 0, 2),
     InitProducerIdRequest: Call(22, InitProducerIdResponse, 0, 4),
     AddPartitionsToTxnRequest: Call(24, AddPartitionsToTxnResponse, 0, 3),
     AddOffsetsToTxnRequest: Call(25, AddOffsetsToTxnResponse, 0, 3),

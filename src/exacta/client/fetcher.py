@@ -4,7 +4,7 @@ This module owns the position and its own connection. It yields what was fetched
 it is visible.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 from exacta.client.connection import Connection
@@ -104,7 +104,7 @@ def fetch_range(
     max_bytes: int = 4 * 1024 * 1024,
     timeout_ms: float = 120_000,
     topic_id: bytes | None = None,
-) -> Iterator[Fetched]:
+) -> Generator[Fetched, None, None]:
     """Yield what a partition holds from offset `start` up to, not including, `end`.
 
     The first batch may begin before `start` and the last one end behind `end`. Raises `OffsetOutOfRange`, `KafkaError`,

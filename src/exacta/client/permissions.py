@@ -18,6 +18,7 @@ from exacta.protocol.kafka.messages.k15_describe_groups import DescribeGroupsReq
 from exacta.protocol.kafka.messages.k16_list_groups import ListGroupsRequest
 from exacta.protocol.kafka.messages.k19_create_topics import CreateTopicsRequest
 from exacta.protocol.kafka.messages.k20_delete_topics import DeleteTopicsRequest
+from exacta.protocol.kafka.messages.k21_delete_records import DeleteRecordsRequest
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest
 from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -77,6 +78,7 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (IncrementalAlterConfigsRequest, _TOPIC): "AlterConfigs",
     (IncrementalAlterConfigsRequest, _CLUSTER): "AlterConfigs",
     (DeleteTopicsRequest, _TOPIC): "Delete",
+    (DeleteRecordsRequest, _TOPIC): "Delete",
     (CreatePartitionsRequest, _TOPIC): "Alter",
     (DescribeGroupsRequest, _GROUP): "Describe",
     (ConsumerGroupDescribeRequest, _GROUP): "Describe",

@@ -284,15 +284,15 @@ class IdempotentProducer:
         """Read one reply and settle what it answers."""
         reply = connection.receive(self._request_deadline())
         queues = self._sent[connection].popleft()
-        codes = {
-            TopicPartition(topic.name, entry.index): entry.error_code
+        answers = {
+            TopicPartition(topic.name, entry.index): (entry.error_code, entry.error_message)
             for topic in reply.responses
             for entry in topic.partition_responses
         }
         for queue in queues:
-            self._settle(queue, connection, codes.get(queue.name, ErrorCode.UNKNOWN_SERVER_ERROR))
+            self._settle(queue, connection, *answers.get(queue.name, (ErrorCode.UNKNOWN_SERVER_ERROR, None)))
 
-    def _settle(self, queue: _Partition, connection: Connection, code: int) -> None:
+    def _settle(self, queue: _Partition, connection: Connection, code: int, message: str | None) -> None:
         """Apply the answer to the oldest batch of `queue` that is in flight on `connection`."""
         index = next(i for i, batch in enumerate(queue.batches) if batch.on is connection)
         if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
@@ -312,7 +312,7 @@ class IdempotentProducer:
         part = ProduceRequest(
             transactional_id=self._producer.transactional_id, topic_data=[TopicProduceData(name=queue.name.topic)]
         )
-        error = self._client.refused(part, code, f"writing to {queue.name}")
+        error = self._client.refused(part, code, f"writing to {queue.name}", message)
         if not followed_a_failure and classify(code) is not ErrorClass.RETRIABLE:
             raise error
         if code in MOVED:

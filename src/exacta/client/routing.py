@@ -106,9 +106,12 @@ class Client:
         """Return a deadline `timeout_ms` from now, by default as long as one call may take."""
         return Deadline(self.call_timeout_ms if timeout_ms is None else timeout_ms, self.cluster.request_timeout_ms)
 
-    def refused(self, request: Message, code: int, what: str) -> KafkaError:
-        """Return the error for a code in the reply to `request`, or to that part of one; says what is not allowed."""
-        return KafkaError(code, what, missing_permission(request, code, self.cluster.security.principal))
+    def refused(self, request: Message, code: int, what: str, detail: str | None = None) -> KafkaError:
+        """Return the error for a code in the reply to `request`, or to that part of one; says what is not allowed.
+
+        `detail` is what the broker has said besides.
+        """
+        return KafkaError(code, what, missing_permission(request, code, self.cluster.security.principal) or detail)
 
     def call(
         self,

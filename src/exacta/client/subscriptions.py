@@ -37,6 +37,8 @@ WAITS = (
     "open transactions have acknowledged messages, which come again if these abort",
     "an open transaction has written to the partition, and holds back what follows its first message",
     "entries are delayed until the time that their producers have named",
+    "messages could not be read: the broker's log says why, and it tries again every 10 s",
+    "as many entries are unacknowledged as all subscriptions together may have",
 )
 
 _NOT_RETRIED = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})

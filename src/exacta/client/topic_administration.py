@@ -9,12 +9,18 @@ from typing import Any, NamedTuple
 
 from exacta.client.deadline import Deadline
 from exacta.client.errors import ErrorClass, KafkaError, classify
-from exacta.client.routing import Anyone, Client, Controller, Route
+from exacta.client.routing import Anyone, Client, Controller, Leader, Route
 from exacta.client.topics import new_topic
+from exacta.client.transactions import TopicPartition
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k19_create_topics import CreateTopicsRequest
 from exacta.protocol.kafka.messages.k20_delete_topics import DeleteTopicsRequest
+from exacta.protocol.kafka.messages.k21_delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from exacta.protocol.kafka.messages.k37_create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from exacta.protocol.kafka.schema import NO_UUID, Message
 
@@ -84,6 +90,25 @@ def add_partitions_to_topic(client: Client, topic: str, count: int, *, dry_run: 
     )
     what = f"adding partitions to topic '{topic}'"
     ask(client, Controller(), request, what=what, entries=lambda reply: reply.results)
+
+
+def delete_records(client: Client, partition: TopicPartition, before: int) -> int:
+    """Delete the records below an offset (KIP-107); return the first offset that there is now.
+
+    Raises `KafkaError`: OFFSET_OUT_OF_RANGE beyond the end, POLICY_VIOLATION where the topic is only compacted.
+    """
+    asked = DeleteRecordsPartition(partition_index=partition.partition, offset=before)
+    topic = DeleteRecordsTopic(name=partition.topic, partitions=[asked])
+    reply = ask(
+        client,
+        Leader(*partition),
+        DeleteRecordsRequest(topics=[topic], timeout_ms=_TIMEOUT_MS),
+        what=f"deleting the records of {partition} below {before}",
+        entries=lambda reply: [each for topic in reply.topics for each in topic.partitions],
+    )
+    ((result,),) = (topic.partitions for topic in reply.topics)
+    low_watermark: int = result.low_watermark
+    return low_watermark
 
 
 def describe_topics(client: Client, topics: Sequence[str] | None = None) -> list[TopicDescription]:

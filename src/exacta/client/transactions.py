@@ -30,6 +30,8 @@ from exacta.protocol.kafka.schema import Message
 ONGOING = "Ongoing"
 """The state of a transactional id whose transaction is open."""
 EMPTY = "Empty"
+COMPLETE_COMMIT = "CompleteCommit"
+"""The state of a transactional id whose last transaction was committed."""
 NO_TIMEOUT_MS = 2**31 - 1
 """The time-out of a transaction that has none (KIP-939)."""
 

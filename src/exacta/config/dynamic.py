@@ -15,7 +15,7 @@ from enum import Enum, auto
 from typing import Final
 
 from exacta.config.configuration import Configuration, ConfigurationError
-from exacta.config.options import Option, options, parse_value
+from exacta.config.options import Option, options, parse_run_time_value
 
 
 class ConfigSource(Enum):
@@ -104,7 +104,7 @@ def possible_value(name: str, text: str | None) -> int | bool | str | None:
     if text is None or option is None or not option.dynamic:
         return None
     try:
-        return parse_value(option, text)
+        return parse_run_time_value(option, text)
     except ConfigurationError:
         return None
 

@@ -108,9 +108,7 @@ _NO_MEANING = {
     "The cleaner takes what memory and time it needs.": """
         log.cleaner.dedupe.buffer.size log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
         log.cleaner.io.max.bytes.per.second""",
-    "Only a topic's `compression.type` makes the broker decompress, up to 64 MiB of one request.": (
-        "max.decompressed.message.bytes"
-    ),
+    "The broker decompresses up to 64 MiB of one request, whatever is set.": ("max.decompressed.message.bytes"),
     "It belongs to `compression.type`, which topics set.": """
         compression.gzip.level compression.lz4.level compression.zstd.level""",
     "Each transaction has a timer of its own, and is aborted when its time is over.": (

@@ -33,6 +33,8 @@ class Option(Struct, frozen=True):
     pattern: str = ""
     dynamic: bool = False
     """True if the option's value can be changed while the broker runs."""
+    lowest_at_run_time: int | None = None
+    """The lowest value that a number can be given while the broker runs; None: `lowest`."""
 
     @property
     def unit(self) -> str:
@@ -75,6 +77,18 @@ DYNAMIC = frozenset(
 The limits of the core are none of them: what is open has been accepted under them (`core/state/limits.py`).
 """
 
+LOWEST_AT_RUN_TIME = {
+    # One client has a connection to the broker, one to its coordinator and one that it begins with; so has a command.
+    "max.connections": 10,
+    "max.connections.per.ip": 10,
+    # At a millisecond, a thousand members of a group would send a million requests a second.
+    "group.consumer.heartbeat.interval.ms": 1000,
+}
+"""The lowest values that are accepted while the broker runs: below them hardly anybody could take them back.
+
+What is set at run time is durable, and counts before the command line. A start may have lower values.
+"""
+
 _UNITS = {"ms": "ms", "bytes": "bytes", "minutes": "minutes"}
 _SIZES = frozenset(["pulsar.max.message.size"])
 """Options of Pulsar's whose names do not say that they are bytes."""
@@ -98,6 +112,7 @@ def options() -> dict[str, Option]:
             meta.description or "",
             meta.pattern or "",
             dynamic=name in DYNAMIC,
+            lowest_at_run_time=LOWEST_AT_RUN_TIME.get(name, meta.ge) if name in DYNAMIC else None,
         )
     return found
 
@@ -193,6 +208,17 @@ def parse_value(option: Option, value: Any) -> int | bool | str:
     if not option.lowest <= number <= option.highest:
         raise ConfigurationError(f"{option.name} must be between {option.lowest} and {option.highest}, not {number}")
     return number
+
+
+def parse_run_time_value(option: Option, value: Any) -> int | bool | str:
+    """Return a value that is set while the broker runs, as the option's type. Raises ConfigurationError."""
+    parsed, lowest = parse_value(option, value), option.lowest_at_run_time
+    if lowest is not None and parsed < lowest:  # type: ignore[operator]  # the option's type is a number
+        raise ConfigurationError(
+            f"{option.name} must be at least {lowest} while the broker runs, not {parsed}: it would be durable, and "
+            "nobody might be able to take it back"
+        )
+    return parsed
 
 
 def _fitting(option: Option) -> str:

@@ -68,8 +68,9 @@ class PulsarOptions:
         str,
         Meta(
             pattern="idempotent|strict",
-            description="What a Pulsar client is told that ends a transaction once more in the same way: success "
-            "(idempotent), or that it is not found (strict), as Apache Pulsar tells it.",
+            description="What a Pulsar client is told of a transaction that has ended: its outcome, so that the same "
+            "end may be repeated with success (idempotent), or that it is not found (strict), as Apache Pulsar tells "
+            "it.",
         ),
     ] = "idempotent"
     pulsar_transaction_outcome_retention_ms: Annotated[

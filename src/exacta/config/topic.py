@@ -121,17 +121,13 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
     MAX_COMPACTION_LAG_MS: _long(LONG_MAX, "How long a record may wait for compaction.", lowest=1),
     "max.decompressed.message.bytes": _int(
         2_147_483_639,
-        "Only compression.type decompresses batches, up to 64 MiB of one request, whatever is set here.",
+        "Batches are decompressed up to 64 MiB of one request, whatever is set here.",
         lowest=1,
         highest=2_147_483_639,
     ),
     MAX_MESSAGE_BYTES: _int(0, "Largest record batch; the default is the broker's message.max.bytes."),
-    TIMESTAMP_AFTER_MAX_MS: _long(
-        3_600_000, "How far ahead of the broker's clock a batch's first and its highest timestamp may be."
-    ),
-    TIMESTAMP_BEFORE_MAX_MS: _long(
-        LONG_MAX, "How far behind the broker's clock a batch's first and its highest timestamp may be."
-    ),
+    TIMESTAMP_AFTER_MAX_MS: _long(3_600_000, "How far ahead of the broker's clock a record's timestamp may be."),
+    TIMESTAMP_BEFORE_MAX_MS: _long(LONG_MAX, "How far behind the broker's clock a record's timestamp may be."),
     TIMESTAMP_TYPE: _choice("CreateTime", "Whether timestamps are the producers' or the broker's.", LOG_APPEND_TIME),
     MIN_CLEANABLE_DIRTY_RATIO: TopicConfig(
         type=ConfigType.DOUBLE, default="0.5", highest=1, description="When compaction is worth its cost."

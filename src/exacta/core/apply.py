@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from exacta.core.events import Event
+from exacta.core.events import EntriesOwned, Event
 from exacta.core.groups import fold as groups
 from exacta.core.log import fold as log
+from exacta.core.room import own
 from exacta.core.state.state import State
 from exacta.core.subscriptions import fold as subscriptions
 from exacta.core.transactions import fold as transactions
@@ -21,4 +22,5 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     **transactions.FOLDS,
     **groups.FOLDS,
     **subscriptions.FOLDS,
+    EntriesOwned: own,
 }

@@ -58,6 +58,7 @@ from exacta.core.writers import Writer
 
 __all__ = [
     "HIGH_WATERMARK",
+    "AbandonHandles",
     "AbortAfterLoss",
     "AbortByMarker",
     "Acknowledge",
@@ -356,6 +357,14 @@ class EndHandle(Command, frozen=True, kw_only=True):
     cause: Cause = Cause.OWNER
     client_id: str = ""
     client_host: str = ""
+
+
+class AbandonHandles(Command, frozen=True, kw_only=True):
+    """Note that the connection is closed over which these handles were begun."""
+
+    promises: ClassVar[Promise] = Promise.NOTHING
+
+    transactions: tuple[TransactionId, ...]
 
 
 class AbortByMarker(Command, frozen=True, kw_only=True):

@@ -7,14 +7,19 @@ from exacta.core.commands import Command
 from exacta.core.groups import rules as groups
 from exacta.core.log import rules as log
 from exacta.core.outcome import Outcome
+from exacta.core.room import within_bounds
 from exacta.core.state.state import State
 from exacta.core.subscriptions import rules as subscriptions
 from exacta.core.transactions import rules as transactions
 
 
-def decide(state: State, command: Command, now_ms: int) -> Outcome:
-    """Return what the command leads to; changes nothing."""
-    return _DECIDE[type(command)](state, command, now_ms)
+def decide(state: State, command: Command, now_ms: int, owner: str = "") -> Outcome:
+    """Return what the command leads to; changes nothing.
+
+    `owner` is the host that asks, whose share of the tables it counts towards (`core.state.usage`); empty: it has none.
+    """
+    outcome = _DECIDE[type(command)](state, command, now_ms)
+    return within_bounds(state, command, outcome, owner) if outcome.events else outcome
 
 
 _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {

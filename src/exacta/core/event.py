@@ -30,6 +30,7 @@ TAGS = {
     "TopicEpochMoved": 19,
     "TransactionJoined": 30,
     "ConclusionHeard": 31,
+    "HandlesAbandoned": 36,
     "BatchStaged": 32,
     "StagedStreamSpilled": 33,
     # offsets and groups
@@ -63,6 +64,8 @@ TAGS = {
     "NonDurableMessagesAcknowledged": 54,
     "AppendsRefused": 55,
     "DelaysEnded": 56,
+    # all tables
+    "EntriesOwned": 57,
 }
 """The number by which each event is written. None is used for two events, nor ever again for another one."""
 

@@ -5,6 +5,7 @@ default, and `event.TAGS` has the number of each. Volatile events change the sta
 rebalance, signs of life (decision 0025), and ids that are given out of what is reserved (0027).
 """
 
+from collections.abc import Hashable
 from typing import ClassVar
 
 from exacta.core.commands import OffsetToCommit
@@ -38,6 +39,7 @@ from exacta.core.ids import (
 )
 from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
 from exacta.core.rejections import Rejection
+from exacta.core.state.usage import Table
 from exacta.core.subscriptions.events import (
     ConsumerConnected,
     ConsumerDisconnected,
@@ -70,6 +72,7 @@ __all__ = [
     "ConsumerGroupUpdated",
     "DelaysEnded",
     "EntriesDelivered",
+    "EntriesOwned",
     "EntriesTakenBack",
     "Entry",
     "Event",
@@ -77,6 +80,7 @@ __all__ = [
     "GroupEmptied",
     "GroupEpochsReserved",
     "GroupSettled",
+    "HandlesAbandoned",
     "IdsReserved",
     "LogStartMoved",
     "Marker",
@@ -115,6 +119,14 @@ __all__ = [
     "WriterNamed",
     "WritersExpired",
 ]
+
+
+class EntriesOwned(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: these entries, which are about to be made or to grow, belong to a host (`core.state.usage`)."""
+
+    durable: ClassVar[bool] = False
+    owner: str
+    entries: tuple[tuple[Table, Hashable], ...]
 
 
 class TopicCreated(Event, frozen=True, kw_only=True, array_like=True):
@@ -297,6 +309,13 @@ class ConclusionHeard(Event, frozen=True, kw_only=True, array_like=True):
     transactional_id: str
     committed: bool
     at_ms: int
+
+
+class HandlesAbandoned(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: the connections are closed over which these handles were begun, and nothing takes part in them."""
+
+    durable: ClassVar[bool] = False
+    transactions: tuple[TransactionId, ...]
 
 
 class NothingAborted(Event, frozen=True, kw_only=True, array_like=True):

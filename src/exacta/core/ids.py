@@ -64,7 +64,8 @@ class Cause(IntEnum):
     SET = 4
     """The transaction was ended as one of a set, by a client that knew its pair (EndTransactions)."""
     IDLE = 5
-    """Nothing was heard of the transactional id for too long."""
+    """Nothing was heard of the transactional id for too long. Or a handle made room for another one: its connection had
+    closed, and nothing took part in it."""
     LOSS = 6
     """The broker's machine stopped, and may have lost writes of the transaction."""
     OTHER_SIDE = 7

@@ -91,4 +91,4 @@ class Rejection(Enum):
     """More is kept for subscriptions than the backlog quota allows, and producers are refused until it is less."""
     # storage
     STORAGE_ERROR = auto()
-    """The stored data could not be read."""
+    """The stored data could not be read, or the memory does not suffice for the request now."""

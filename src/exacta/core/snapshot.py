@@ -20,6 +20,7 @@ from exacta.core.state.staged import HELD
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
+from exacta.core.state.weights import weigh
 from exacta.core.state.writer import KnownWriter
 
 SNAPSHOT_SCHEMA = 2
@@ -147,6 +148,7 @@ def _rebuild_indexes(state: State) -> None:
             volatile.held_bytes += 0 if stream.stream != HELD else stream.size
             volatile.held_batches += len(stream.held)
     volatile.nameless_writers = sum(partition.nameless_writers for partition in state.partitions.values())
+    volatile.usage = weigh(state)
 
 
 def _decoded(blob: bytes) -> _WholeSnapshot:
@@ -208,5 +210,8 @@ def after_recovery(state: State, *, may_have_forgotten: bool = True) -> None:
     volatile.streams_let_go = []
     volatile.memberships = dict(state.settled)
     volatile.consumer_groups = dict(state.settled_consumers)
+    volatile.usage = weigh(state)
+    handles = (each for each in state.transactions.values() if each.owner is None and not each.participants)
+    volatile.abandoned = {each.transaction_id: None for each in handles}
     if may_have_forgotten:
         volatile.may_have_forgotten = set(state.transactional_ids)

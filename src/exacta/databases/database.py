@@ -7,7 +7,15 @@ database itself, since the row that says what was decided is committed together 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Ended(NamedTuple):
+    """A transaction that has ended, or failed, within the program's block."""
+
+    reason: str
+    is_partly_committed: bool = False
+    """True if rows of the block are in the database, or may be."""
 
 
 class Database(ABC):
@@ -48,10 +56,17 @@ class Database(ABC):
         """Return whether the connection was there, and is of no more use."""
         return False
 
-    @property
     @abstractmethod
-    def is_in_transaction(self) -> bool:
-        """Return whether the transaction is still open, and can be committed."""
+    def guard(self) -> None:
+        """Notice from now on if the program's block ends the transaction that has just begun; keep it from that."""
+
+    @abstractmethod
+    def after_block(self) -> "Ended | None":
+        """Return what became of the transaction in the program's block; None: it is open, and can be committed."""
+
+    def advise(self, error: BaseException) -> None:
+        """Add to an error of the driver what its words do not say, where the guard has caused it."""
+        return
 
     @abstractmethod
     def commit(self) -> None:

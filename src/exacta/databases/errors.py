@@ -1,6 +1,7 @@
 """The errors of `exacta.two_phase`. Each message is one line.
 
-`OutcomeUnknown` is no `TwoPhaseError`, so that a program which repeats what has failed does not repeat it.
+`OutcomeUnknown` and `PartlyCommitted` are no `TwoPhaseError`s, so that a program which repeats what has failed does not
+repeat these.
 """
 
 
@@ -14,6 +15,10 @@ class TakenOver(TwoPhaseError):
 
 class OutcomeUnknown(Exception):
     """Nobody can say yet whether the transaction took place. It did in both or in neither; the next start decides."""
+
+
+class PartlyCommitted(Exception):
+    """The block has ended the database's transaction itself: rows are in the database, and the messages are nowhere."""
 
 
 def taken_over(transactional_id: str, reason: str) -> TakenOver:

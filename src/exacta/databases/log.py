@@ -30,6 +30,10 @@ _COUNTS_AGE_S = 300.0
 """A topic may get more partitions; the Java client notices after as long (`metadata.max.age.ms`)."""
 
 
+class NoSuchPartition(ClientError):
+    """A message is for a partition that its topic does not have."""
+
+
 class Log:
     """The transactions of one transactional id, one after the other."""
 
@@ -87,7 +91,7 @@ class Log:
         record = SingleRecord(_encoded(key), _encoded(value), _pairs(headers))
         now_ms = int(time.time() * 1000) if timestamp_ms is None else timestamp_ms
         with self._errors():
-            at = TopicPartition(topic, self._partition(topic, _encoded(key)) if partition is None else partition)
+            at = TopicPartition(topic, self._partition(topic, _encoded(key), partition))
             if self._writer is None:
                 timeout_ms = self._client.call_timeout_ms
                 self._writer = IdempotentProducer(self._client, self.producer, delivery_timeout_ms=timeout_ms)
@@ -162,11 +166,20 @@ class Log:
             self._writer.close()
             self._writer = None
 
-    def _partition(self, topic: str, key: bytes | None) -> int:
+    def _partition(self, topic: str, key: bytes | None, named: int | None) -> int:
+        """Return the partition of a message: the one that is named, the key's, or the topic's for this transaction.
+
+        The topic is created where it is missing: a write into it would be tried again and again, under the locks of the
+        database. For the same reason a partition that is not there is refused at once.
+        """
         count, asked_s = self._counts.get(topic, (0, 0.0))
-        if not count or time.monotonic() - asked_s > _COUNTS_AGE_S:
+        if not count or time.monotonic() - asked_s > _COUNTS_AGE_S or (named or 0) >= count:
             count = self._client.partitions([topic], create=True)[topic]
             self._counts[topic] = (count, time.monotonic())
+        if named is not None:
+            if not 0 <= named < count:
+                raise NoSuchPartition(f"topic '{topic}' has {count} partitions, and none with the number {named}")
+            return named
         if key is not None:
             return partition_of_key(key, count)
         return self._keyless.setdefault(topic, random.randrange(count))

@@ -1,5 +1,9 @@
 """PostgreSQL, by psycopg (the extra `exacta-log[postgres]`).
 
+psycopg refuses `commit()` and `rollback()` within the block. It does not read SQL, so that `COMMIT` or `ROLLBACK` may
+be executed, and another transaction begun behind it. The number of the transaction tells whether it is still the one
+that was begun, and PostgreSQL knows what became of that.
+
 The driver is loaded when it is needed, so that whoever uses SQLite need not have it.
 """
 
@@ -7,8 +11,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from exacta.databases.database import Database
+from exacta.databases.database import Database, Ended
 from exacta.databases.errors import TwoPhaseError, one_line
+from exacta.extras import install_extra
 
 if TYPE_CHECKING:
     import psycopg
@@ -36,6 +41,8 @@ class Postgres(Database):
         self._connection: psycopg.Connection[Any] | None = None if isinstance(database, str) else database
         self._block: AbstractContextManager[psycopg.Transaction] | None = None
         self._timeout_ms = 0.0
+        self._number = 0
+        """The number of the transaction that the program's block belongs to."""
         self.name = "PostgreSQL"
 
     @property
@@ -51,7 +58,7 @@ class Postgres(Database):
             import psycopg
         except ImportError as error:
             raise TwoPhaseError(
-                f"PostgreSQL needs the driver psycopg: pip install 'exacta-log[postgres]' ({one_line(error)})"
+                f"PostgreSQL needs the driver psycopg: {install_extra('postgres')} ({one_line(error)})"
             ) from error
         self.errors = (psycopg.Error,)
         self._timeout_ms = timeout_ms
@@ -59,9 +66,8 @@ class Postgres(Database):
             self.close()
         if self._connection is None:
             try:
-                self._connection = psycopg.connect(
-                    self._conninfo, autocommit=True, connect_timeout=max(2, int(timeout_ms / 1000))
-                )
+                # Without autocommit: what a block does after a ROLLBACK of its own is not committed by itself.
+                self._connection = psycopg.connect(self._conninfo, connect_timeout=max(2, int(timeout_ms / 1000)))
             except psycopg.Error as error:
                 raise TwoPhaseError(f"there is no connection to PostgreSQL: {one_line(error)}") from error
         self.name = self._connection.info.dbname
@@ -94,12 +100,42 @@ class Postgres(Database):
         """Return whether the connection was there, and is of no more use."""
         return self._connection is not None and bool(self._connection.closed)
 
-    @property
-    def is_in_transaction(self) -> bool:
-        """Return whether the transaction is still open, and can be committed."""
+    def guard(self) -> None:
+        """See `Database.guard`. Whatever writes gets a number, and the decision writes in any case."""
+        ((self._number,),) = self.ask("SELECT txid_current()")
+
+    def after_block(self) -> Ended | None:
+        """See `Database.after_block`."""
+        from psycopg import Error
         from psycopg.pq import TransactionStatus
 
-        return self.connection.info.transaction_status == TransactionStatus.INTRANS
+        status = self.connection.info.transaction_status
+        if status == TransactionStatus.INTRANS and self.ask("SELECT txid_current()") == [(self._number,)]:
+            return None
+        if self.is_lost:
+            return Ended("the connection was lost within the block")
+        try:
+            self.connection.execute("ROLLBACK")
+            ((fate,),) = self.ask("SELECT txid_status(%s)", (self._number,))
+        except Error as error:
+            return Ended(
+                "the transaction was ended, or has failed, within the block, and nobody can say what is in the "
+                f"database: {one_line(error)}",
+                is_partly_committed=True,
+            )
+        if fate == "committed":
+            return Ended(
+                "the block has committed the transaction itself: what it had written until then is in the database, "
+                "without its messages",
+                is_partly_committed=True,
+            )
+        if status != TransactionStatus.INERROR and self.connection.autocommit:
+            return Ended(
+                "the block has rolled the transaction back itself; what it has written since then may be in the "
+                "database, without its messages",
+                is_partly_committed=True,
+            )
+        return Ended("the transaction was rolled back, or has failed, within the block")
 
     def commit(self) -> None:
         """Commit."""

@@ -3,12 +3,15 @@
 This module owns the order of the steps, and what follows when one fails or the process dies at it:
 
     step                            it fails                        the process dies before its end
-    the block: rows, messages       roll back both                  neither, once the next start has aborted
+    the block: rows, messages       roll back both *                neither, once the next start has aborted
     prepare: all is in the log      roll back both                  the same
     decide: the row is written      roll back both; `TakenOver`     the same
                                     if another instance is there
     commit of the database          recover: the row says which     both or neither: the next start reads the row
     end in the log                  end it later                    both, once the next start has committed
+
+* A block that commits the database's transaction itself, by SQL that no driver refuses, has written half. Then the
+error is `PartlyCommitted`.
 
 Recovery is the same at a start and after a failure whose outcome is not known: take over the transactional id in the
 log, which keeps what is open; take over the row in the database; commit what is open if the row names it, else abort
@@ -30,9 +33,9 @@ from typing import NamedTuple, Self
 
 from exacta.client.routing import Client
 from exacta.databases.connection import cluster_of
-from exacta.databases.database import Database
+from exacta.databases.database import Database, Ended
 from exacta.databases.decisions import Decisions, Pair
-from exacta.databases.errors import OutcomeUnknown, TakenOver, TwoPhaseError, one_line, taken_over
+from exacta.databases.errors import OutcomeUnknown, PartlyCommitted, TakenOver, TwoPhaseError, one_line, taken_over
 from exacta.databases.log import Log
 from exacta.databases.transaction import Transaction
 
@@ -134,8 +137,9 @@ class TwoPhase:
     def transaction(self) -> Iterator[Transaction]:
         """Return a transaction, which is committed at the end of the `with`, and rolled back if an error leaves it.
 
-        After an error there is nothing of the transaction in either place, unless the error is an `OutcomeUnknown`.
-        An error of the block, and an error of the database about the rows, is raised as it is. Any other one is a
+        After an error there is nothing of the transaction in either place, unless the error is an `OutcomeUnknown`, or
+        a `PartlyCommitted`: the block has ended the database's transaction itself, and rows of it are there. An error
+        of the block, and an error of the database about the rows, is raised as it is. Any other one is a
         `TwoPhaseError`: `TakenOver` where another instance has the transactional id.
         """
         self._make_ready()
@@ -146,11 +150,15 @@ class TwoPhase:
             self._begin()
             try:
                 yield transaction
+            except Exception as error:
+                self._look_at_half(error)
+                raise
             finally:
                 transaction.is_over = True
             pair = self._prepare()
             self._decide(holder, pair)
         except BaseException as error:
+            self._database.advise(error)
             if self._roll_back(error):
                 self._holder = holder
             raise
@@ -181,17 +189,33 @@ class TwoPhase:
                 self._discard()
                 self._database.open(self._timeout_ms)
                 self._database.begin()
+            self._database.guard()
         except self._database.errors as error:
             raise self._failed("no transaction could begin", error) from error
 
     def _prepare(self) -> Pair | None:
         """Make durable in the log what the transaction has written; return its pair, or None for nothing."""
-        if not self._database.is_in_transaction:
-            raise TwoPhaseError(
-                f"the transaction of the database '{self._database.name}' was ended, or has failed, within the block"
-            )
+        try:
+            ended = self._database.after_block()
+        except self._database.errors as error:
+            raise self._failed("it cannot say what became of the transaction in the block", error) from error
+        if ended is not None:
+            raise self._ended(ended)
         self._log.prepare()
         return self._log.pair if self._log.has_written else None
+
+    def _look_at_half(self, error: Exception) -> None:
+        """Raise `PartlyCommitted` for an error of the block, if the block has committed something before."""
+        try:
+            ended = self._database.after_block()
+        except self._database.errors:
+            return
+        if ended is not None and ended.is_partly_committed:
+            raise self._ended(ended) from error
+
+    def _ended(self, ended: Ended) -> Exception:
+        error = PartlyCommitted if ended.is_partly_committed else TwoPhaseError
+        return error(f"the database '{self._database.name}': {ended.reason}")
 
     def _decide(self, holder: Pair | None, pair: Pair | None) -> None:
         assert self._decisions is not None

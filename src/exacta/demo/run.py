@@ -6,8 +6,9 @@ Theory of operation: everything lives in one work directory. One loop watches Sp
 strike, and starts again what ended without having been killed, which is told and counted but not forgiven for ever.
 A part of the flights is held back while there are kills to come, and fed bit by bit to a pipeline that has read all
 there is: a kill needs work to strike. Once both queries have read all flights, the closing event is sent; once the
-watermark has passed the last hour, the pipeline is asked to stop. Then the judge reads. Whatever goes wrong before,
-the judge reads all the same: rows that did not come are lost.
+watermark has passed the last hour, the pipeline is asked to stop. Then the judge reads. Where the pipeline does not
+get that far, nothing is judged: rows that were never computed are not lost, and the verdict is that the demo could not
+run.
 """
 
 import re
@@ -15,7 +16,9 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
@@ -26,6 +29,7 @@ from confluent_kafka import KafkaException
 from msgspec import Struct
 
 from exacta.demo import checkpoints, expectation, flights, topics
+from exacta.demo.flights import FlightsMissing
 from exacta.demo.kills import Target, plan
 from exacta.demo.nemesis import Nemesis
 from exacta.demo.pipeline_names import DELAYS_QUERY, ENRICHED_QUERY, WATERMARK_DAYS
@@ -34,6 +38,7 @@ from exacta.demo.raw_log import RawLogError, read_transactions
 from exacta.demo.records import CLOSING_FLIGHT_ID, AirportHour, EnrichedFlight, Flight
 from exacta.demo.screen import Screen
 from exacta.demo.verify import Output, OutputVerdict, judge
+from exacta.spark.java import JavaMissing
 
 INPUT_TOPIC, ENRICHED_TOPIC, DELAYS_TOPIC = "flights", "flights-enriched", "delays-by-airport-and-hour"
 _OUTPUTS = 2
@@ -43,6 +48,7 @@ _BROKER_READY_WITHIN_S = 20.0
 _STALLED_AFTER_S = 300.0
 _MOST_RESTARTS = 10
 _POLL_EVERY_S = 0.05
+_CONTENTS = "logs, checkpoints and the broker's data"
 _LOG_LINES, _LOG_WIDTH = 4, 300
 _CAUSE = "Caused by: "
 _TELLING = re.compile(r"^\S+(Error|Exception): | ERROR |^Caused by: |^exacta: ")
@@ -69,35 +75,61 @@ class DemoFailed(Exception):
     """The demo could not be run to its end; the message is for the user."""
 
 
+class Outcome(Enum):
+    """Say how the demo ended; the value is the exit code of `exacta demo`."""
+
+    EXACTLY_ONCE = 0
+    NOT_EXACTLY_ONCE = 1
+    COULD_NOT_RUN = 2
+
+
 _FAILURES = (DemoFailed, topics.LoadFailed, topics.ReadStalled, KafkaException, RawLogError)
 
 
-def run(settings: DemoSettings, screen: Screen) -> bool:
-    """Run the demo; return whether the output was exactly once.
+def run(settings: DemoSettings, screen: Screen) -> Outcome:
+    """Run the demo; return whether the output was exactly once, or that it could not be run to its end.
 
-    An output that could not be judged counts as not exactly once.
+    The work directory is named where it stays. Raises FlightsMissing and JavaMissing.
     """
     started_at = time.monotonic()
-    work = settings.keep or Path(tempfile.mkdtemp(prefix="exacta-demo-"))
-    (work / "scratch").mkdir(parents=True, exist_ok=True)
-    demo = _Demo(settings, screen, work.resolve())
+    with _work_directory(settings.keep, screen) as work, screen.copied_to(work / "demo.log"):
+        demo = _Demo(settings, screen, work)
+        could_not_run: str | None = None
+        try:
+            with screen:
+                demo.run()
+        except _FAILURES as failure:
+            could_not_run = str(failure)
+        finally:
+            demo.clean_up()
+        faulty = any(not verdict.exactly_once for verdict in demo.verdicts)
+        if faulty or could_not_run is None:
+            screen.verdicts(demo.verdicts)
+        screen.say(demo.summary(time.monotonic() - started_at))
+        if faulty or could_not_run or settings.keep or demo.unplanned_restarts:  # why something ended is in its log
+            screen.say(f"{_CONTENTS}: {work}")
+        else:
+            shutil.rmtree(work, ignore_errors=True)
+        if could_not_run is not None and not faulty:
+            screen.could_not_run(could_not_run)
+            return Outcome.COULD_NOT_RUN
+        screen.outcome(not faulty)
+    return Outcome.NOT_EXACTLY_ONCE if faulty else Outcome.EXACTLY_ONCE
+
+
+@contextmanager
+def _work_directory(keep: Path | None, screen: Screen) -> Iterator[Path]:
+    """Make the directory of one run; remove a temporary one if the run is ended from outside or cannot begin."""
+    work = (keep or Path(tempfile.mkdtemp(prefix="exacta-demo-"))).resolve()
     try:
-        with screen:
-            demo.run()
-    except _FAILURES as failure:
-        screen.say(f"the demo failed: {failure}", "red")
-    finally:
-        demo.clean_up()
-    if demo.verdicts:
-        screen.verdicts(demo.verdicts)
-    screen.say(demo.summary(time.monotonic() - started_at))
-    exactly_once = len(demo.verdicts) == _OUTPUTS and all(verdict.exactly_once for verdict in demo.verdicts)
-    if exactly_once and settings.keep is None and not demo.unplanned_restarts:  # why something ended is in its log
-        shutil.rmtree(work, ignore_errors=True)
-    else:
-        screen.say(f"logs, checkpoints and the broker's data: {work}")
-    screen.outcome(exactly_once)
-    return exactly_once
+        (work / "scratch").mkdir(parents=True, exist_ok=True)
+        yield work
+    except BaseException as error:
+        if keep is None and (not isinstance(error, Exception) or isinstance(error, FlightsMissing | JavaMissing)):
+            shutil.rmtree(work, ignore_errors=True)
+        else:
+            screen.say(f"{_CONTENTS}: {work}")
+        raise
 
 
 def telling(lines: list[str]) -> list[str]:
@@ -260,8 +292,9 @@ class _Demo:
             if (queries, self._driver.process.pid) != before:
                 before, moved_at = (queries, self._driver.process.pid), time.monotonic()
             elif time.monotonic() - moved_at > _STALLED_AFTER_S:
-                self._complain(f"the pipeline has not moved for {_STALLED_AFTER_S:.0f} s", self._driver.log)
-                return
+                stalled = f"the pipeline has not moved for {_STALLED_AFTER_S:.0f} s"
+                self._complain(stalled, self._driver.log)
+                raise DemoFailed(stalled)
             time.sleep(_POLL_EVERY_S)
 
     def _count_written(self) -> int:

@@ -11,7 +11,8 @@ readers of the subscription's isolation level may see them, and then chosen: the
 elsewhere than where delivery goes on by now. What was read passes the front's conversion before anybody looks at it. So
 the core, too, knows entries only as the front's clients read them. Compaction may remove messages of an entry between
 the choice and the read. They are acknowledged for the subscription then, since no client would ever do it. Nothing is
-read while no consumer takes a message. A front that cannot send just grants no permits.
+read while no consumer takes a message. A front that cannot send just grants no permits. What the disk does not give, or
+what cannot be converted, is tried again after a while: consumers do not ask for it, since they only wait.
 """
 
 import logging
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from exacta.core.commands import AcknowledgeSoon, Command, Deliver, Permit
+from exacta.core.commands import AcknowledgeSoon, Command, Deliver, Permit, Redeliver
 from exacta.core.events import (
     ConsumerConnected,
     ConsumerDisconnected,
@@ -40,7 +41,7 @@ from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.runs import Run, count, missing, subtract
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.delivering import looks_further, permits
+from exacta.core.subscriptions.delivering import looks_further, permits, room_for_entries
 from exacta.core.subscriptions.isolation import reads_committed
 from exacta.engine.counts import Counts
 from exacta.engine.reading import BatchReader, Read
@@ -56,6 +57,9 @@ MOST_BYTES = 256 << 10
 
 MOST_CONVERTED_BYTES = 1 << 20
 """The size of what that may become for a front's clients; one entry may be larger, and what is left is read again."""
+
+RETRY_SECONDS = 10.0
+"""What could not be read is tried again so much later: soon for who waits for it, and seldom for a damaged disk."""
 
 NOWHERE = Offset(0)
 
@@ -105,7 +109,11 @@ class Dispatcher:
         self._submit = submit
         self._sinks: dict[ConsumerId, Sink] = {}
         self._due: dict[SubscriptionKey, None] = {}
+        self._without_room: dict[SubscriptionKey, None] = {}
+        """The subscriptions that wait until others have fewer entries."""
         self._reading: set[SubscriptionKey] = set()
+        self._unread: dict[SubscriptionKey, list[Delivering]] = {}
+        """The subscriptions for which a read has failed, and what consumers were to have of it; it is tried again."""
         self._is_scheduled = False
         self._has_stopped = False
         self.facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
@@ -140,6 +148,10 @@ class Dispatcher:
                 if (partition_id, name) in deliveries:
                     self._look_soon((partition_id, name))
 
+    def cannot_read(self, key: SubscriptionKey) -> bool:
+        """Return whether messages of a subscription could not be read, so that delivery tries again later."""
+        return key in self._unread and key in self._state.volatile.deliveries
+
     def is_awaited(self, partition_ids: Set[PartitionId]) -> bool:
         """Return whether a consumer would be pushed what was just written to these partitions, if it was shown.
 
@@ -153,6 +165,10 @@ class Dispatcher:
 
     def hear(self, event: Event) -> None:
         """Look at the subscriptions that an event lets deliver more; to be called before it is applied."""
+        if self._without_room:
+            waiting, self._without_room = self._without_room, {}
+            for key in waiting:
+                self._look_soon(key)
         if isinstance(event, _OF_ONE):
             self._look_soon((event.partition_id, event.name))
         elif isinstance(event, TransactionEnded):
@@ -194,8 +210,12 @@ class Dispatcher:
                 self._read_chosen(key, chosen)
                 return
         subscription = self._state.subscription(key)
-        if subscription is not None and looks_further(subscription, delivery, self._state.limits):
-            self._read_new(key, delivery.read_to, permitted)
+        if subscription is None or not looks_further(subscription, delivery, self._state.limits):
+            return
+        if not delivery.is_in_order and not room_for_entries(self._state):
+            self._without_room[key] = None
+            return
+        self._read_new(key, delivery.read_to, permitted)
 
     def _deliver(
         self, key: SubscriptionKey, seen: tuple[SeenEntry, ...] = (), begin: Offset = NOWHERE, end: Offset = NOWHERE
@@ -234,10 +254,12 @@ class Dispatcher:
             is_all = not self._tell_of_faults(key, extents, reads)
             left = self._without_removed(key, chosen, found) if is_all else chosen
             self._push([Sent(each, found[each.base].batch) for each in left if each.base in found])
+            if not is_all:
+                self._try_again(key, [each for each in chosen if each.base not in found])
             self._look_soon(key)
 
         wanted = Wanted(self._is_by_key(key), messages=frozenset(each.base for each in chosen))
-        self._read(key, extents, (), wanted, push)
+        self._read(key, extents, (), wanted, push, chosen)
 
     def _read_new(self, key: SubscriptionKey, begin: Offset, permits: int) -> None:
         """Read on from where delivery has come to, and deliver what readers of its isolation level may see of it.
@@ -260,6 +282,7 @@ class Dispatcher:
 
         def deliver(reads: list[Read], converted: Converted) -> None:
             if self._tell_of_faults(key, extents, reads):
+                self._try_again(key)
                 return
             # A batch that is read as several entries may have been looked at in part.
             entries = [each for each in converted.entries if each.base_offset + each.offset_count > begin]
@@ -330,11 +353,13 @@ class Dispatcher:
         aborted: Sequence[tuple[int, int, int]],
         wanted: Wanted,
         done: Callable[[list[Read], Converted], None],
+        chosen: Sequence[Delivering] = (),
     ) -> None:
         """Read extents without the entries of these aborted transactions, as the front's clients read them.
 
-        `done` is not called when the engine has stopped, or when all consumers have gone meanwhile. Others may have
-        come that want something else, and what was chosen is not theirs.
+        `chosen` are the entries that consumers were given already. `done` is not called when the engine has stopped, or
+        when all consumers have gone meanwhile. Others may have come that want something else, and what was chosen is
+        not theirs.
         """
         self._reading.add(key)
         delivery = self._state.volatile.deliveries.get(key)
@@ -351,8 +376,9 @@ class Dispatcher:
                 return
             if self._state.volatile.deliveries.get(key) is not delivery:
                 self._look_soon(key)
-            elif isinstance(converted, Exception):  # delivery stays where it is, and tries again as after a fault
+            elif isinstance(converted, Exception):  # delivery stays where it is
                 logger.error("messages for subscription '%s' cannot be converted", key[1], exc_info=converted)
+                self._try_again(key, chosen)
             else:
                 done(reads, converted)
             if key in self._due and not self._is_scheduled:
@@ -365,13 +391,35 @@ class Dispatcher:
             read([])
 
     def _tell_of_faults(self, key: SubscriptionKey, extents: list[Extent], reads: list[Read]) -> bool:
-        """Tell the operator what cannot be read; delivery stays before it, and tries again when something happens."""
+        """Tell the operator what cannot be read; delivery stays before it."""
         partition = self._state.partitions.get(key[0])
         for extent, read in zip(extents, reads, strict=True):
             if read.fault and partition is not None:
                 self._reader.tell(partition.topic, partition.index, extent.first_offsets[0], read)
                 return True
         return False
+
+    def _try_again(self, key: SubscriptionKey, chosen: Sequence[Delivering] = ()) -> None:
+        """Look again after a while, and let what consumers were given, and did not get, wait for them until then."""
+        if key not in self._unread:
+            self._unread[key] = []
+            self._scheduler.call_later(RETRY_SECONDS, self._look_at_unread, key)
+        self._unread[key] += chosen
+
+    def _look_at_unread(self, key: SubscriptionKey) -> None:
+        chosen, partition = self._unread.pop(key), self._state.partitions.get(key[0])
+        if self._has_stopped or partition is None:
+            return
+        where: dict[str, Any] = {"topic": partition.topic, "partition": partition.index, "subscription": key[1]}
+        by_consumer: dict[ConsumerId, list[Delivering]] = {}
+        for each in chosen:
+            by_consumer.setdefault(each.consumer_id, []).append(each)
+        for consumer_id, entries in by_consumer.items():
+            bases = tuple(each.base for each in entries)
+            unused = sum(count(each.free) for each in entries)
+            taken_back = Redeliver(**where, consumer_id=consumer_id, entries=bases, is_counted=False)
+            self._submit([taken_back, Permit(**where, consumer_id=consumer_id, permits=unused)], lambda answers: None)
+        self._look_soon(key)
 
     def _push(self, sent: list[Sent]) -> None:
         by_consumer: dict[ConsumerId, list[Sent]] = {}

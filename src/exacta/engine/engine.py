@@ -24,7 +24,7 @@ from exacta.core.commands import Command, Parked
 from exacta.core.decide import decide
 from exacta.core.events import ConsumerConnected, Event, TopicDeleted
 from exacta.core.ids import PartitionId, Ticket
-from exacta.core.outcome import Notice
+from exacta.core.outcome import Notice, Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
 from exacta.core.snapshot import snapshot
@@ -94,6 +94,8 @@ class Engine:
         self._parked: dict[Ticket, OnAnswers] = {}
         self._last_ticket = 0
         self._sinks = Sinks()
+        self.owner_of: Callable[[str], str] = str
+        """Returns who the entries of a host belong to; empty: nobody. A server sets it."""
 
         journal.on_failure(lambda failed: self._fail(failed.reason))
         recovered = recovered or recover(journal, limits, clock)
@@ -163,7 +165,11 @@ class Engine:
     # --- what the fronts ask ------------------------------------------------------------------------------------------
 
     def submit(
-        self, commands: Sequence[Command], done: OnAnswers, payloads: Sequence[Buffer | None] | None = None
+        self,
+        commands: Sequence[Command],
+        done: OnAnswers,
+        payloads: Sequence[Buffer | None] | None = None,
+        host: str = "",
     ) -> int:
         """Decide the commands in order, in one step; `done` gets one answer for each once all may be known.
 
@@ -171,17 +177,18 @@ class Engine:
 
         `payloads` holds, for each AppendBatch, the batch as received and validated, unchanged until `done`.
         A Parked command comes alone, with a ticket from `new_ticket`. `done` may be called before this returns.
+        `host` is the client's, whose share of the state's tables it counts towards; empty: nobody's.
         """
         if self.failed is not None:
             return 0
-        now_ms, writer = self._clock(), self._writer
+        now_ms, writer, owner = self._clock(), self._writer, self.owner_of(host)
         answers: list[Answer] = []
         woken: list[tuple[OnAnswers, Answer]] = []
         notices: list[tuple[Hashable, Notice]] = []
         waits_for: Wait = NOTHING
         try:
             for number, command in enumerate(commands):
-                outcome = decide(self._state, command, now_ms)
+                outcome = self._decide(command, now_ms, owner, is_awaited=done is not _nobody)
                 wait = writer.ahead.wait_for(command, outcome, writer.gathering)
                 if wait > waits_for:
                     waits_for = wait
@@ -217,9 +224,21 @@ class Engine:
                 writer.release(tell)
         return rests_on
 
-    def would_refuse(self, command: Command) -> bool:
+    def _decide(self, command: Command, now_ms: int, owner: str, *, is_awaited: bool) -> Outcome:
+        """Decide, or refuse where the memory does not suffice for that: nothing has changed, and nothing is written.
+
+        What nobody would hear of is not refused: a timer that is lost is a promise broken.
+        """
+        try:
+            return decide(self._state, command, now_ms, owner)
+        except MemoryError:
+            if not is_awaited:
+                raise
+            return Outcome(reply=Rejection.STORAGE_ERROR)
+
+    def would_refuse(self, command: Command, host: str = "") -> bool:
         """Return whether a command would be refused if it was submitted in this step."""
-        return isinstance(decide(self._state, command, self._clock()).reply, Rejection)
+        return isinstance(decide(self._state, command, self._clock(), self.owner_of(host)).reply, Rejection)
 
     def new_ticket(self) -> Ticket:
         """Return a ticket for one Parked command."""
@@ -235,6 +254,10 @@ class Engine:
             return 0
         seen = view(self._state, self._clock())
         return self._writer.release(lambda: done(seen))
+
+    def view(self, view: Callable[[State, int], T]) -> T:
+        """Return a view of the state (and the time, in ms) in this step; an answer that rests on it waits by `read`."""
+        return view(self._state, self._clock())
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], after: int = 0) -> None:
         """Read records (see `fetch.py`); readers of uncommitted records also get every acknowledged record.

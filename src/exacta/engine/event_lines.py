@@ -46,6 +46,10 @@ _ABORTS = {
     Cause.NEW_INSTANCE: (logging.INFO, "was aborted, because a new instance of its producer came"),
     Cause.TIME_OUT: (logging.WARNING, "timed out and was aborted"),
     Cause.MARKER: (logging.WARNING, "was aborted by an operator"),
+    Cause.IDLE: (
+        logging.INFO,
+        "was aborted to make room: its client had left, and nothing took part in it",
+    ),
     Cause.LOSS: (logging.WARNING, "was aborted, because the machine stopped and may have lost writes of it"),
 }
 """The aborts that a transaction's own producer has not asked for."""

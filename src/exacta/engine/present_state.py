@@ -7,7 +7,7 @@ What is said here may have changed in the loop's next turn, and a crash may undo
 be submitted in the same step, and an answer that rests on it must wait until that is durable (`Engine.read`).
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import TypeVar
 
 from exacta.core.groups.consumer.subscriptions import topics_to_match
@@ -38,7 +38,7 @@ class PresentState:
         """Return the name of the topic that has this id; None if there is none."""
         return self._state.volatile.topic_names.get(topic_id)
 
-    def topics_to_match(self, group_id: str, *, subscribes: bool) -> Collection[str]:
+    def topics_to_match(self, group_id: str, *, subscribes: bool) -> Set[str]:
         """Return the topics that the next heartbeat of a group may match with patterns."""
         return topics_to_match(self._state, group_id, subscribes=subscribes)
 

@@ -6,13 +6,14 @@ done about a loss (`core.transactions.loss`), nor how the files are read (the jo
 
 import logging
 from collections.abc import Callable, Sequence
-from itertools import count
 
 from msgspec import Struct
 
+from exacta.core.apply import apply
 from exacta.core.commands import AbortAfterLoss, Command
+from exacta.core.event_codec import decode_event
 from exacta.core.outcome import Timer
-from exacta.core.snapshot import after_recovery, replayed
+from exacta.core.snapshot import after_recovery, restore
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.transactions.expiry import latest_noted_ms, timers_after_recovery
@@ -41,8 +42,11 @@ def recover(journal: Journal, limits: Limits, clock: Callable[[], int]) -> Recov
     Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
     """
     blob, events = journal.replay()
-    number = count()
-    state = replayed(blob, (event for event, _ in zip(events, number, strict=False)), limits)
+    state, found = restore(blob, limits), 0
+    del blob  # it may be as large as the state, and a start must not need the memory for both longer than it has to
+    for event in events:
+        apply(state, decode_event(event))
+        found += 1
     after_recovery(state, may_have_forgotten=journal.may_have_lost)
     behind_ms = latest_noted_ms(state) - clock()
     if behind_ms > 0:
@@ -63,7 +67,7 @@ def recover(journal: Journal, limits: Limits, clock: Callable[[], int]) -> Recov
             handles,
         )
     return Recovered(
-        state=state, clock=clock, timers=timers_after_recovery(state, clock()), fences=fences, events=next(number)
+        state=state, clock=clock, timers=timers_after_recovery(state, clock()), fences=fences, events=found
     )
 
 

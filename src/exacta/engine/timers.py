@@ -2,20 +2,43 @@
 
 from collections.abc import Callable, Iterable
 
-from exacta.core.commands import Command, EndDelays, ExpireTransaction, ForgetIdleSubscription
+from exacta.core.commands import (
+    Command,
+    EndDelays,
+    ExpireConsumer,
+    ExpireMember,
+    ExpireRebalance,
+    ExpireRevocation,
+    ExpireTransaction,
+    ForgetIdleSubscription,
+)
 from exacta.core.events import (
+    ConsumerGroupUpdated,
     Event,
+    GroupDeleted,
+    MembershipChanged,
     NonDurableSubscriptionDeleted,
     SubscriptionDeleted,
     TopicDeleted,
     TransactionEnded,
 )
 from exacta.core.outcome import Timer
+from exacta.core.state.classic_membership import NOBODY
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.engine.deadlines import Deadline, Deadlines
 
-ENDINGS = frozenset({TopicDeleted, TransactionEnded, SubscriptionDeleted, NonDurableSubscriptionDeleted})
+ENDINGS = frozenset(
+    {
+        ConsumerGroupUpdated,
+        GroupDeleted,
+        MembershipChanged,
+        NonDurableSubscriptionDeleted,
+        SubscriptionDeleted,
+        TopicDeleted,
+        TransactionEnded,
+    }
+)
 """The events after which there is no more to be sent for what they end."""
 
 
@@ -58,6 +81,23 @@ class Timers:
                 self.drop_subscriptions(state.partitions[partition_id], state.subscription_names(partition_id))
         elif isinstance(event, SubscriptionDeleted):
             self.drop_subscriptions(state.partitions[event.partition_id], (event.name,))
+        elif isinstance(event, MembershipChanged):
+            self._drop_members(event, state)
+        elif isinstance(event, ConsumerGroupUpdated):
+            for member_id in event.gone:
+                self.drop(ExpireConsumer(group_id=event.group_id, member_id=member_id))
+                self.drop(ExpireRevocation(group_id=event.group_id, member_id=member_id))
+        elif isinstance(event, GroupDeleted):
+            self.drop(ExpireRebalance(group_id=event.group_id))
+
+    def _drop_members(self, event: MembershipChanged, state: State) -> None:
+        """Forget the timers of members that leave, and of ids that were given out: a session may be long."""
+        before, now = state.volatile.memberships.get(event.group_id, NOBODY), event.membership
+        if before.members is now.members and before.pending is now.pending:
+            return
+        there = before.members.keys() | before.pending
+        for member_id in there - now.members.keys() - now.pending:
+            self.drop(ExpireMember(group_id=event.group_id, member_id=member_id))
 
     def drop_subscriptions(self, partition: Partition, names: Iterable[str]) -> None:
         """Forget the timers of subscriptions that are deleted: a delay may be long, and readers come and go."""

@@ -12,9 +12,8 @@ from msgspec import Struct
 from exacta.config.configuration import Configuration
 from exacta.config.dynamic import DynamicConfiguration
 from exacta.core.commands import Command
-from exacta.core.ids import Offset, Ticket
+from exacta.core.ids import Ticket
 from exacta.core.state.state import State
-from exacta.core.subscriptions.commands import LATEST
 from exacta.engine.engine import Answer, Engine
 from exacta.engine.fetch import FetchRequest, FetchResult
 from exacta.front.memory import Memory
@@ -90,11 +89,11 @@ class Broker:
         payloads: Sequence[Buffer | None] | None = None,
     ) -> None:
         """See `Engine.submit`."""
-        request.rests_on(self.engine.submit(commands, request.guard(done), payloads))
+        request.rests_on(self.engine.submit(commands, request.guard(done), payloads, request.connection.peer_host))
 
     def ask(self, request: Request, command: Command, done: Callable[[Answer], None]) -> None:
         """Submit one command; `done` gets its answer."""
-        request.rests_on(self.engine.submit((command,), request.guard(lambda answers: done(answers[0]))))
+        self.submit(request, (command,), lambda answers: done(answers[0]))
 
     def read(self, request: Request, view: Callable[[State, int], T], done: Callable[[T], None]) -> None:
         """See `Engine.read`."""
@@ -124,17 +123,6 @@ class Broker:
     def batch_rules(self, topic: str) -> BatchRules | None:
         """Return the topic's rules for batches as they are in this step; None: there is no topic."""
         return self._rules.of(topic, self.engine.present.topic_configs(topic))
-
-    def offset_of_time(self, place: tuple[str, int], time_ms: int) -> Offset:
-        """Return the first offset of a time or later in a partition; `LATEST` where there is none.
-
-        A message that an open transaction holds back counts: a reader gets it later.
-        """
-        visible = self.engine.visible(*place)
-        if visible is None:
-            return LATEST
-        found = self.engine.lookups.batch_for_time(*place, time_ms, *visible.offsets(read_committed=False))
-        return LATEST if found is None else Offset(found.first_offset)
 
     def new_ticket(self) -> Ticket:
         """See `Engine.new_ticket`."""

@@ -20,6 +20,7 @@ Theory of operation. The hooks are what a front overrides; the services are what
 | `send_answer` | that answer leaves at the end of this turn; the front alone decides in which order |
 | `take_room` | an answer that may be long needs room before it is made |
 | `push` | bytes leave that answer no frame |
+| `work` | a frame takes many steps, or a thread |
 | `refuse` | the client sent what cannot be understood: the connection ends, with one line in the log |
 
 A frame that wants no answer is answered with no bytes. What has become ready during one turn of the event loop is
@@ -29,8 +30,9 @@ Back-pressure: reading stops while too many frames are owed an answer, or too ma
 are held, while the client does not read what it asked for, and while all connections together hold too much
 (`memory.py`). Until a frame is whole, nothing is held except what has arrived.
 
-Fairness: in one turn of the event loop at most `MAX_FRAMES_PER_TURN` frames begin; the rest waits for the next turn,
-behind what other clients have sent meanwhile.
+Fairness: in one turn of the event loop at most `MAX_FRAMES_PER_TURN` frames begin, and none once the turn is used up
+(`turns.py`); the rest waits for the next turn, behind what other clients have sent meanwhile. While the connection
+works in steps (`work`), no further frame of it begins.
 """
 
 import asyncio
@@ -49,10 +51,11 @@ from exacta.front.memory import (
     Memory,
     MemoryBudget,
 )
+from exacta.front.turns import Steps
 from exacta.ports.record_format import Buffer
 
 MAX_FRAMES_PER_TURN = 32
-"""They take a millisecond or two, and are more than clients have in flight, unless they do nothing else."""
+"""Clients have no more in flight, unless they do nothing else."""
 
 MAX_OUTGOING_BYTES = 4 << 20
 
@@ -94,6 +97,10 @@ class FramedConnection(ClientConnection):
         """The bytes that have come and are not answered; `_done_bytes` of them were answered in this turn."""
         self._done_bytes = 0
         self._begun_this_turn = 0
+        self._turns = memory.turns
+        self._waits_for_turn = self._has_turn = False
+        self._at_work = 0
+        """The number of frames that are worked on in steps; no other begins meanwhile."""
         self._owed_bytes = 0
         """The bytes of the frames that are owed an answer, or of their answers where these are made and held back."""
         self._reading = True
@@ -118,6 +125,10 @@ class FramedConnection(ClientConnection):
 
     def has_room(self) -> None:
         """Make one answer that waited, if there is one; called while an answer is owed."""
+
+    def described(self, frame: memoryview) -> str:
+        """Return what a frame is, in a few words, and who sent it."""
+        return f"a frame of {len(frame)} bytes from {self.peer}"
 
     @abstractmethod
     def on_closed(self) -> int:
@@ -196,7 +207,7 @@ class FramedConnection(ClientConnection):
 
     def _take_frames(self) -> bool:
         """Begin all frames that are whole; return False where some must wait, and `_go_on` will be called."""
-        data, answers = self._begun, self._answers
+        data, answers, turns = self._begun, self._answers, self._turns
         view = memoryview(data)
         position, end, needed = 0, len(data), SIZE_BYTES
         took_all = True
@@ -219,9 +230,12 @@ class FramedConnection(ClientConnection):
                 took_all = False
                 break
             self._begun_this_turn += 1
+            self._has_turn = False  # one frame begins in any case
             self._owed += 1
             self._owed_bytes += SIZE_BYTES + size
+            began_s = turns.clock()
             self.receive(frame)
+            turns.note(began_s, lambda frame=frame: self.described(frame))  # type: ignore[misc]
             if self._closing:
                 return True
             position = stop
@@ -238,6 +252,12 @@ class FramedConnection(ClientConnection):
     def _is_full(self) -> bool:
         if self._begun_this_turn >= MAX_FRAMES_PER_TURN:
             self._flush_soon()
+            return True
+        if self._at_work or self._waits_for_turn:
+            return True
+        if not self._has_turn and self._turns.is_used_up():
+            self._waits_for_turn = True
+            self._turns.wait(self._turn_came)
             return True
         return (
             self._write_paused
@@ -274,6 +294,38 @@ class FramedConnection(ClientConnection):
         elif not self._closing and self._transport is not None:
             self._reading = True
             self._transport.resume_reading()
+
+    def _turn_came(self) -> None:
+        self._waits_for_turn, self._has_turn = False, True
+        self._go_on()
+        self._has_turn = False
+
+    def work(
+        self, steps: Steps, failed: Callable[[], None], abandoned: Callable[[], None], what: Callable[[], str]
+    ) -> None:
+        """Do work in steps; see `Turns.take`. No further frame begins until it has ended.
+
+        When the connection ends, or the server stops, the rest of the steps is not taken. Then `abandoned` is called,
+        and the connection is closed: nobody gets the answer.
+        """
+        is_open = True
+
+        def is_wanted() -> bool:
+            nonlocal is_open
+            if is_open and (self._closing or self._stopping):
+                is_open = False
+            return is_open
+
+        def ended() -> None:
+            self._at_work -= 1
+            if not is_open:
+                self.close()
+                abandoned()
+            elif not self._reading:
+                self._flush_soon()
+
+        self._at_work += 1
+        self._turns.take(steps, self.peer_host, is_wanted, failed, ended, what)
 
     def room_again(self) -> None:
         """See `BudgetedConnection`."""

@@ -3,13 +3,20 @@
 This module owns the counting and its lines in the log. A connection beyond a bound is closed at once, and its client
 tries again after its back-off: no other answer needs so little room. (Apache Kafka does the same where one host has too
 many. Where there are too many in all, it lets further ones wait in the backlog until their requests time out.)
+
+An operator must be able to connect when everybody else has taken all there is, in order to see who it is and to change
+the bound. So the bounds leave a few connections more to the machine's own addresses.
 """
 
+import ipaddress
 import logging
 from collections import Counter
 from collections.abc import Callable
 
 logger = logging.getLogger("exacta.front")
+
+LOOPBACK_RESERVE = 8
+"""The connections beyond each bound that the loopback addresses may have: a command needs two or three."""
 
 QUIET_SECONDS = 10.0
 """So much time lies between two lines of the log about connections that were not let in."""
@@ -36,9 +43,10 @@ class Admission:
     def admit(self, host: str) -> bool:
         """Count a connection from this host, or say in the log why not."""
         most, most_per_host = self._bounds()
-        if self._count >= most:
+        reserve = LOOPBACK_RESERVE if _is_loopback(host) else 0
+        if self._count >= most + reserve:
             self._refuse(host, f"there are {self._count} already (max.connections, or half of the files)")
-        elif self._hosts[host] >= most_per_host:
+        elif self._hosts[host] >= most_per_host + reserve:
             self._refuse(host, f"it has {self._hosts[host]} already (max.connections.per.ip={most_per_host})")
         else:
             self.admitted += 1
@@ -64,3 +72,12 @@ class Admission:
         logger.warning("closing a connection of %s%s: %s", host, more, reason)
         self._quiet_until = now + QUIET_SECONDS
         self._unsaid = 0
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback

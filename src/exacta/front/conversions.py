@@ -1,8 +1,10 @@
-"""The conversion of records between the protocols: long work is done on a thread, one piece after another.
+"""Long work on bytes, such as conversions between the protocols and compressions: it is done on threads.
 
-A converted batch may be many times as long as it lies in the log, and is there beside it. So there is one such batch at
-a time, whoever asks for it, and its memory is bounded by what may be decompressed at once. Short work is done where it
-is asked for, because the way to a thread and back takes longer.
+What is unpacked may be many times as long as it lies in the log, and is there beside it. So `MOST_AT_ONCE` pieces are
+worked on at a time, whoever asks, and the memory of each is bounded by what may be decompressed at once. The pieces of
+one owner, which is a client's host, are done one after another in their order: so one client keeps neither another one
+nor the event loop from the machine's processors. Short work is done where it is asked for, because the way to a thread
+and back takes longer.
 """
 
 from collections import deque
@@ -10,24 +12,18 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
 from exacta.front.threads import on_thread
+from exacta.records.work import SHORT_BYTES
 
 T = TypeVar("T")
 OnThread = Callable[[Callable[[], Any], Callable[[Any], None]], None]
 """Call the first function on a thread, and the second one with what came of it, an exception included."""
 
-SHORT_BYTES: Final = 64 << 10
-"""The most work, in bytes, that is done on the event loop. It takes about a millisecond."""
-
-_MESSAGE_BYTES: Final = 64
-"""The work, in bytes, that a message is beside its own bytes."""
-
-
-def work_bytes(size: int, offset_count: int) -> int:
-    """Return the work of a conversion, in bytes. A few compressed bytes may be very many messages."""
-    return size + _MESSAGE_BYTES * offset_count
+MOST_AT_ONCE: Final = 2
+"""One client's long piece leaves room for another client's. More threads would take the event loop's processor."""
 
 
 class _Piece(NamedTuple):
+    owner: str
     work: Callable[[], Any]
     done: Callable[[Any], None]
     is_wanted: Callable[[], bool]
@@ -38,9 +34,10 @@ class Conversions:
 
     def __init__(self, on_thread: OnThread = on_thread) -> None:
         """Begin; long work goes to `on_thread`, which calls back on the loop."""
-        self._on_thread = on_thread
+        self._start = on_thread
         self._waiting: deque[_Piece] = deque()
-        self._is_busy = False
+        self._at_work: set[str] = set()
+        """The owners of the pieces that are worked on."""
 
     def convert(
         self,
@@ -48,6 +45,7 @@ class Conversions:
         work: Callable[[], T],
         done: Callable[[T | Exception], None],
         is_wanted: Callable[[], bool] = lambda: True,
+        owner: str = "",
     ) -> None:
         """Call back with what comes of the work on so many bytes, an exception included; at once where they are few.
 
@@ -55,27 +53,39 @@ class Conversions:
         """
         if size <= SHORT_BYTES:
             done(_tried(work))
-            return
-        self._waiting = deque(each for each in self._waiting if each.is_wanted())
-        self._waiting.append(_Piece(work, done, is_wanted))
+        else:
+            self.on_thread(work, done, is_wanted, owner)
+
+    def on_thread(
+        self,
+        work: Callable[[], T],
+        done: Callable[[T | Exception], None],
+        is_wanted: Callable[[], bool] = lambda: True,
+        owner: str = "",
+    ) -> None:
+        """Do the same on a thread, whatever the size."""
+        self._waiting.append(_Piece(owner, work, done, is_wanted))
         self._go_on()
 
     def _go_on(self) -> None:
-        while self._waiting and not self._waiting[0].is_wanted():
-            self._waiting.popleft()
-        if self._is_busy or not self._waiting:
-            return
-        work, done, _ = self._waiting.popleft()
-        self._is_busy = True
+        waiting, self._waiting = self._waiting, deque()
+        for piece in waiting:
+            if len(self._at_work) < MOST_AT_ONCE and piece.owner not in self._at_work and piece.is_wanted():
+                self._begin(piece)
+            elif piece.is_wanted():
+                self._waiting.append(piece)
+
+    def _begin(self, piece: _Piece) -> None:
+        self._at_work.add(piece.owner)
 
         def converted(found: Any) -> None:
-            self._is_busy = False
+            self._at_work.discard(piece.owner)
             try:
-                done(found)
+                piece.done(found)
             finally:
                 self._go_on()
 
-        self._on_thread(work, converted)
+        self._start(piece.work, converted)
 
 
 def _tried(work: Callable[[], T]) -> T | Exception:

@@ -29,10 +29,14 @@ case (`WRITE_HIGH_WATER_BYTES`).
 """
 
 import logging
+import time
+from collections.abc import Callable
 from typing import Protocol
 
 from exacta.config.configuration import Configuration
-from exacta.front.conversions import Conversions
+from exacta.front.conversions import Conversions, OnThread
+from exacta.front.threads import on_thread
+from exacta.front.turns import Turns
 from exacta.ports.scheduler import Scheduler, TimerHandle
 
 logger = logging.getLogger("exacta.front")
@@ -186,13 +190,22 @@ class MemoryBudget:
 
 
 class Memory:
-    """Both budgets of one broker, its conversions, and the buffer that its connections read into, one at a time."""
+    """Both budgets of one broker, its turns and conversions, and the buffer that its connections read into."""
 
-    def __init__(self, configuration: Configuration, scheduler: Scheduler) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        scheduler: Scheduler,
+        on_thread: OnThread = on_thread,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """`on_thread` does long work; the turns are measured by `clock`, in seconds."""
+
         def budget(option: str, most_bytes: int) -> MemoryBudget:
             return MemoryBudget(option, most_bytes, configuration.connections_max_stall_ms, scheduler)
 
-        self.conversions = Conversions()
+        self.conversions = Conversions(on_thread)
+        self.turns = Turns(scheduler, self.conversions, clock)
         self.requests = budget("queued.max.request.bytes", configuration.queued_max_request_bytes)
         self.answers = budget("queued.max.response.bytes", configuration.queued_max_response_bytes)
         self.long_buffer = memoryview(bytearray(LONG_READ_BYTES))

@@ -11,7 +11,7 @@ from typing import Any
 
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
-from exacta.kafka.handler import Handler
+from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import REFUSALS, Each, Inside, Shown, Suffices, Whole
 from exacta.ports.authorizer import CLUSTER, Operation, Resource, ResourceKind
 from exacta.protocol.kafka.errors import ErrorCode
@@ -43,7 +43,7 @@ def describable_topics(broker: BrokerContext, context: RequestContext, topics: I
     return [topic for topic in topics if allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, topic)]
 
 
-def serve(handler: Handler, broker: BrokerContext, request: Any, context: RequestContext) -> None:
+def serve(handler: Handler, broker: BrokerContext, request: Any, context: RequestContext, reply: Reply) -> None:
     """Let the handler serve what the client may ask for, and refuse the rest."""
     needs = [
         need for need in handler.needs if not isinstance(need, Inside) and need.since <= context.version <= need.until
@@ -52,7 +52,7 @@ def serve(handler: Handler, broker: BrokerContext, request: Any, context: Reques
         if isinstance(need, Whole):
             for name in need.names(request):
                 if not allows(broker, context, need.operation, need.kind, name, need.instead):
-                    _send(whole_refusal(handler, request, context, REFUSALS[need.kind]), context)
+                    _send(whole_refusal(handler, request, context, REFUSALS[need.kind]), context, reply)
                     return
     refusals: list[Refusal] = []
     for need in needs:
@@ -61,20 +61,20 @@ def serve(handler: Handler, broker: BrokerContext, request: Any, context: Reques
             refusals += refused
             if refused and not getattr(request, need.elements):
                 (_, answer), *others = refusals
-                _send(_completed(answer, others), context)
+                _send(_completed(answer, others), context, reply)
                 return
 
-    def reply(answer: Message | None) -> None:
+    def complete(answer: Message | None) -> None:
         if answer is not None:
             for need in needs:
                 if isinstance(need, Shown):
                     _leave_out(need, broker, context, answer, need.path)
         if refusals and answer is None:
-            _send(None, context)
+            _send(None, context, reply)
         else:
-            context.reply(_completed(answer, refusals))
+            reply(_completed(answer, refusals))
 
-    handler.handle(broker, request, context, reply)
+    handler.handle(broker, request, context, complete)
 
 
 Refusal = tuple[Each, Message | None]
@@ -89,9 +89,9 @@ def whole_refusal(handler: Handler, request: Any, context: RequestContext, code:
     return handler.refused(request, code, context.version)
 
 
-def _send(answer: Message | None, context: RequestContext) -> None:
+def _send(answer: Message | None, context: RequestContext, reply: Reply) -> None:
     """Send a refusal; a client that wants no answer loses its connection, as with Apache Kafka."""
-    context.reply(answer)
+    reply(answer)
     if answer is None:
         context.hang_up(f"a {context.handler.name} that wants no answer was refused: the client may not do that")
 

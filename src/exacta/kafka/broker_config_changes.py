@@ -9,11 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from exacta.config.configuration import ConfigurationError
 from exacta.config.dynamic import DynamicConfiguration, in_force, text_of
-from exacta.config.options import options, parse_value, require_order
+from exacta.config.options import options, parse_run_time_value, require_order
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation
 from exacta.protocol.kafka.errors import ErrorCode
-
-_LETS_CLIENTS_IN = frozenset({"max.connections", "max.connections.per.ip"})
 
 
 def changed(present: Mapping[str, str], changes: Sequence[Change]) -> dict[str, str]:
@@ -34,17 +32,9 @@ def changed(present: Mapping[str, str], changes: Sequence[Change]) -> dict[str, 
         message = f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, message)
     try:
-        return configs | {name: _kept(name, configs[name]) for name in given}
+        return configs | {name: text_of(parse_run_time_value(options()[name], configs[name])) for name in given}
     except ConfigurationError as wrong:  # Kafka's code for it, although the request is well-formed (KAFKA-13609)
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, str(wrong)) from wrong
-
-
-def _kept(name: str, text: str) -> str:
-    """Return a value as it is kept. Raises ConfigurationError."""
-    value = parse_value(options()[name], text)
-    if value == 0 and name in _LETS_CLIENTS_IN:
-        raise ConfigurationError(f"{name} cannot be 0 here: it is durable, and no client could connect to change it")
-    return text_of(value)
 
 
 def require_possible(configs: Mapping[str, str], broker_id: str, broker: DynamicConfiguration) -> None:

@@ -18,7 +18,7 @@ from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import CODES
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation, changed, require_well_formed
-from exacta.kafka.topic_names import is_legal_name
+from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
 from exacta.protocol.kafka.errors import ErrorCode
 
 
@@ -145,7 +145,7 @@ def _topic_command(broker: BrokerContext, wanted: Alteration, validate_only: boo
     if not topic:
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, "there are no defaults of all topics")
     if not is_legal_name(topic):
-        raise ChangeRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"no topic can be called {topic!r}")
+        raise ChangeRefused(ErrorCode.INVALID_TOPIC_EXCEPTION, f"no topic can be called {topic!r}: {LEGAL_NAMES}")
     present = {} if wanted.replaces else broker.topic_configs(topic) or {}
     configs = changed(present, wanted.changes, broker.options)
     return SetTopicConfigs(topic=topic, configs=configs, validate_only=validate_only)

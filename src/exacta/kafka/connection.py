@@ -9,6 +9,9 @@ earlier ones (pipelining); each is a place in a queue, and answers leave strictl
 `request_size.py` allows is refused before the one too many is read: with an error code where that alone is an answer,
 else by the end of the connection.
 
+A request of more than `STEP_ELEMENTS` elements is decoded on a thread, served in parts where its handler says so, and
+its answer is encoded on a thread. Until it is served no further request of the connection begins.
+
 What may be long is made for the head of the queue only (`long_answers.py`): a fetch waits for records wherever it
 stands, and reads them when all earlier answers are on their way.
 
@@ -20,20 +23,28 @@ import logging
 import struct
 from collections import deque
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 from exacta.config.configuration import Configuration
 from exacta.engine.fetch import Admitted
 from exacta.front.connection import SIZE_BYTES, FramedConnection
+from exacta.front.turns import STEP_ELEMENTS, Steps
 from exacta.kafka.access import serve
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import ApiVersions, Fetch, RequestContext
-from exacta.kafka.handler import Handler
+from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.handlers import HANDLERS
 from exacta.kafka.long_answers import LONG_ANSWERS
+from exacta.kafka.parts import in_parts, is_too_much, parts_of
 from exacta.kafka.request_size import most_elements
 from exacta.protocol.kafka.apis import API, ApiKey
-from exacta.protocol.kafka.codec import DecodeError, TooManyElements, decode_request, decode_request_header
+from exacta.protocol.kafka.codec import (
+    DecodeError,
+    TooManyElements,
+    decode_request,
+    decode_request_header,
+    encode_response,
+)
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Buffer, Message
 
@@ -142,12 +153,13 @@ class Connection(FramedConnection):
             self._answer_unserved(handler, context, frame[body_start:])
             return
         try:
-            request = decode_request(frame, header, body_start, self._most_elements)
+            request = decode_request(frame, header, body_start, STEP_ELEMENTS)
+        except TooManyElements:
+            self._unanswered.append(context)
+            decode = partial(decode_request, frame, header, body_start, self._most_elements)
+            context.in_steps(self._serve_long(handler, decode, context))
+            return
         except DecodeError as error:
-            if isinstance(error, TooManyElements) and handler.plain_error is not None:
-                self._unanswered.append(context)
-                context.reply(handler.plain_error(error_code=ErrorCode.INVALID_REQUEST))
-                return
             self.refuse(f"malformed {handler.name} v{version}: {error}")
             return
         self._unanswered.append(context)
@@ -157,11 +169,41 @@ class Connection(FramedConnection):
             context.fail()
 
     def serve(self, handler: Handler, request: Message, context: RequestContext) -> None:
-        """Let the handler serve a request, as far as the client may ask for it."""
-        if self._broker.authorizer.allows_all:
-            handler.handle(self._broker, request, context, context.reply)
+        """Let the handler serve a request, as far as the client may ask for it; a long one in parts where it may be."""
+        parts = parts_of(handler.parts, request, is_long=context.is_long) if handler.parts else None
+        if parts is not None and is_too_much(parts, request) and handler.refused is not None:
+            context.reply(handler.refused(request, ErrorCode.POLICY_VIOLATION, context.version))
+        elif parts is not None:
+            context.is_long = True
+            context.in_steps(in_parts(parts, request, partial(self._hand, handler, context), context.reply))
         else:
-            serve(handler, self._broker, request, context)
+            self._hand(handler, context, request, context.reply)
+
+    def _hand(self, handler: Handler, context: RequestContext, request: Message, reply: Reply) -> None:
+        if self._broker.authorizer.allows_all:
+            handler.handle(self._broker, request, context, reply)
+        else:
+            serve(handler, self._broker, request, context, reply)
+
+    def _serve_long(self, handler: Handler, decode: Callable[[], Message], context: RequestContext) -> Steps:
+        """Serve a request of many elements, which is decoded on a thread."""
+        context.is_long = True
+        request = yield decode
+        if isinstance(request, TooManyElements) and handler.plain_error is not None:
+            context.reply(handler.plain_error(error_code=ErrorCode.INVALID_REQUEST))
+        elif isinstance(request, DecodeError):
+            self.refuse(f"malformed {handler.name} v{context.version}: {request}")
+            context.send([])
+        elif isinstance(request, Exception):
+            raise request
+        else:
+            self.serve(handler, request, context)
+
+    def described(self, frame: memoryview) -> str:
+        """See `FramedConnection`."""
+        key, version = _key_of(frame)[0], _key_of(frame, 2)[0]
+        name = HANDLERS[key].name if key in HANDLERS else f"API {key}"
+        return f"{name} v{version} of {len(frame)} bytes from {self.peer}"
 
     def _answer_unserved(self, handler: Handler, context: RequestContext, body: memoryview) -> None:
         response = None
@@ -178,6 +220,20 @@ class Connection(FramedConnection):
         context.send(response)
 
     # --- answers ------------------------------------------------------------------------------------------------------
+
+    def encode(self, context: RequestContext, message: Message) -> None:
+        """Encode a long answer on a thread, and send it."""
+
+        def encoded(found: list[Buffer] | Exception) -> None:
+            try:
+                if isinstance(found, Exception):
+                    raise found
+                context.send(found)
+            except Exception:  # noqa: BLE001  # a bug of ours must not reach the loop
+                context.fail()
+
+        work = partial(encode_response, message, context.version, context.correlation_id)
+        self._broker.memory.conversions.on_thread(work, encoded, owner=self.peer_host)
 
     def answered(self, context: RequestContext, response: list[Buffer]) -> None:
         """Let what has become ready at the head of the queue leave.

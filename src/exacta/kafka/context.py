@@ -8,6 +8,7 @@ from exacta.config.configuration import Configuration
 from exacta.engine.fetch import Admitted, FetchRequest
 from exacta.front.meter import ApiMeter
 from exacta.front.request import Request, RequestConnection
+from exacta.front.turns import Steps
 from exacta.protocol.kafka.codec import encode_response
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Buffer, Message
@@ -42,6 +43,14 @@ class KafkaConnection(RequestConnection, Protocol):
     def admit(self, fetch: "Fetch", size: int, admitted: Admitted) -> None:
         """Call back when there is room for an answer of this size, or for a shorter one, and all earlier ones left."""
 
+    def encode(self, context: "RequestContext", message: Message) -> None:
+        """Encode a long answer on a thread, and send it."""
+
+    def work(
+        self, steps: Steps, failed: Callable[[], None], abandoned: Callable[[], None], what: Callable[[], str]
+    ) -> None:
+        """Do work in steps; no further request begins until it has ended, or is abandoned with the connection."""
+
     def close_if_idle(self) -> bool:
         """Close, or do nothing and return False where an answer is owed."""
 
@@ -75,7 +84,18 @@ class Fetch:
 class RequestContext(Request):
     """A request that has been read and not answered yet; handlers get it beside the message."""
 
-    __slots__ = ("begun_s", "client_id", "correlation_id", "fetch", "handler", "meter", "response", "size", "version")
+    __slots__ = (
+        "begun_s",
+        "client_id",
+        "correlation_id",
+        "fetch",
+        "handler",
+        "is_long",
+        "meter",
+        "response",
+        "size",
+        "version",
+    )
 
     connection: KafkaConnection
 
@@ -98,6 +118,8 @@ class RequestContext(Request):
         self.response: list[Buffer] | None = None
         """The encoded answer; None until there is one, empty where the request wants none."""
         self.fetch: Fetch | None = None
+        self.is_long = False
+        """True: there is so much in the answer that it is encoded on a thread."""
         self.meter: ApiMeter | None = None
         """Counts the request once it is answered, with the time from `begun_s` by the meter's clock; None: nothing."""
         self.begun_s = 0.0
@@ -107,12 +129,23 @@ class RequestContext(Request):
         if message is None:
             self.send([])
             return
+        if self.is_long:
+            self.connection.encode(self, message)
+            return
         try:
             encoded = encode_response(message, self.version, self.correlation_id)
         except Exception:  # noqa: BLE001  # a bug of ours must not reach the engine
             self.fail()
             return
         self.send(encoded)
+
+    def in_steps(self, steps: Steps) -> None:
+        """Serve the request in steps."""
+        self.connection.work(steps, self.fail, lambda: self.send([]), self.described)
+
+    def described(self) -> str:
+        """Return what the request is, and who asks."""
+        return f"{self.handler.name} v{self.version} from {self.connection.peer}"
 
     def send(self, response: list[Buffer]) -> None:
         """Answer with what has been encoded already. A second answer is a bug and is dropped."""

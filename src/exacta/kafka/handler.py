@@ -9,6 +9,7 @@ from exacta.config.configuration import Configuration
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.needs import Needs
+from exacta.kafka.parts import Parts
 from exacta.protocol.kafka.apis import API, ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Buffer, Message
@@ -30,6 +31,9 @@ class Handler(Struct, frozen=True, kw_only=True):
     needs: Needs
     """The operations on resources that a request needs of its client."""
     handle: Handle
+    parts: tuple[Parts, ...] = ()
+    """The arrays by which a long request may be divided, the first that it has. Without one it is served in one step.
+    """
     refused: Refused | None = None
     """A function that makes the answer which refuses all elements of a request with a code, in a version. It returns
     None where the request wants no answer."""

@@ -61,6 +61,10 @@ LOOP_LAG = _histogram(
     "exacta_event_loop_lag_seconds",
     "How late the event loop calls what is due, measured twice a second. All clients wait so long.",
 )
+LONG_TURNS = _counter(
+    "exacta_event_loop_long_turns_total",
+    "How often one piece of work kept the event loop for 100 ms or more. The log names the request and its client.",
+)
 CONNECTIONS = _gauge("exacta_connections", "The connections that are open.", "front")
 CONNECTIONS_TOTAL = _counter("exacta_connections_accepted_total", "The connections that were let in.")
 CONNECTIONS_REFUSED = _counter(

@@ -29,13 +29,14 @@ def process(sources: Sources) -> list[Measured]:
 
 
 def memory(memory: Memory) -> list[Measured]:
-    """Return the metrics of the budgets."""
+    """Return the metrics of the budgets and of the turns."""
     budgets = {"requests": memory.requests, "answers": memory.answers}
     return [
         labelled(families.MEMORY_USED, ((name, each.used_bytes) for name, each in budgets.items())),
         labelled(families.MEMORY_LIMIT, ((name, each.most_bytes) for name, each in budgets.items())),
         labelled(families.MEMORY_WAITING, ((name, len(each.line)) for name, each in budgets.items())),
         labelled(families.MEMORY_FILLED, ((name, each.filled) for name, each in budgets.items())),
+        single(families.LONG_TURNS, memory.turns.took_long),
     ]
 
 

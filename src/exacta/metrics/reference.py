@@ -14,7 +14,7 @@ _HEAD = """# Metrics
 This page is made from the code (`make docs`).
 
 `exacta serve --web-listen 127.0.0.1:8080` serves them at `/metrics`, in Prometheus's text format, or in that of
-OpenMetrics where the scraper asks for it. They need `pip install 'exacta-log[web]'`.
+OpenMetrics where the scraper asks for it. They need the [extra](../install.md#extras) `web`.
 [Monitoring](../how-to/monitoring.md) says what to look at, and brings a dashboard and alert rules.
 
 A counter begins at 0 with each start of the broker. A histogram `…_seconds` has the series `…_seconds_bucket`, with

@@ -80,9 +80,11 @@ async def measure(engine: Engine, most_timeout_ms: int, most: int) -> list[Measu
     ]
 
 
+_NOT_ASKED_FOR = (Cause.NEW_INSTANCE, Cause.TIME_OUT, Cause.MARKER, Cause.LOSS)
+
 _NONE_ENDED = {
     (True, Cause.OWNER): 0,
-    **{(False, cause): 0 for cause in (Cause.OWNER, Cause.NEW_INSTANCE, Cause.TIME_OUT, Cause.MARKER, Cause.LOSS)},
+    **{(False, cause): 0 for cause in (Cause.OWNER, Cause.IDLE, *_NOT_ASKED_FOR)},
 }
 """A series that begins with its first transaction would hide that one from a rate."""
 

@@ -237,7 +237,7 @@ class Acknowledgements:
             return
 
         commands = [_command(asked)]
-        if len(asked) > 1 and self._broker.engine.would_refuse(commands[0]):
+        if len(asked) > 1 and self._broker.engine.would_refuse(commands[0], self._connection.peer_host):
             commands = [_command([each]) for each in asked]
 
         def answered(answers: list[Answer]) -> None:
@@ -256,7 +256,7 @@ class Acknowledgements:
             for consumer, each in soon.items()
         ]
         if not self._nobody_listens:
-            self._broker.engine.submit(commands, self._answered)
+            self._broker.engine.submit(commands, self._answered, host=self._connection.peer_host)
 
     def _answered(self, answers: list[Answer]) -> None:
         """Tell the operator of a refusal, and let the client begin again: it gets what is not acknowledged."""

@@ -8,7 +8,6 @@ from exacta.core.ids import ConsumerId, PartitionId, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Engine
 from exacta.front.broker import Broker, Identity
-from exacta.front.conversions import SHORT_BYTES, work_bytes
 from exacta.front.memory import Memory
 from exacta.front.request import Request
 from exacta.ports.authorizer import Authorizer
@@ -19,6 +18,7 @@ from exacta.pulsar.announced import Announced
 from exacta.pulsar.producers import Place, Producers
 from exacta.records.conversion.for_pulsar import converted, is_to_be_opened, plain_bytes
 from exacta.records.pulsar_entries import delivery_facts
+from exacta.records.work import SHORT_BYTES, work_bytes
 
 
 class PulsarBroker(Broker):
@@ -38,7 +38,7 @@ class PulsarBroker(Broker):
     ) -> None:
         """`addresses` has all that is listened on; without it there is only what `identity` advertises."""
         super().__init__(engine, configuration, identity, entropy, memory, authorizer, wall_clock=wall_clock)
-        self.producers = Producers()
+        self.producers = Producers(lambda host: engine.owner_of(host))
         self.announced = Announced()
         self.addresses = addresses or Addresses(broker=Address(identity.advertised_host, identity.advertised_port))
         self.last_messages: dict[Hashable, list[Callable[[Converted | Exception | None], None]]] = {}

@@ -13,9 +13,11 @@ later either. A client that sends what cannot be understood loses this connectio
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 
-from exacta.core.ids import Offset
+from exacta.core.commands import AbandonHandles
+from exacta.core.ids import Offset, TransactionId
 from exacta.core.state.runs import Run
 from exacta.front.connection import SIZE_BYTES, FramedConnection
 from exacta.ports.record_format import Buffer
@@ -39,6 +41,9 @@ LIST_BEGINS = bytes((8, BaseCommand.GET_TOPICS_OF_NAMESPACE))
 
 PING_SECONDS = 30.0
 """Clients ask as often, and give a connection up that is silent for twice this time."""
+
+MOST_BEGUN = 10_000
+"""So many of the last transactions that were begun over a connection are known: as many as may be open."""
 
 GATHERED = frozenset({BaseCommand.SEND, BaseCommand.ACK})
 """The commands that are decided together with others of their kind."""
@@ -74,6 +79,7 @@ class Connection(FramedConnection):
         self.client_version = ""
         self.producers: dict[int, Producer] = {}
         self.closed_producers: set[int] = set()
+        self._transactions_begun: deque[TransactionId] = deque(maxlen=MOST_BEGUN)
         self._broker = broker
         self._meter = None if broker.meter is None else broker.meter.front(self.front, _command_name)
         self.consumers = Consumers(broker, self)
@@ -221,4 +227,18 @@ class Connection(FramedConnection):
         self.producers.clear()
         self._acknowledgements.flush()
         self.consumers.disconnect_all()
+        self._abandon()
         return self._worked_on_bytes
+
+    def has_begun(self, transaction_id: TransactionId) -> None:
+        """See `PulsarConnection`. The connection may be closed by now."""
+        self._transactions_begun.append(transaction_id)
+        if self.has_ended:
+            self._abandon()
+
+    def _abandon(self) -> None:
+        if self._transactions_begun and not self._broker.engine.dispatcher.has_stopped:
+            self._broker.engine.submit(
+                (AbandonHandles(transactions=tuple(self._transactions_begun)),), lambda answers: None
+            )
+        self._transactions_begun.clear()

@@ -32,6 +32,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandActiveConsumerChange,
     CommandCloseConsumer,
     CommandMessage,
+    ServerError,
 )
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
@@ -139,6 +140,8 @@ class Consumers:
         self._consumers: dict[int, Consumer] = {}
         self._opening: WeakValueDictionary[int, Opening] = WeakValueDictionary()
         """The SUBSCRIBEs that wait for their topics, by the client's numbers; they go when they are answered."""
+        self._closed: dict[int, TopicName] = {}
+        """The topics of consumers that were closed from this side, by the client's numbers, until they come back."""
         self._can_send = True
         self.takes_broker_entries = False
         """True if the client has said that it understands what the broker adds to an entry."""
@@ -164,8 +167,21 @@ class Consumers:
         return self._opening.pop(number, None) is request
 
     def give_up_opening(self, number: int) -> None:
-        """Let a consumer that is being opened not be opened any more."""
+        """Let a consumer that is being opened, or opened again, not be opened any more."""
         self._opening.pop(number, None)
+        self._closed.pop(number, None)
+
+    def error_without_topic(self, number: int, topic: TopicName) -> ServerError:
+        """Return the error for a consumer whose topic is not there.
+
+        Where it was there before, the client of a consumer that was closed tries again, until the topic is created once
+        more. The client for Java would let its consumer be dead after TopicNotFound, and tell nobody.
+        """
+        return ServerError.ServiceNotReady if self._closed.get(number) == topic else ServerError.TopicNotFound
+
+    def is_open_again(self, number: int) -> None:
+        """Forget that a consumer was closed from this side."""
+        self._closed.pop(number, None)
 
     def connection_command(
         self,
@@ -209,12 +225,16 @@ class Consumers:
     def disconnect_all(self) -> None:
         """Let all be gone, because the connection is."""
         self._opening.clear()
+        self._closed.clear()
         self.disconnect(list(self._consumers.values()))
 
     def close(self, consumer: Consumer) -> None:
         """Close a consumer from this side, and tell its client, which opens it again."""
         if self._consumers.get(consumer.number) is consumer:
             self.forget(consumer)
+            if len(self._closed) == MOST_CONSUMERS:
+                del self._closed[next(iter(self._closed))]
+            self._closed[consumer.number] = consumer.topic
             message: Message = CommandCloseConsumer(consumer_id=consumer.number, request_id=NO_REQUEST)
             self._connection.push([build_frame(message)])
 

@@ -13,6 +13,7 @@ from exacta.core.state.runs import Run
 from exacta.engine.engine import Answer
 from exacta.front.meter import ApiMeter
 from exacta.front.request import RequestConnection
+from exacta.front.turns import Steps
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.messages_pb2 import CommandSend, ServerError
@@ -58,6 +59,9 @@ class PulsarConnection(RequestConnection, Protocol):
     def answered(self, request: "PulsarRequest", answer: Sequence[Buffer]) -> None:
         """Send the answer to a request; no bytes if it wants none."""
 
+    def has_begun(self, transaction_id: TransactionId) -> None:
+        """Note that a transaction was begun over the connection."""
+
     def gather(self, request: "PulsarRequest", producer: Producer, command: CommandSend) -> None:
         """Let a SEND be appended with the others that come in this turn of the loop."""
 
@@ -66,6 +70,11 @@ class PulsarConnection(RequestConnection, Protocol):
 
     def acknowledge(self, asked: "Asked") -> None:
         """Let an ACK that wants an answer be decided with the others that come in this turn of the loop."""
+
+    def work(
+        self, steps: Steps, failed: Callable[[], None], abandoned: Callable[[], None], what: Callable[[], str]
+    ) -> None:
+        """Do work in steps; no further command begins until it has ended, or is abandoned with the connection."""
 
     def push(self, buffers: Sequence[Buffer]) -> None:
         """Send what answers no frame."""
@@ -116,6 +125,14 @@ class PulsarRequest(AnsweringRequest):
         if not self.is_answered:
             self.is_answered = True
             self.connection.answered(self, answer)
+
+    def in_steps(self, steps: Steps) -> None:
+        """Carry the command out in steps."""
+        self.connection.work(steps, self.fail, self.end, self.described)
+
+    def described(self) -> str:
+        """Return what the command is, and who sent it."""
+        return f"{type(self.command).__name__} from {self.connection.peer}"
 
     def refuse(self, error: ServerError, text: str) -> None:
         """Answer with an error."""

@@ -1,17 +1,33 @@
-"""The check of a transaction and of topics before a client uses them together."""
+"""The check of a transaction and of topics before a client uses them together, and what is told of one that has ended.
+
+    the transaction       its topics are there      one of them is not
+    is open               success                   TopicNotFound
+    is prepared           InvalidTxnStatus          InvalidTxnStatus
+    has ended             InvalidTxnStatus *        TransactionNotFound
+    is unknown            TransactionNotFound       TransactionNotFound
+
+* TransactionNotFound with `pulsar.transaction.repeat=strict`, as from Apache Pulsar, which remembers no outcome.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from exacta.core.ids import TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.transactions.handle import open_handle
+from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import ServerError
+from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.errors import server_error
 from exacta.pulsar.topic_names import kafka_name
 from exacta.pulsar.topics import parsed_name
-from exacta.pulsar.transactions import InTransaction, transaction_of
+from exacta.pulsar.transactions import InTransaction, name_of, transaction_of
+
+STRICT: Final = "strict"
+"""The value of `pulsar.transaction.repeat` with which a client hears of no outcome that is remembered."""
 
 MOST_TOPICS: Final = 10_000
 """The topics that one command may name; each is looked up on the event loop."""
@@ -32,24 +48,35 @@ def when_open(
     if len(topics) > MOST_TOPICS:
         request.refuse(ServerError.NotAllowedError, f"one command may name {MOST_TOPICS} topics")
         return
+    missing: TopicName | None = None
     for topic in topics:
         name = parsed_name(request, topic)
         if name is None:
             return
-        count = broker.engine.present.partition_count(kafka_name(name))
-        if (name.partition or 0) >= count:
-            text = f"{name} is not there"
-            broker.when_durable(request, lambda: request.refuse(ServerError.TopicNotFound, text))  # noqa: B023
-            return
+        if missing is None and (name.partition or 0) >= broker.engine.present.partition_count(kafka_name(name)):
+            missing = name
 
     def fault(state: State, now_ms: int) -> Rejection | None:
         found = open_handle(state, transaction_id, now_ms)
-        return found if isinstance(found, Rejection) else None
+        if not isinstance(found, Rejection):
+            return None
+        return told_of_ended(broker, transaction_id, found, is_strict=missing is not None)
 
     def answer(rejection: Rejection | None) -> None:
-        if rejection is None:
-            done()
+        if rejection is not None:
+            request.refuse(server_error(rejection), f"{words_of(rejection)}: {name_of(command)}")
+        elif missing is not None:
+            request.refuse(ServerError.TopicNotFound, f"{missing} is not there")
         else:
-            request.reject(rejection)
+            done()
 
     broker.read(request, fault, answer)
+
+
+def told_of_ended(
+    broker: PulsarBroker, transaction_id: TransactionId, rejection: Rejection, *, is_strict: bool = False
+) -> Rejection:
+    """Return the rejection that a client is told, where the core's may say that the transaction has ended."""
+    is_strict = is_strict or broker.configuration.pulsar_transaction_repeat == STRICT
+    has_ended = rejection is Rejection.INVALID_TRANSACTION_STATE and broker.open_handle(transaction_id) is None
+    return Rejection.TRANSACTION_NOT_FOUND if is_strict and has_ended else rejection

@@ -25,19 +25,23 @@ the others before it finds the epoch of the new one behind, and it lets one whos
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct, field
 
 from exacta.core.ids import NO_WRITER_ID, PartitionId, WriterId
 from exacta.core.log.exclusive import is_behind
+from exacta.core.state.usage import Usage
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.messages_pb2 import ProducerAccessMode, ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
 
 MOST_PRODUCERS = 10_000
 """The producers that one connection may have open."""
+
+MOST_PRODUCERS_IN_ALL = 200_000
+"""The producers that all connections together may have open, and that wait. Each takes about a kilobyte, and a name."""
 
 LONGEST_NAME_BYTES = 512
 _NUMBER_BYTES = 8
@@ -49,6 +53,7 @@ Place: TypeAlias = tuple[str, int]
 class ProducerOwner(Protocol):
     """A connection, as its producers see it."""
 
+    peer_host: str
     producers: dict[int, "Producer"]
     closed_producers: set[int]
 
@@ -120,10 +125,24 @@ class _Writers(Struct):
 
 
 class Producers:
-    """All producers of all connections."""
+    """All producers of all connections. `owner_of` returns to whose share those of a host count (`Usage`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, owner_of: Callable[[str], str]) -> None:
         self._by_place: dict[Place, _Writers] = {}
+        self._owner_of = owner_of
+        self._usage = Usage()
+        """The number of producers, by their hosts."""
+
+    def has_room(self, host: str) -> bool:
+        """Return whether a further producer of this host may be opened."""
+        return self._usage.has_room(MOST_PRODUCERS_IN_ALL, 1, host, 1, self._owner_of(host))
+
+    def _count(self, producers: Iterable[Producer], by: int) -> None:
+        for each in producers:
+            host = each.owner.peer_host
+            if owner := self._owner_of(host):
+                self._usage.own(host, owner)
+            self._usage.change(host, by)
 
     def open(self, producer: Producer, last_epoch: int) -> Busy | Opened | None:
         """Open a producer as the table says; `last_epoch` is the partition's, and None means that it waits."""
@@ -141,7 +160,10 @@ class Producers:
         if found is None:
             producer.is_waiting = True
             writers.waiting[producer] = None
+            self._count((producer,), 1)
             return None
+        self._count((producer,), 1)
+        self._count((*found.replaced, *found.refused, *(() if older is None else (older,))), -1)
         if found.replaced:
             writers.open.clear()
             writers.waiting.clear()
@@ -159,8 +181,10 @@ class Producers:
             return
         if producer in writers.waiting:
             del writers.waiting[producer]
+            self._count((producer,), -1)
         elif writers.open.get(producer.name) is producer:
             del writers.open[producer.name]
+            self._count((producer,), -1)
         if writers.open:
             return
         if not writers.waiting:

@@ -4,7 +4,8 @@ Owns what an entry is checked for, how it becomes a command of the core, and the
 receipt for that of its oldest message without one, so the receipts of a connection leave in the order of its SENDs,
 even if the core could answer a later one sooner. The id of a staged entry is provisional (`provisional_ids.py`).
 
-Theory of operation. `take` gathers; `flush` appends all that has come in this turn of the loop by one submit. Every
+Theory of operation. A long batch for a compacted topic is looked at on a thread, and the connection's next commands
+wait for it. `take` gathers; `flush` appends all that has come in this turn of the loop by one submit. Every
 other command flushes first, so that it sees what was sent before it. A writer that has a name is never told that a
 message is stored when it is not: a batch of which only a part is stored already is refused. What a writer without a
 name sends again is dropped in a transaction only.
@@ -15,6 +16,7 @@ It is closed before the core is asked, so that none of its later messages can be
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from google.protobuf.message import Message
 from msgspec import Struct
@@ -27,6 +29,7 @@ from exacta.core.replies import Appended
 from exacta.core.writers import NamedWriter, NamelessWriter
 from exacta.engine.engine import Answer
 from exacta.front.request import Request
+from exacta.front.turns import Steps
 from exacta.front.words import words_of
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import NO_REQUEST
@@ -47,7 +50,7 @@ from exacta.pulsar.context import PulsarConnection, PulsarRequest, logger
 from exacta.pulsar.errors import send_error
 from exacta.pulsar.producers import MOST_PRODUCERS, Place, Producer, ProducerOwner
 from exacta.pulsar.transactions import is_transactional, transaction_of
-from exacta.records.pulsar_admission import admit_entry
+from exacta.records.pulsar_admission import admit_entry, is_long, require_keys
 
 MOST_SEQUENCE = 2**63 - 1
 CPP_CLIENT = "Pulsar-CPP-"
@@ -62,6 +65,8 @@ class Send(Struct, eq=False):
     command: CommandSend
     answer: list[Buffer] | None = None
     partition_id: PartitionId = PartitionId(-1)
+    has_keys: bool = False
+    """True: a thread has seen that each message has a key."""
 
     def refuse(self, error: ServerError, text: str) -> None:
         """Answer with an error."""
@@ -122,9 +127,38 @@ class Sends:
     def take(self, request: PulsarRequest, producer: Producer, command: CommandSend) -> bool:
         """Gather a SEND; return whether it is the first one, so that somebody must flush."""
         send = Send(request, producer, command)
-        self._gathered.append(send)
         self._unanswered.append(send)
+        if self._is_long(send):
+            self.flush()
+            request.in_steps(self._require_keys(send))
+            return False
+        self._gathered.append(send)
         return len(self._gathered) == 1
+
+    def _is_long(self, send: Send) -> bool:
+        """Return whether the messages of a SEND must be looked at on a thread."""
+        rules, entry = self._broker.batch_rules(send.producer.place[0]), send.request.entry
+        if rules is None or not rules.needs_keys or entry is None:
+            return False
+        try:
+            return is_long(parse_entry(entry))
+        except BrokenEntry:
+            return False
+
+    def _require_keys(self, send: Send) -> Steps:
+        """Look at the keys on a thread. Then append the SEND, alone, by what holds of its topic in that step."""
+        assert send.request.entry is not None
+        entry = parse_entry(send.request.entry)
+        found = yield partial(require_keys, entry)
+        if isinstance(found, BrokenEntry):
+            send.refuse(self._giving_up(found.error), str(found))
+            self._leave()
+        elif isinstance(found, Exception):
+            raise found
+        else:
+            send.has_keys = True
+            self._gathered.append(send)
+            self.flush()
 
     def flush(self) -> None:
         """Append what was gathered; drop it if nobody can be told, since the engine may take no commands any more."""
@@ -203,7 +237,9 @@ class Sends:
             writer = self._writer(producer, command, entry, highest)
         else:
             writer = None if transaction is None else self._nameless(producer, command, entry, producer_id)
-        kept, time_ms = admit_entry(entry, rules, now_ms, self._broker.largest_payload(place[0]), producer_id)
+        kept, time_ms = admit_entry(
+            entry, rules, now_ms, self._broker.largest_payload(place[0]), producer_id, has_keys=send.has_keys
+        )
         send.request.entry = None  # what is kept is a copy, and one of the two is enough
         append = AppendBatch(
             topic=place[0],

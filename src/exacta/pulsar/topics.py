@@ -42,6 +42,10 @@ def ordinary_name(request: AnsweringRequest, topic: str) -> TopicName | None:
     return name
 
 
+def _not_found(name: TopicName) -> ServerError:
+    return ServerError.TopicNotFound
+
+
 def find_topic(
     broker: PulsarBroker,
     request: AnsweringRequest,
@@ -49,8 +53,11 @@ def find_topic(
     found: Callable[[TopicName, Place], None],
     *,
     creates: bool = True,
+    error_of: Callable[[TopicName], ServerError] = _not_found,
 ) -> None:
     """Call back with the name and the place of a topic, once it is there; refuse the request where it is not to be.
+
+    `error_of` returns the error of that answer.
 
     The name of a partition creates nothing. A topic of several partitions that is named as a whole is its first one:
     a client that took it for one that is not partitioned goes on after partitions were added.
@@ -72,7 +79,7 @@ def find_topic(
     )
     if not may_create:
         text = f"{name} is not there"
-        broker.when_durable(request, lambda: request.refuse(ServerError.TopicNotFound, text))
+        broker.when_durable(request, lambda: request.refuse(error_of(name), text))
         return
 
     def created(refusals: dict[str, Rejection]) -> None:
@@ -86,7 +93,11 @@ def find_topic(
 
 
 def partition_to_open(
-    broker: PulsarBroker, request: PulsarRequest, topic: TopicName, place: Place
+    broker: PulsarBroker,
+    request: PulsarRequest,
+    topic: TopicName,
+    place: Place,
+    error_of: Callable[[TopicName], ServerError] = _not_found,
 ) -> PartitionId | None:
     """Return the id of a partition on which something is to be opened. None: it cannot be, and the request is answered.
 
@@ -97,7 +108,7 @@ def partition_to_open(
         return None
     partition_id = broker.partition_id(place)
     if partition_id is None:
-        request.refuse(ServerError.TopicNotFound, f"{topic} is not there")
+        request.refuse(error_of(topic), f"{topic} is not there")
     return partition_id
 
 

@@ -37,6 +37,11 @@ def transaction_of(command: InTransaction) -> TransactionId | None:
     return TransactionId(command.txnid_least_bits)
 
 
+def name_of(command: InTransaction) -> str:
+    """Return the name of the transaction of a command, as Pulsar's tools write it."""
+    return f"TxnID({command.txnid_most_bits},{command.txnid_least_bits})"
+
+
 def named_again(command: TransactionRequest) -> NamedAgain:
     """Return the fields by which an answer names its request and its transaction: as the command has them."""
     return {

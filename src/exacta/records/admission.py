@@ -1,10 +1,13 @@
 """The admission of a producer's batch: it is checked, judged by its topic's configurations, and made fit to be kept.
 
-Records are not looked into (decision D5), with two exceptions. If the topic's compression.type is another than the
-producer's, the records are compressed anew as a whole. If the topic is compacted, each record must have a key, since
-the next compaction would remove a record without one. A batch's timestamps are the two in its header: that of its first
-record and the highest one. With LogAppendTime the broker's clock replaces the highest, as Apache Kafka does it. Readers
-then take that for the time of all of the batch's records.
+What the header says is not believed where the broker goes by it later (decision 0015, docs/reference/numbers.md): the
+records are counted, their offsets must follow one another, and the highest timestamp, by which look-ups and retention
+go, is made from theirs, as Apache Kafka makes it. With LogAppendTime the broker's clock replaces it. Readers then take
+that for the time of all of the batch's records.
+
+Of the rest of the records nothing is read (decision D5), with two exceptions. If the topic's compression.type is
+another than the producer's, the records are compressed anew as a whole. If the topic is compacted, each record must
+have a key, since the next compaction would remove a record without one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +33,10 @@ from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.compression import CODECS, NONE
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.record_keys import record_keys
+from exacta.protocol.kafka.record_times import lowest_and_highest, record_times
 from exacta.protocol.kafka.records import (
+    HEADER_SIZE,
+    WRITTEN_BY_BROKERS,
     BatchHeader,
     CorruptBatch,
     opened,
@@ -38,26 +44,62 @@ from exacta.protocol.kafka.records import (
     validate_batch,
     with_max_timestamp,
 )
+from exacta.records.work import work_bytes
 
 _NO_TIMESTAMP = -1
+_LATEST_TIME = (1 << 63) - 1
+"""Timestamps are i64."""
 
 MAX_DECOMPRESSED_BYTES = 64 << 20
 """The most bytes that the records of one request may have when they are decompressed. A few bytes can be made to expand
-without end, and all of it happens on the event loop."""
+without end."""
+
+_INLINE_LEVEL = 9
+_HIGH_LEVEL_COST = 16
+"""A compression by a level above `_INLINE_LEVEL` counts as many times its bytes: zstd's highest level takes a hundred
+times as long as its default."""
 
 
 MAX_KNOWN_RULES = 10_000
 """The rules of so many topics are kept; beyond that all are read again."""
 
+INLINE_RECORDS = 12_000
+"""The most records of one request that are walked over on the event loop, which takes three milliseconds. librdkafka
+puts at most 10,000 into a batch."""
+
 MAX_RECORDS_READ = 500_000
-"""The most records of one request whose keys are looked at: that takes most of a second, on the event loop."""
+"""The most records of one request whose keys are looked at: that takes most of a second, on a thread."""
+
+
+class NeedsThread(Exception):
+    """A batch is more work than the event loop may do: it is admitted on a thread."""
 
 
 class Allowance(Struct):
-    """The work that the batches of one request may still cost: bytes to decompress, and records to look at."""
+    """The work that the batches of one request may still cost: bytes to decompress, and records to look at.
+
+    `inline_bytes` is the part of it that the event loop may do; None: it happens on a thread. So is `inline_records`
+    of the records that are walked over.
+    """
 
     left_bytes: int = MAX_DECOMPRESSED_BYTES
     left_records: int = MAX_RECORDS_READ
+    inline_bytes: int | None = None
+    inline_records: int = INLINE_RECORDS
+
+    def charge(self, size: int) -> None:
+        """Count work of so many bytes; raises `NeedsThread`."""
+        if self.inline_bytes is not None:
+            if size > self.inline_bytes:
+                raise NeedsThread
+            self.inline_bytes -= size
+
+    def charge_walk(self, record_count: int) -> None:
+        """Count a walk over so many records; raises `NeedsThread`."""
+        if self.inline_bytes is not None:
+            if record_count > self.inline_records:
+                raise NeedsThread
+            self.inline_records -= record_count
 
 
 class Admitted(Struct, frozen=True, kw_only=True):
@@ -97,16 +139,9 @@ class BatchRules(Struct, frozen=True, kw_only=True):
     before_max_ms: int = int(TOPIC_CONFIGS[TIMESTAMP_BEFORE_MAX_MS].default)
     after_max_ms: int = int(TOPIC_CONFIGS[TIMESTAMP_AFTER_MAX_MS].default)
 
-    def timestamp_fault(self, header: BatchHeader, now_ms: int) -> str | None:
-        """Return the fault in the batch's timestamps, or None."""
-        if self.log_append_time:
-            says_so = "timestamps are the broker's, not the producer's, and the batch says so"
-            return says_so if header.log_append_time else None
-        return self.times_fault((header.base_timestamp, header.max_timestamp), now_ms)
-
     def times_fault(self, times_ms: Sequence[int], now_ms: int) -> str | None:
         """Return the fault in times that a producer has given, or None."""
-        earliest_ms, latest_ms = now_ms - self.before_max_ms, now_ms + self.after_max_ms
+        earliest_ms, latest_ms = now_ms - self.before_max_ms, min(now_ms + self.after_max_ms, _LATEST_TIME)
         for timestamp_ms in times_ms:
             if not earliest_ms <= timestamp_ms <= latest_ms and timestamp_ms != _NO_TIMESTAMP:
                 return f"timestamp {timestamp_ms} is not between {earliest_ms} and {latest_ms}"
@@ -114,29 +149,55 @@ class BatchRules(Struct, frozen=True, kw_only=True):
 
     def stamped(self, records: Buffer, header: BatchHeader, now_ms: int, allowance: Allowance) -> tuple[Buffer, int]:
         """Return the batch as it is to be kept, and its highest timestamp; raises CorruptBatch, KeylessRecords."""
+        if self.log_append_time and header.log_append_time:
+            says_so = "timestamps are the broker's, not the producer's, and the batch says so"
+            raise CorruptBatch(says_so, ErrorCode.INVALID_TIMESTAMP)
         records_left = allowance.left_records - header.record_count
         if self.needs_keys and records_left < 0:
             reason = f"more than {MAX_RECORDS_READ} records for compacted topics in one request"
             raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
         codec = header.codec if self.codec is None else self.codec
-        plain = _opened(records, header, allowance) if self.needs_keys or codec != header.codec else b""
+        if self.needs_keys:
+            allowance.charge(work_bytes(0, header.record_count))
+        allowance.charge_walk(header.record_count)
+        if header.codec != NONE or self.needs_keys or codec != NONE:
+            plain: Buffer = _opened(records, header, allowance)
+        else:
+            plain = memoryview(records)[HEADER_SIZE : header.size]
+        highest_ms = self._highest_time(plain, header, now_ms)
         if self.needs_keys:
             allowance.left_records = records_left
-            keys = record_keys(plain, header.record_count, header.last_offset_delta).keys
+            keys = record_keys(bytes(plain), header.record_count, header.last_offset_delta).keys
             if None in keys:
                 raise KeylessRecords([index for index, key in enumerate(keys) if key is None])
         if codec != header.codec:
-            records = recompressed(records, plain, codec, self.level)
-            if len(records) > self.max_bytes:
-                reason = (
-                    f"the batch of {len(records)} bytes, as it is kept, is above the limit of {self.max_bytes} bytes"
-                )
-                raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
+            records = self._recompressed(records, plain, codec, allowance)
+        if header.max_timestamp != highest_ms or self.log_append_time or header.attributes & WRITTEN_BY_BROKERS:
+            records = with_max_timestamp(records, highest_ms, log_append_time=self.log_append_time)
+        return records, highest_ms
+
+    def _highest_time(self, plain: Buffer, header: BatchHeader, now_ms: int) -> int:
+        """Return the highest timestamp of a batch with these records. Raises CorruptBatch."""
+        deltas = lowest_and_highest(plain, header.record_count)
         if self.log_append_time:
-            return with_max_timestamp(records, now_ms, log_append_time=True), now_ms
-        if header.log_append_time:  # the batch says so of a producer's time
-            return with_max_timestamp(records, header.max_timestamp, log_append_time=False), header.max_timestamp
-        return records, header.max_timestamp
+            return now_ms
+        times_ms = lowest_ms, highest_ms = [header.base_timestamp + delta_ms for delta_ms in deltas]
+        if lowest_ms == _NO_TIMESTAMP < highest_ms:  # some have none, and one that has may be too old
+            times_ms = [record.timestamp_ms for record in record_times(plain, header)]
+        fault = self.times_fault(times_ms, now_ms)
+        if fault is not None:
+            raise CorruptBatch(fault, ErrorCode.INVALID_TIMESTAMP)
+        return max(highest_ms, _NO_TIMESTAMP)
+
+    def _recompressed(self, records: Buffer, plain: Buffer, codec: int, allowance: Allowance) -> bytes:
+        """Return the batch in the topic's codec. Raises CorruptBatch."""
+        allowance.charge(len(plain) * (_HIGH_LEVEL_COST if self.level > _INLINE_LEVEL else 1))
+        kept = recompressed(records, plain, codec, self.level)
+        if len(kept) > self.max_bytes:
+            what = f"the batch of {len(kept)} bytes, as it is kept,"
+            reason = f"{what} is above the topic's max.message.bytes, {self.max_bytes}"
+            raise CorruptBatch(reason, ErrorCode.MESSAGE_TOO_LARGE)
+        return kept
 
 
 def admit(
@@ -150,10 +211,11 @@ def admit(
 ) -> Admitted | Refused:
     """Check what a Kafka producer sent for one partition, and make of it what is to be kept.
 
-    `rules` is None where there is no such topic. The allowance is that of the whole request, and shrinks.
+    `rules` is None where there is no such topic. The allowance is that of the whole request, and shrinks. Raises
+    `NeedsThread`.
     """
     if rules is not None and len(records) > rules.max_bytes:
-        reason = f"the batch of {len(records)} bytes is above the limit of {rules.max_bytes} bytes"
+        reason = f"the batch of {len(records)} bytes is above the topic's max.message.bytes, {rules.max_bytes}"
         return Refused(ErrorCode.MESSAGE_TOO_LARGE, reason)
     try:
         header = validate_batch(records)
@@ -163,9 +225,6 @@ def admit(
             records = records[: header.size]
         max_timestamp_ms = header.max_timestamp
         if rules is not None:
-            fault = rules.timestamp_fault(header, now_ms)
-            if fault is not None:
-                return Refused(ErrorCode.INVALID_TIMESTAMP, fault)
             records, max_timestamp_ms = rules.stamped(records, header, now_ms, allowance)
     except KeylessRecords as keyless:
         return Refused(keyless.error_code, str(keyless), keyless.indexes)
@@ -190,12 +249,21 @@ def _without_transactional_id(transactional_id: str | None) -> Refused:
 
 
 def _opened(records: Buffer, header: BatchHeader, allowance: Allowance) -> bytes:
+    allowance.charge(len(records))
     if header.codec == NONE:  # as large as it was sent
         return opened(records, header, len(records))
     # A batch that cannot be decompressed may have cost all of the allowance.
-    allowed, allowance.left_bytes = allowance.left_bytes, 0
-    plain = opened(records, header, allowed)
+    allowed, inline_bytes = allowance.left_bytes, allowance.inline_bytes
+    if inline_bytes is not None and inline_bytes < allowed:
+        try:
+            plain = opened(records, header, inline_bytes)
+        except CorruptBatch as fault:  # or more than the loop may do: the thread finds out
+            raise NeedsThread from fault
+    else:
+        allowance.left_bytes = 0
+        plain = opened(records, header, allowed)
     allowance.left_bytes = allowed - len(plain)
+    allowance.charge(len(plain))
     return plain
 
 

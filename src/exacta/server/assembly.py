@@ -96,11 +96,13 @@ def assemble_broker(
     wall_clock: Callable[[], int] | None = None,
     entropy: Entropy | None = None,
     authorizer: Authorizer | None = None,
+    memory: Memory | None = None,
 ) -> BrokerContext:
     """Return the facade of the engine for the handlers of Kafka's front.
 
     `entropy` is the operating system's by default, and the `authorizer` allows everything. Without a `log_dir` the
-    broker lies in memory; without a `wall_clock` the engine's time is also that of records.
+    broker lies in memory; without a `wall_clock` the engine's time is also that of records. The `memory` has threads
+    and a clock, those of the machine by default.
     """
     identity = Identity(
         cluster_id=cluster_id, advertised_host=advertised_host, advertised_port=advertised_port, log_dir=log_dir
@@ -110,7 +112,7 @@ def assemble_broker(
         configuration,
         identity,
         SystemEntropy() if entropy is None else entropy,
-        Memory(configuration, engine.scheduler),
+        Memory(configuration, engine.scheduler) if memory is None else memory,
         AllowAll() if authorizer is None else authorizer,
         wall_clock=wall_clock,
         to_kafka=_ToKafka() if _has_protobuf() else None,

@@ -141,3 +141,9 @@ def configure_logging(level: str, form: str) -> Flood:
     handler.addFilter(flood)
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     return flood
+
+
+def set_level(level: str) -> None:
+    """Write lines from one of `LEVELS` on, but for areas that have a level of their own."""
+    logging.getLogger("exacta").setLevel(logging.NOTSET)  # a level of all areas that was set at run time ends
+    logging.getLogger().setLevel(level.upper())

@@ -33,10 +33,7 @@ class PulsarListeners(ListenerPair):
     def check(self) -> None:
         """Raise ServerError where something is missing, before a port is bound."""
         if self.all:
-            require(
-                "google.protobuf.message",
-                "Pulsar's clients need protobuf: install it by pip install 'exacta-log[pulsar]'",
-            )
+            require("google.protobuf.message", "Pulsar's clients need protobuf", extra="pulsar")
 
     async def start(
         self,

@@ -1,10 +1,15 @@
-"""The lines of a start about options that were set at run time: they count before those that the start was given."""
+"""What a start does about options that were set at run time, which count before those that the start was given.
+
+It tells them, or drops them where the operator asks for it: no value can be set that a start does not get rid of.
+"""
 
 import logging
 
 from exacta.config.configuration import Configuration, ConfigurationError
 from exacta.config.dynamic import BrokerConfigs, in_force, possible_value
 from exacta.config.options import require_order
+from exacta.core.commands import SetBrokerConfigs
+from exacta.engine.engine import Engine
 from exacta.engine.event_lines import tell_of_broker_configs
 
 logger = logging.getLogger("exacta.server")
@@ -21,5 +26,14 @@ def tell_of_options_set_at_run_time(started_with: Configuration, configs: Broker
     try:
         require_order(in_force(started_with, configs))
     except ConfigurationError as wrong:
-        text = "what was set at run time does not go with the options of this start: %(why)s. exacta configs changes it"
+        text = (
+            "what was set at run time does not go with the options of this start: %(why)s. exacta config set changes "
+            "it, and exacta serve --drop-run-time-options drops it"
+        )
         logger.warning(text, {"why": str(wrong)})
+
+
+def drop_options_set_at_run_time(engine: Engine) -> None:
+    """Take back what was set at run time for all brokers and for each; the log tells once that is durable."""
+    commands = [SetBrokerConfigs(broker_id=each, configs={}) for each in engine.present.broker_configs()]
+    engine.submit(commands, lambda _: None)

@@ -17,6 +17,8 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable
+from functools import lru_cache
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -90,6 +92,8 @@ class Seams(Struct, frozen=True, kw_only=True):
     """A function that makes the files of the journal's directory; None: those of the operating system."""
     connection: Callable[..., Connection] = Connection
     """A function that makes the connection of one of Kafka's clients."""
+    loopback_has_share: bool = True
+    """False: clients on this machine may fill the tables of the state alone (`exacta.core.state.usage`)."""
 
 
 class Server:
@@ -114,10 +118,10 @@ class Server:
         self._data = data
         self._seams = seams
         self._kafka = Listener(doors.listen, doors.advertise)
-        certificate = Certificate(configuration.pulsar_tls_certificate, configuration.pulsar_tls_key)
-        self.web = WebListeners(doors, configuration, certificate)
+        self._certificate = Certificate(configuration.pulsar_tls_certificate, configuration.pulsar_tls_key)
+        self.web = WebListeners(doors, configuration, self._certificate)
         """All that is listened on for HTTP; maybe nothing."""
-        self.pulsar = PulsarListeners(doors, certificate, self.web)
+        self.pulsar = PulsarListeners(doors, self._certificate, self.web)
         """All that is listened on for Pulsar's protocol; maybe nothing."""
         self._listeners = [self._kafka, *self.pulsar.all, *self.web.all]
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
@@ -155,6 +159,10 @@ class Server:
         return [listener.listening for listener in self._listeners if listener.is_for_all]
 
     # --- beginning ----------------------------------------------------------------------------------------------------
+
+    def read_certificate_again(self) -> None:
+        """Read the files of the certificate again for the connections that come; nothing where there is none."""
+        self._certificate.read_again(self._loop.time())
 
     def open(self) -> None:
         """Bind the port, recover the journal. Blocks. Raises ServerError, and leaves nothing behind then."""
@@ -231,6 +239,8 @@ class Server:
             recovered=read.recovered,
         )
         self._engine = engine
+        if not self._seams.loopback_has_share:
+            engine.owner_of = _nobody_on_loopback
         advertised = self._kafka.advertised
         self._broker = assemble_broker(
             engine,
@@ -383,6 +393,14 @@ class Server:
         self._admission.leave(connection.peer_host)
         if not self._connections:
             self._deserted.set()
+
+
+@lru_cache(maxsize=1_000)
+def _nobody_on_loopback(host: str) -> str:
+    try:
+        return "" if ip_address(host).is_loopback else host
+    except ValueError:  # a name, or a Unix socket
+        return host
 
 
 def _contents(state: State) -> dict[str, float]:

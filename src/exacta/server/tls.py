@@ -86,10 +86,13 @@ class Certificate:
         if now_s - self._looked_s >= LOOK_SECONDS:
             self._looked_s = now_s
             if self._states() != self._known:
-                self._read_again(now_s)
+                self.read_again(now_s)
         return self._context
 
-    def _read_again(self, now_s: float) -> None:
+    def read_again(self, now_s: float) -> None:
+        """Read the files again, if they were read before, and go on with what there was if they are of no use."""
+        if self._context is None:
+            return
         try:
             self.read(now_s)
         except ServerError as error:

@@ -9,8 +9,6 @@ from exacta.server.listeners import Doors, Listener, ListenerPair
 from exacta.server.requirement import require
 from exacta.server.tls import Certificate, TlsListener
 
-_ADVICE = "the web front needs {}: install it by pip install 'exacta-log[web]'"
-
 
 class WebListeners(ListenerPair):
     """The listeners of the web front."""
@@ -27,9 +25,8 @@ class WebListeners(ListenerPair):
     def check(self) -> None:
         """Raise ServerError where something is missing, before a port is bound."""
         if self.all:
-            require("starlette", _ADVICE.format("starlette"))
-            require("uvicorn", _ADVICE.format("uvicorn"))
-            require("prometheus_client", _ADVICE.format("prometheus-client"))
+            for module in ("starlette", "uvicorn", "prometheus_client"):
+                require(module, f"the web front needs {module.replace('_', '-')}", extra="web")
 
     def check_open(self) -> None:
         """Raise ServerError where a bound port must not be: everybody would be let in."""

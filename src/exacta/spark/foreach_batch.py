@@ -225,6 +225,7 @@ class _Call:
     def _by_tasks(self, prepared: Prepared, memory: SinkMemory, asked: int = 0) -> WrittenBatch:
         from exacta.spark.sink.batch_sink import JOB_OPTION, Job
 
+        before = self._notes.wrote
         self._notes.deciding(self._batch_id)  # the job decides, where Spark's own file system is not at hand
         location = self._notes.identity.location
         job = Job(
@@ -238,7 +239,10 @@ class _Call:
         decision = self._driver.cluster.decision()
         if decision is None or decision.batch_id != self._batch_id:
             memory.wrote_by_tasks(0, asked)
+            self._notes.deciding(self._batch_id, before)
             return WrittenBatch(rows=0, tasks=1)  # no rows, so nothing was decided
+        topics = [] if self._sink.topic is None else [self._sink.topic]
+        self._notes.deciding(self._batch_id, self._driver.last_writes(prepared.driver, decision, topics))
         memory.wrote_by_tasks(decision.rows, asked)
         return WrittenBatch(rows=decision.rows, tasks=decision.tasks)
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
+from exacta.extras import install_extra
 from exacta.spark.java import spark_runs, use_bundled_java
 
 if TYPE_CHECKING:
@@ -71,7 +72,10 @@ def session(
     """Start, or return, a local Spark session that knows `format("exacta")`.
 
     `settings` come on top of ours. With `quick_start` the virtual machine is tuned for a life of a minute or two.
+
+    Raises ModuleNotFoundError where PySpark is not installed, and JavaMissing where there is no Java.
     """
+    require_pyspark()
     if not spark_runs():
         use_bundled_java()
     # The workers must be this interpreter: Spark would take whatever `python3` is.
@@ -91,6 +95,16 @@ def session(
         register(spark)
     stop_queries_first(spark)
     return spark
+
+
+def require_pyspark() -> None:
+    """Raise ModuleNotFoundError, with its remedy, where PySpark is not installed."""
+    try:
+        import pyspark  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "pyspark":
+            raise
+        raise ModuleNotFoundError(f"PySpark is not installed: {install_extra('spark')}", name="pyspark") from None
 
 
 def stop_queries_first(spark: SparkSession) -> None:
@@ -123,6 +137,7 @@ def stop_queries_first(spark: SparkSession) -> None:
 
 def register(spark: SparkSession) -> None:
     """Make `format("exacta")` known to a session; not needed where Spark finds the installed package by itself."""
+    require_pyspark()
     from exacta.spark.datasource import ExactaDataSource
 
     spark.dataSource.register(ExactaDataSource)

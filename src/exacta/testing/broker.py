@@ -100,6 +100,11 @@ class Broker(Questions):
         self._end: asyncio.Future[bool] | None = None
         self._to_be_ended: bool | None = None  # cleanly or not: said while the broker was still starting
 
+    def __repr__(self) -> str:
+        """Return address and state; the address is known from the first start on."""
+        at = f" at {self._doors.listen}" if self._doors.listen.port else ""
+        return f"<exacta.Broker{at}, {'running' if self.is_running else 'not running'}>"
+
     @property
     def bootstrap_servers(self) -> str:
         """Return where clients connect: `host:port`, known from the first start on."""
@@ -253,6 +258,7 @@ class Broker(Questions):
             clock=self.clock.make,
             files=lambda directory: FaultyFiles(self._armed, directory),
             connection=lambda *arguments: FaultyConnection(self._armed, *arguments),
+            loopback_has_share=False,
         )
         server = Server(loop, self._configuration, self.data, self._doors, seams)
         server.open()

@@ -110,22 +110,30 @@ class Questions(ABC):
             return explain(client)
 
     def explain(self, transactional_id: str) -> Explanation:
-        """Return where a transactional id stands, and what happened to it and why. `state` is empty if it is unknown.
+        """Return where a transactional id stands, and what happened to it and why.
 
-        The name of a transaction without a transactional id is taken as well, as `transactions` returns it.
+        `state` is empty for an id that was forgotten while its incidents are remembered. The name of a transaction
+        without a transactional id is taken as well, as `transactions` returns it. Raises KafkaError
+        (TRANSACTIONAL_ID_NOT_FOUND) for an id that nobody knows.
         """
         handle = handle_named(transactional_id)
         with self.client() as client:
-            found = explain(client, [transactional_id]) if handle is None else explain(client, [], handles=[handle])
-        return found[0]
+            (found,) = explain(client, [transactional_id]) if handle is None else explain(client, [], handles=[handle])
+        if not found.state and not found.incidents:
+            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"explaining '{transactional_id}'")
+        return found
 
     def offsets(self, group: str) -> dict[TopicPartition, int]:
-        """Return the offsets that a group has committed, by partition; none for a group that nobody knows.
+        """Return the offsets that a group has committed, by partition.
 
-        The keys are equal to plain tuples: `{("orders", 0): 3}`.
+        The keys are equal to plain tuples: `{("orders", 0): 3}`. Raises KafkaError (GROUP_ID_NOT_FOUND) for a group
+        that nobody knows.
         """
         with self.client() as client:
-            return {at: found.offset for at, found in fetch_offsets(client, group).items()}
+            found = {at: each.offset for at, each in fetch_offsets(client, group).items()}
+            if not found:
+                describe_lag(client, group)  # which knows whether there is such a group
+            return found
 
     def lag(self, group: str) -> dict[TopicPartition, Lag]:
         """Return how far a group is behind, in records, by partition; and which open transactions hold it back.

@@ -7,6 +7,7 @@ uvicorn parses HTTP by h11 and runs the application. This module owns what uvico
 | `MOST_HEADER_BYTES` of a request's line and headers, if they do not come in one piece | 400, and closed |
 | `REQUEST_SECONDS` from a request's first byte to the end of its body and of its answer | closed |
 | `IDLE_SECONDS` between two requests | closed |
+| the number of connections (`server.py`) | One that waits for its client makes room for the new one. |
 | `Turns` | The bytes wait, and the connection is not read meanwhile. |
 
 A connection that has just been made must send its first request within `REQUEST_SECONDS`. uvicorn itself stops reading
@@ -46,6 +47,9 @@ class WebFront(Protocol):
 
     def register(self, connection: "WebConnection") -> bool:
         """Let a connection in; False: there are too many."""
+
+    def begins_to_wait(self, connection: "WebConnection") -> None:
+        """Let a connection be the one that has waited least: its request is answered."""
 
     def forget(self, connection: "WebConnection") -> None:
         """Count one connection less: it was let in, and has ended."""
@@ -104,6 +108,11 @@ class WebConnection(H11Protocol):
         uvicorn would advise the operator to install a library for WebSocket, at every request of some clients.
         """
 
+    @property
+    def only_waits(self) -> bool:
+        """Return whether it waits for its client, which owes a request, or the rest of one, or does not read."""
+        return not self._received and (self.conn.their_state is not h11.DONE or self.flow.write_paused)
+
     # --- turns --------------------------------------------------------------------------------------------------------
 
     def handle_events(self) -> None:
@@ -136,6 +145,7 @@ class WebConnection(H11Protocol):
     def on_response_complete(self) -> None:
         """Look whether a request has begun behind the one that is answered."""
         self._stop_waiting()
+        self._web.begins_to_wait(self)
         super().on_response_complete()
         is_between_requests = self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]
         if (self.transport.is_closing() or not is_between_requests) and self._timer is None:

@@ -7,6 +7,7 @@ ten times a second and accept connections without counting them. What is used is
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from starlette.types import ASGIApp
@@ -19,7 +20,11 @@ from exacta.web.guard import Guard
 from exacta.web.turns import Turns
 
 MOST_CONNECTIONS = 256
-"""Clients ask by HTTP when they begin, and hardly ever again."""
+"""Clients ask by HTTP when they begin, and hardly ever again.
+
+A further one takes the place of the connection that has waited longest without a whole request, of the host that has
+most of them. So half requests shut nobody out, and least of all a supervisor that asks for the health.
+"""
 
 
 class WebServer:
@@ -41,6 +46,8 @@ class WebServer:
         self.state = ServerState()
         self.is_stopping = False
         """True: no request begins any more."""
+        self._admitted: dict[WebConnection, None] = {}
+        """The connections, in the order in which they came, or began to wait again."""
         self._register = register
         self._forget = forget
         self._names = {*filter(None, configuration.web_allowed_hosts.split(",")), *names}
@@ -66,11 +73,32 @@ class WebServer:
         return WebConnection(self)
 
     def register(self, connection: WebConnection) -> bool:
-        """Let a connection in; False: there are too many."""
-        if self.is_stopping or len(self.state.connections) > MOST_CONNECTIONS:
+        """Let a connection in, and end one that only waits where there are too many; False: all of them are at work."""
+        if self.is_stopping or (len(self._admitted) >= MOST_CONNECTIONS and not self._make_room()):
             return False
-        return self._register(connection)
+        if not self._register(connection):
+            return False
+        self._admitted[connection] = None
+        return True
+
+    def _make_room(self) -> bool:
+        waiting = [each for each in self._admitted if each.only_waits]
+        if not waiting:
+            return False
+        hosts = Counter(each.peer_host for each in waiting)
+        most = max(hosts.values())
+        ended = next(each for each in waiting if hosts[each.peer_host] == most)
+        self.forget(ended)
+        ended.abort()
+        return True
+
+    def begins_to_wait(self, connection: WebConnection) -> None:
+        """Let a connection be the one that has waited least: its request is answered."""
+        if connection in self._admitted:
+            self._admitted[connection] = self._admitted.pop(connection)
 
     def forget(self, connection: WebConnection) -> None:
-        """Count one connection less: it was let in, and has ended."""
-        self._forget(connection)
+        """Count one connection less: it was let in, and has ended, or makes room for another one."""
+        if connection in self._admitted:
+            del self._admitted[connection]
+            self._forget(connection)

@@ -10,7 +10,8 @@ from exacta.core.groups.description import (
     GroupType,
     ListedGroup,
     describe_group,
-    list_groups,
+    group_names,
+    list_group,
 )
 from exacta.core.groups.reading import GroupOffset, fetch_offsets
 from exacta.core.state.classic_membership import Phase
@@ -30,7 +31,8 @@ def test_every_kind_of_group_is_listed(group: Group) -> None:
     commit(world, "a")
     group.join("m")
     Consumer(world, "c", "t", group_id="k").join()
-    assert list_groups(world.state) == [
+    assert list_group(world.state, "?") is None
+    assert [list_group(world.state, name) for name in sorted(group_names(world.state))] == [
         ListedGroup(group_id="a", group_type=GroupType.CLASSIC, protocol_type="", phase=Phase.EMPTY),
         ListedGroup(
             group_id="g", group_type=GroupType.CLASSIC, protocol_type="consumer", phase=Phase.COMPLETING_REBALANCE

@@ -32,7 +32,7 @@ def bases(sent: list[tuple[ConsumerId, Delivering]]) -> list[int]:
 
 def waiting_for(world: World, dispatcher: Dispatcher) -> list[Wait]:
     partition = world.state.partitions[dispatcher.key[0]]
-    return list(waits(partition, dispatcher.subscription, dispatcher.delivery, world.state.limits))
+    return list(waits(partition, dispatcher.subscription, dispatcher.delivery, world.state.limits, has_room=True))
 
 
 @pytest.mark.parametrize("subscription_type", SubscriptionType)

@@ -3,11 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from exacta.core.commands import DeleteRecords
-from exacta.core.ids import ConsumerId, Offset
+from exacta.core.commands import AbortAfterLoss, DeleteRecords, EndHandle
+from exacta.core.ids import Cause, ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering
 from exacta.core.state.subscription import SubscriptionType
+from exacta.core.subscriptions.notices import ConsumerClosed
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import KEYS, Dispatcher
 from tests.core.world import SMALL, World
@@ -141,25 +142,72 @@ def test_what_a_transaction_has_acknowledged_comes_back_with_its_abort_only(
 
 
 @pytest.mark.parametrize("subscription_type", IN_ORDER)
+@pytest.mark.parametrize("times_out", [False, True])
 def test_later_messages_do_not_overtake_what_was_acknowledged_cumulatively(
-    world: World, subscription_type: SubscriptionType
+    world: World, subscription_type: SubscriptionType, times_out: bool
 ) -> None:
     """The consumer has 3 by the time of the abort, and an acknowledgement of it would acknowledge 0 to 2, too."""
     dispatcher = Dispatcher(world, subscription_type)
     write(world, 4)
     consumer = dispatcher.connect(permits=100)
     dispatcher.pump()
-    handle, late = world.handle(), world.handle()
+    handle, late = world.handle(timeout_ms=50), world.handle()
     acknowledging = Consumer(world)
     assert acknowledging.acknowledge_before(3, inside=handle, consumer_id=consumer) == DONE
     write(world, 1)
     [(_, goes_on)] = dispatcher.pump()
-    handle.end(commit=False)
+    world.notices.clear()
+    if times_out:
+        world.pass_time(50)
+    else:
+        handle.end(commit=False)
+    assert world.notices == [(consumer, ConsumerClosed())], "nobody would ask for the messages by itself"
     assert dispatcher.pump() == []
-    assert acknowledging.acknowledge_before(4, inside=late, consumer_id=consumer) == Rejection.TRANSACTION_CONFLICT
-    assert dispatcher.redeliver(consumer) == DONE
+    assert acknowledging.acknowledge_before(4, inside=late, consumer_id=consumer) == Rejection.CONSUMER_NOT_FOUND
+    again = dispatcher.connect(permits=100)
+    assert acknowledging.acknowledge_before(4, inside=late, consumer_id=again) == Rejection.TRANSACTION_CONFLICT
     assert bases(dispatcher.pump()) == [0, 1, 2, 3, goes_on.base]
-    assert acknowledging.acknowledge_before(4, inside=late, consumer_id=consumer) == DONE
+    assert acknowledging.acknowledge_before(4, inside=late, consumer_id=again) == DONE
+    world.check()
+
+
+def test_an_abort_closes_nobody_who_has_not_gone_beyond_what_it_gives_back(world: World) -> None:
+    dispatcher = Dispatcher(world, SubscriptionType.FAILOVER)
+    write(world, 4)
+    consumer, standing_by = dispatcher.connect("a", permits=100), dispatcher.connect("b", permits=100)
+    dispatcher.pump()
+    handle, one_by_one = world.handle(), world.handle()
+    assert Consumer(world).acknowledge_before(2, inside=handle, consumer_id=consumer) == DONE
+    assert Consumer(world).acknowledge((3, 3), inside=one_by_one) == DONE
+    dispatcher.disconnect(consumer)
+    world.notices.clear()
+    assert dispatcher.pump() == []
+    handle.end(commit=False)
+    one_by_one.end(commit=False)
+    assert world.notices == []
+    assert [(who, each.base) for who, each in dispatcher.pump()] == [(standing_by, each) for each in range(4)]
+    world.check()
+
+
+@pytest.mark.parametrize("aborts", ["its owner's next life", "a marker", "the loss of what it wrote"])
+def test_whatever_aborts_a_transaction_closes_the_consumers(world: World, aborts: str) -> None:
+    dispatcher = Dispatcher(world, SubscriptionType.EXCLUSIVE)
+    write(world, 2)
+    consumer = dispatcher.connect(permits=100)
+    dispatcher.pump()
+    handle, owner = world.handle(), world.producer()
+    assert Consumer(world).acknowledge_before(2, inside=handle, consumer_id=consumer) == DONE
+    world.notices.clear()
+    if aborts == "its owner's next life":
+        owner.join(handle)
+        world.producer()
+    elif aborts == "a marker":
+        command = EndHandle(transaction_id=handle.transaction_id, commit=False, cause=Cause.MARKER)
+        assert world.send(command) == DONE
+    else:
+        assert world.send(AbortAfterLoss(transaction_id=handle.transaction_id)) == DONE
+    assert world.notices == [(consumer, ConsumerClosed())]
+    assert dispatcher.delivery is None
     world.check()
 
 
@@ -260,6 +308,48 @@ def test_delivery_waits_where_too_many_runs_are_acknowledged(world: World) -> No
     assert dispatcher.pump() == []
     dispatcher.acknowledge(sent[0][1])
     assert bases(dispatcher.pump()) == [5, 6, 7, 8]
+    world.check()
+
+
+@pytest.mark.parametrize("subscription_type", SubscriptionType)
+def test_the_oldest_messages_are_delivered_where_too_many_runs_are_acknowledged(
+    world: World, subscription_type: SubscriptionType
+) -> None:
+    """Who connects then, or asks for everything again, must get them: delivery waits for their acknowledgement."""
+    world.state.limits = replace(SMALL, max_acknowledged_runs=2)
+    dispatcher = Dispatcher(world, subscription_type)
+    write(world, 9)
+    gone = dispatcher.connect(permits=6)
+    sent = dispatcher.pump()
+    for number in (1, 4):
+        assert dispatcher.acknowledge(sent[number][1]) == DONE
+    dispatcher.disconnect(gone)
+    consumer = dispatcher.connect(permits=100)
+    found = dispatcher.pump()
+    assert bases(found) == [0, 2, 3]
+    dispatcher.redeliver(consumer)
+    assert bases(dispatcher.pump()) == [0, 2, 3]
+    [between] = [each for _, each in found if each.base == 3]
+    assert dispatcher.acknowledge(between) == DONE, "it joins a run, and makes none"
+    assert dispatcher.acknowledge(found[0][1]) == DONE
+    assert bases(dispatcher.pump()) == [5, 6, 7, 8]
+    world.check()
+
+
+def test_a_commit_of_too_many_runs_leaves_a_way_out(world: World) -> None:
+    world.state.limits = replace(SMALL, max_acknowledged_runs=1)
+    dispatcher = Dispatcher(world, SHARED)
+    write(world, 9)
+    dispatcher.connect(permits=100)
+    sent = dispatcher.pump()
+    handle = world.handle()
+    for number in (1, 3, 5):
+        assert dispatcher.acknowledge(sent[number][1], inside=handle) == DONE
+    handle.end(commit=True)
+    assert dispatcher.acknowledge(sent[7][1]) == Rejection.LIMIT_REACHED
+    for number in (4, 0, 2, 6, 7, 8):
+        assert dispatcher.acknowledge(sent[number][1]) == DONE
+    assert (dispatcher.subscription.position, dispatcher.subscription.acknowledged) == (9, [])
     world.check()
 
 

@@ -1,16 +1,21 @@
 """Random histories of delivery: what is delivered is free and shown, everything is delivered, keys keep order."""
 
+from collections.abc import Iterable
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
 
 from exacta.core.commands import DeleteRecords, Skip, Trim
 from exacta.core.events import MessagesAcknowledged
 from exacta.core.ids import ConsumerId, Offset, PartitionId
+from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering
 from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.runs import overlaps, subtract
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
+from exacta.core.subscriptions.notices import ConsumerClosed
 from tests.core.subscriptions.consumer import Consumer, runs
 from tests.core.subscriptions.delivering import Dispatcher, key_of
 from tests.core.subscriptions.test_keys import THIRDS
@@ -34,6 +39,7 @@ class DeliveryMachine(RuleBasedStateMachine):
         kind=st.sampled_from([(True, COMMITTED), (False, COMMITTED), (False, IsolationLevel.READ_UNCOMMITTED)]),
         sticky=st.booleans(),
         out_of_order=st.booleans(),
+        most_runs=st.sampled_from([2, SMALL.max_acknowledged_runs]),
     )
     def begin(
         self,
@@ -41,14 +47,16 @@ class DeliveryMachine(RuleBasedStateMachine):
         kind: tuple[bool, IsolationLevel],
         sticky: bool,
         out_of_order: bool,
+        most_runs: int,
     ) -> None:
         self.sticky = sticky and subscription_type is SubscriptionType.KEY_SHARED
         self.out_of_order = out_of_order
         self.thirds: dict[ConsumerId, int] = {}
         """The part of the hashes that each consumer has named, where hashes are named."""
-        self.world = World(SMALL)
-        self.world.topic(partition_count=1)
         self.durable, level = kind
+        limits = replace(SMALL, max_acknowledged_runs=most_runs) if self.durable else SMALL
+        self.world = World(limits)
+        self.world.topic(partition_count=1)
         self.dispatcher = Dispatcher(self.world, subscription_type, durable=self.durable, level=level)
         self.client = Consumer(self.world, durable=self.durable, level=level)
 
@@ -166,6 +174,13 @@ class DeliveryMachine(RuleBasedStateMachine):
     def acknowledge_before(self, before: int, handle: Handle | None) -> None:
         self.client.acknowledge_before(before, inside=handle)
 
+    @precondition(lambda self: any(self.dispatcher.sent.values()))
+    @rule(data=st.data(), handle=handles)
+    def acknowledge_up_to_what_came(self, data: st.DataObject, handle: Handle) -> None:
+        consumer = data.draw(st.sampled_from([each for each, sent in self.dispatcher.sent.items() if sent]))
+        last = data.draw(st.sampled_from(self.dispatcher.sent[consumer]))
+        self.client.acknowledge_before(last.base + last.count, inside=handle, consumer_id=consumer)
+
     @precondition(lambda self: self.consumers)
     @rule(data=st.data(), bases=st.none() | st.lists(st.integers(0, 20), min_size=1, max_size=3))
     def redeliver(self, data: st.DataObject, bases: list[int] | None) -> None:
@@ -173,8 +188,7 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     @rule(to=st.integers(0, 20))
     def seek(self, to: int) -> None:
-        if self.client.seek(to) == DONE:
-            self.dispatcher.sent.clear()
+        self.client.seek(to)
 
     @rule(before=st.integers(0, 20))
     def delete_records(self, before: int) -> None:
@@ -200,38 +214,78 @@ class DeliveryMachine(RuleBasedStateMachine):
 
     @invariant()
     def all_hold(self) -> None:
+        self.hear()
         self.world.check()
+        delivery = self.dispatcher.delivery
+        assert set(self.consumers) == (set() if delivery is None else {*delivery.consumers}), "nobody waits for nothing"
         if not self.durable:
             assert self.world.state.volatile.non_durable_subscriptions == self.dispatcher.exists()
             assert not any(isinstance(event, MessagesAcknowledged) for event in self.world.log)
+
+    def hear(self) -> None:
+        """Let consumers that are told of it be gone."""
+        for consumer, notice in self.world.notices:
+            if isinstance(notice, ConsumerClosed) and isinstance(consumer, int):
+                del self.dispatcher.sent[ConsumerId(consumer)]
+        self.world.notices.clear()
 
     def teardown(self) -> None:
         """In the end consumers that take everything have, or have acknowledged, all that is shown and free."""
         if not hasattr(self, "world"):
             return
+        self.hear()
         self.world.pass_time(2_000)  # every transaction has ended
+        self.hear()
+        self.be_all_there()
+        self.dispatcher.pump()
+        self.check_left(each for sent in self.dispatcher.sent.values() for each in sent)  # without being asked for
+        for consumer in self.consumers:
+            self.dispatcher.redeliver(consumer)
+        rounds = 1
+        while not self.acknowledge_all():
+            rounds += 1
+            assert rounds < PLENTY
+            for consumer in self.consumers:
+                self.dispatcher.disconnect(consumer)
+            self.be_all_there()
+        assert rounds == 1 or self.world.state.limits is not SMALL, "markers fragment no cursor"
+        self.world.check()
+
+    def be_all_there(self) -> None:
+        """Let there be consumers that take everything."""
         while not self.consumers or (self.sticky and len(self.consumers) < len(THIRDS)):
             self.connect_one()
         for consumer in self.consumers:
             self.dispatcher.permit(consumer, PLENTY)
-        for consumer in self.consumers:
-            self.dispatcher.redeliver(consumer)
-        delivered = self.dispatcher.pump()
-        found = {message for _, each in delivered for run in each.free for message in range(run[0], run[1] + 1)}
+
+    def acknowledge_all(self) -> bool:
+        """Acknowledge what comes; return whether that was all. Who is refused connects again, as its front lets it."""
+        while delivered := self.dispatcher.pump():
+            self.check_left(each for _, each in delivered)
+            for each in sorted((each for _, each in delivered), key=lambda each: each.base):
+                answer = self.dispatcher.acknowledge(each)
+                if answer == Rejection.LIMIT_REACHED:
+                    return False
+                assert answer == DONE
+        subscription = self.dispatcher.subscription
+        end = self.world.state.partitions[PartitionId(0)].next_offset
+        return (subscription.position, subscription.acknowledged) == (end, [])
+
+    def check_left(self, delivered: Iterable[Delivering]) -> None:
+        """Check that consumers have whatever is left, as far as delivery goes before the oldest is acknowledged."""
+        found = {message for each in delivered for run in each.free for message in range(run[0], run[1] + 1)}
         delivery, subscription = self.dispatcher.delivery, self.dispatcher.subscription
         assert delivery is not None
         end = self.world.state.partitions[PartitionId(0)].next_offset
+        if len(subscription.acknowledged) >= self.world.state.limits.max_acknowledged_runs:
+            assert delivery.read_to > subscription.acknowledged[-1][1]
+            end = delivery.read_to
         assert delivery.read_to == end
         for shown in self.dispatcher.shown(subscription.position, end):
             left = subscription.free(shown.base, Offset(shown.base + shown.count - 1))
             for gap in shown.gaps:
                 subtract(left, *gap)
             assert {message for run in left for message in range(run[0], run[1] + 1)} <= found, shown
-        for _, each in delivered:
-            assert self.dispatcher.acknowledge(each) == DONE
-        assert self.dispatcher.pump() == []
-        assert (subscription.position, subscription.acknowledged) == (end, []), "markers fragment no cursor"
-        self.world.check()
 
 
 TestDeliveryMachine = DeliveryMachine.TestCase

@@ -6,10 +6,11 @@ from exacta.core.replies import DONE
 from exacta.core.state.transaction import Phase, handle_name, handle_named
 from exacta.core.transactions.description import (
     describe_handle,
-    describe_open_transactions,
+    describe_open_transaction,
     describe_producers,
     describe_transaction,
-    list_transactions,
+    list_transaction,
+    transaction_names,
 )
 from tests.core.world import World
 
@@ -25,9 +26,13 @@ def test_it_is_listed_and_described_like_any_other(world: World) -> None:
     handle = world.handle(client=("me", "/h"))
     handle.append(1)
     handle.commit_offsets(7)
-    (listed,) = list_transactions(world.state)
+    [name] = transaction_names(world.state)
+    listed = list_transaction(world.state, name)
+    assert listed is not None
     assert (listed.name, listed.phase, listed.producer_id) == (handle.name, Phase.ONGOING, handle.producer_id)
-    assert [each.name for each in describe_open_transactions(world.state)] == [handle.name]
+    opened = describe_open_transaction(world.state, handle.transaction_id)
+    assert opened is not None
+    assert opened.name == handle.name
     found = describe_transaction(world.state, handle.name)
     assert found is not None
     assert (found.client_id, found.client_host, found.groups) == ("me", "/h", ("g",))
@@ -39,7 +44,9 @@ def test_it_is_listed_and_described_like_any_other(world: World) -> None:
         (handle.producer_id, True, 0)
     ]
     handle.end(commit=True)
-    assert list(list_transactions(world.state)) == []
+    assert transaction_names(world.state) == []
+    assert list_transaction(world.state, name) is None
+    assert describe_open_transaction(world.state, handle.transaction_id) is None
     ended = describe_transaction(world.state, handle.name)
     assert ended is not None
     assert (ended.phase, ended.partitions) == (Phase.COMPLETE_COMMIT, ())
@@ -52,10 +59,10 @@ def test_a_transactional_id_of_that_name_is_not_the_handle(world: World) -> None
     found = describe_transaction(world.state, handle.name)
     assert found is not None
     assert found.producer_id == owner.producer_id
-    assert len(list(list_transactions(world.state))) == 2
+    assert set(transaction_names(world.state)) == {handle.name, handle.transaction_id}
     by_id = describe_handle(world.state, handle.transaction_id)
     assert by_id is not None
     assert (by_id.name, by_id.producer_id, by_id.is_handle) == (handle.name, handle.producer_id, True)
-    assert list(describe_open_transactions(world.state)) == [by_id]
+    assert describe_open_transaction(world.state, handle.transaction_id) == by_id
     assert world.send(EndHandle(transaction_id=handle.transaction_id, commit=True)) == DONE
     world.check()

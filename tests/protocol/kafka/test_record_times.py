@@ -1,4 +1,4 @@
-"""When records of a batch are from, against batches that aiokafka builds, and against nonsense."""
+"""The times of a batch's records, against batches that aiokafka builds, and against nonsense."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,11 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exacta.protocol.kafka.record_times import LATEST, RecordTime, Unseen, find_record
-from exacta.protocol.kafka.records import HEADER_SIZE, assign_offset, with_max_timestamp
+from exacta.protocol.kafka.record_keys import UnreadableRecords
+from exacta.protocol.kafka.record_times import RecordTime, lowest_and_highest, record_times
+from exacta.protocol.kafka.record_writing import record
+from exacta.protocol.kafka.records import HEADER_SIZE, assign_offset, parse_batch_header
 
-TIMES = [1_700_000_000_000, 1_700_000_000_900, 1_699_999_999_000, 1_700_000_000_900, 1_700_000_070_000]
 FIRST_OFFSET = 100
 
 
@@ -30,49 +31,72 @@ def build(times: Sequence[int], compression: int = 0) -> bytes:
     return b"".join(assign_offset(bytes(builder.build()), FIRST_OFFSET))
 
 
-@given(times=st.lists(st.integers(0, 2**41), min_size=1, max_size=20), data=st.data())
-def test_the_first_that_is_late_enough(times: list[int], data: st.DataObject) -> None:
-    wanted = data.draw(st.one_of(st.sampled_from(times), st.integers(0, 2**41)))
-    start = data.draw(st.integers(0, len(times)))
-    records = [RecordTime(FIRST_OFFSET + number, time_ms) for number, time_ms in enumerate(times)][start:]
+@given(times=st.lists(st.integers(0, 2**41) | st.integers(2**41, 2**41 + 20_000), min_size=1, max_size=100))
+def test_each_record_is_of_its_time(times: list[int]) -> None:
     batch = build(times)
-    expected = next((record for record in records if record.timestamp_ms >= wanted), None)
-    assert find_record(batch, wanted, FIRST_OFFSET + start) == expected
-    latest = max(records, key=lambda record: record.timestamp_ms, default=None)
-    assert find_record(batch, LATEST, FIRST_OFFSET + start) == latest
-
-
-def test_with_the_brokers_time_all_records_are_of_one_time() -> None:
-    batch = with_max_timestamp(build(TIMES), 5, log_append_time=True)
-    for wanted in (LATEST, 4, 5):
-        assert find_record(batch, wanted, 0) == RecordTime(FIRST_OFFSET, 5)
-        assert find_record(batch, wanted, FIRST_OFFSET + 2) == RecordTime(FIRST_OFFSET + 2, 5)
-    assert find_record(batch, 6, 0) is None
-
-
-def test_compressed_records_are_not_seen() -> None:
-    with pytest.raises(Unseen, match="gzip"):
-        find_record(build(TIMES, compression=1), 0, 0)
+    header, plain = parse_batch_header(batch), batch[HEADER_SIZE:]
+    expected = [RecordTime(FIRST_OFFSET + number, time_ms) for number, time_ms in enumerate(times)]
+    assert list(record_times(plain, header)) == expected
+    deltas = lowest_and_highest(memoryview(plain), len(times))
+    assert [header.base_timestamp + delta_ms for delta_ms in deltas] == [min(times), max(times)]
 
 
 @pytest.mark.parametrize(
-    "record",
+    ("record", "reason"),
     [
-        b"\x0c\x00\x00\x0a\x01\x01\x00",  # offset delta 5, of a batch that ends at 4
-        b"\x0c\x00\x00\x01\x01\x01\x00",  # offset delta -1
-        b"\x1e\x00" + b"\xfe" + b"\xff" * 8 + b"\x01\x00\x01\x01\x00",  # 2**63 - 1 later than the first
+        (b"\x0c\x00\x00\x0a\x01\x01\x00", "offset is outside"),  # offset delta 5, of a batch that ends at 0
+        (b"\x0c\x00\x00\x01\x01\x01\x00", "offset is outside"),  # offset delta -1
+        (b"\x1e\x00" + b"\xfe" + b"\xff" * 8 + b"\x01\x00\x01\x01\x00", "time is none"),  # 2**63 - 1 later
+        (b"\x0e\x00\x00\x00\x01\x01\x00", "outside the batch"),
+        (b"\x08\x00\x00\x00\x01", "outside the batch"),  # too short
+        (b"\x0c\x00" + b"\xff" * 12, "has no end"),
     ],
 )
-def test_what_lies_outside_its_batch_is_not_seen(record: bytes) -> None:
-    with pytest.raises(Unseen, match=r"offset is outside|time is none"):
-        find_record(build(TIMES)[:HEADER_SIZE] + record, 0, 0)
+def test_a_record_that_cannot_be_is_not_read(record: bytes, reason: str) -> None:
+    header = parse_batch_header(build([1_700_000_000_000]))
+    with pytest.raises(UnreadableRecords, match=reason):
+        list(record_times(record, header))
 
 
-@given(records=st.binary(max_size=200))
-def test_what_is_no_records_is_not_seen_or_late_enough_by_chance(records: bytes) -> None:
-    batch = build(TIMES)[:HEADER_SIZE] + records
-    try:
-        found = find_record(batch, 2**62, 0)
-    except Unseen:
-        return
-    assert found is None or found.timestamp_ms >= 2**62
+@pytest.mark.parametrize(
+    ("count", "change"),
+    [(2, slice(None)), (4, slice(None)), (3, slice(1, None)), (3, slice(-1)), (1, slice(0))],
+    ids=["fewer than there are", "more than there are", "the beginning is missing", "the end is missing", "nothing"],
+)
+def test_other_records_than_the_header_says_are_not_read(count: int, change: slice) -> None:
+    plain = build([1, 2, 3])[HEADER_SIZE:]
+    assert lowest_and_highest(plain, 3) == (0, 2)
+    with pytest.raises(UnreadableRecords):
+        lowest_and_highest(plain[change], count)
+
+
+@pytest.mark.parametrize("times", [60, 9_000], ids=["in columns", "each"])
+@pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 66, 8_191, 8_192, 8_193, 8_194, 16_384, 16_385, 20_000])
+def test_offsets_follow_one_another_however_long_their_numbers_are(count: int, times: int) -> None:
+    records = [record(delta, delta % times - 30, None, b"v") for delta in range(count)]
+    found = lowest_and_highest(b"".join(records), count)
+    assert found == (-30, min(count, times) - 31)
+    for wrong in (
+        record(count, 0, None, b"v"),
+        record(count ^ 128, 0, None, b"v"),
+        record(count ^ 16_384, 0, None, b"v"),
+    ):
+        with pytest.raises(UnreadableRecords, match="do not follow"):
+            lowest_and_highest(b"".join([*records[:-1], wrong]), count)
+
+
+@pytest.mark.parametrize("deltas", [(0, 2), (1, 2), (0, 0), (1, 0), (0, -1), (0, 1 << 20)])
+def test_records_whose_offsets_do_not_follow_one_another_are_not_read(deltas: tuple[int, int]) -> None:
+    """A reader would go on behind the last one, beyond records of others."""
+    with pytest.raises(UnreadableRecords, match="do not follow"):
+        lowest_and_highest(b"".join(record(delta, 0, None, b"v") for delta in deltas), 2)
+
+
+@given(records=st.binary(max_size=200), count=st.integers(1, 20))
+def test_what_is_no_records_is_not_read_or_is_by_chance(records: bytes, count: int) -> None:
+    header = parse_batch_header(build([1_700_000_000_000] * count))
+    for read in (lambda: lowest_and_highest(records, count), lambda: list(record_times(records, header))):
+        try:
+            read()
+        except UnreadableRecords:
+            continue

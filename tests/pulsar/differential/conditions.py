@@ -96,10 +96,6 @@ def has_aborted_both_kinds(moment: Moment) -> bool:
     )
 
 
-def is_told_what_became_of_it(moment: Moment) -> bool:
-    return moment.answers == ("registration: TransactionNotFound", "registration: InvalidTxnStatus")
-
-
 def comes_late(moment: Moment) -> bool:
     step = moment.step
     return (
@@ -132,6 +128,19 @@ def goes_on(moment: Moment) -> bool:
         and moment.acks(AckUpTo, step.transaction)
         and any(isinstance(each, Redeliver | Subscribe | Close | Seek | SeekTime | Reload) for each in moment.before)
         and theirs < ours
+    )
+
+
+def closes_for_order(moment: Moment) -> bool:
+    """Return whether consumers are closed by the abort of a cumulative acknowledgement, and get everything again."""
+    step = moment.step
+    theirs, ours = moment.entries
+    return (
+        ((isinstance(step, End) and not step.commit) or isinstance(step, Expire))
+        and moment.answers[0] == moment.answers[1]
+        and moment.acks(AckUpTo, step.transaction)
+        and any(each.endswith(" closed") for each in moment.ours.came)
+        and theirs <= ours
     )
 
 

@@ -67,11 +67,6 @@ DIFFERENCES = (
         parts=True,
     ),
     Difference(
-        "A registration with a transaction that has ended is answered with InvalidTxnStatus, as long as it is known."
-        " Pulsar answers with TransactionNotFound.",
-        when.is_told_what_became_of_it,
-    ),
-    Difference(
         "What comes after the end of its transaction is refused for ever. Pulsar takes it: the topic stands still"
         " behind a message, and an acknowledged message is withheld.",
         when.comes_late,
@@ -94,6 +89,11 @@ DIFFERENCES = (
         " it again before the next consumer comes.",
         when.forgets_what_it_has_refused,
         parts=True,
+    ),
+    Difference(
+        "An abort that gives back what a consumer has gone beyond closes the consumers, which come back and get it in"
+        " order. Pulsar delivers on, and brings it once a consumer asks for everything again.",
+        when.closes_for_order,
     ),
     Difference(
         "The end of a transaction that has acknowledged cumulatively lets the consumer go on that waits for it. In"

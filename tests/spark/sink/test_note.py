@@ -155,6 +155,7 @@ def test_a_note_is_for_people_too(place):
         "sink.name": "late/rows",
         "topic": "x",
         "decided_batch": 7,
+        "wrote": None,
     }
 
 

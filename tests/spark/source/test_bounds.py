@@ -50,6 +50,18 @@ def test_a_stream_begins_at_a_time(bootstrap):
         reader_of(bootstrap, subscribe=topic, startingOffsetsByTimestamp=json_of(topic, {0: DAY_MS})).initialOffset()
 
 
+def test_times_divide_a_compressed_batch(bootstrap):
+    topic = new_topic(bootstrap, 1)
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 500, "compression.type": "lz4"})
+    for number in range(200):
+        producer.produce(topic, value=b"%d" % number, partition=0, timestamp=DAY_MS + number)
+    assert producer.flush() == 0
+    times = {"startingTimestamp": str(DAY_MS + 50), "endingTimestamp": str(DAY_MS + 150)}
+    assert [row["value"] for row in rows_of(batch_of(bootstrap, subscribe=topic, **times))] == [
+        b"%d" % number for number in range(50, 150)
+    ]
+
+
 def test_a_stream_is_told_that_its_offsets_are_not_there(bootstrap):
     topic = new_topic(bootstrap, 1)
     produced(bootstrap, topic, 3)

@@ -16,10 +16,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from exacta.ports.journal import Buffer, JournalError
+from exacta.adapters.local.directory_lock import DirectoryLock, take_file
+from exacta.ports.journal import Buffer
 from exacta.posix import fcntl
-
-LOCK_NAME = "lock"
 
 # The kernel takes at most IOV_MAX buffers in one call; longer lists are written in several.
 IOV_MAX = os.sysconf("SC_IOV_MAX") if os.sysconf("SC_IOV_MAX") > 0 else 1024
@@ -31,10 +30,6 @@ _FREED_EVERY_S = 0.01
 _HAS_PWRITEV = hasattr(os, "pwritev")
 # macOS has no fdatasync, and its fsync does not reach the platter: F_FULLFSYNC does.
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
-
-
-class DirectoryInUse(JournalError):
-    """Another process, or another journal of this one, has the data directory open."""
 
 
 class Files(Protocol):
@@ -49,6 +44,12 @@ class Files(Protocol):
 
     def unlock(self) -> None:
         """Release the directory."""
+
+    def take(self, handle: int) -> None:
+        """Take the file for this journal alone until its handle is closed; raise DirectoryInUse if it is taken.
+
+        The same file may be in two directories (hard links).
+        """
 
     def names(self) -> list[str]:
         """List the files, in no order."""
@@ -75,10 +76,10 @@ class Files(Protocol):
         """Cut the file to `size`."""
 
     def sync_data(self, handle: int) -> None:
-        """Make the file's content durable; raise OSError if the file has been removed."""
+        """Make the file's content durable; raise OSError if the file, or the directory, was taken away."""
 
     def sync(self, handle: int) -> None:
-        """Make the file's content and attributes durable; raise OSError if the file has been removed."""
+        """Make the file's content and attributes durable; raise OSError if it, or the directory, was taken away."""
 
     def sync_directory(self) -> None:
         """Make creations, renames and removals in the directory durable."""
@@ -155,25 +156,29 @@ class PosixFiles:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._lock_handle: int | None = None
+        self._lock: DirectoryLock | None = None
         self._counts_links = False
 
-    def _path(self, name: str) -> str:
-        return os.path.join(self.directory, name)
+    def _open(self, name: str, flags: int) -> int:
+        path, directory = self._place(name)
+        return os.open(path, flags | os.O_CLOEXEC, 0o644, dir_fd=directory)
+
+    def _place(self, name: str) -> tuple[str, int | None]:
+        """Return the path of a file, and the handle of the directory that the path begins at.
+
+        What is locked is the directory itself, and another may get its name.
+        """
+        if self._lock is None:
+            return os.path.join(self.directory, name), None
+        return name, self._lock.handle
 
     def lock(self) -> None:
         """See `Files.lock`."""
         self._make_directory(self.directory)
-        handle = os.open(self._path(LOCK_NAME), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(handle)
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                raise DirectoryInUse(f"{self.directory} is in use by another journal") from None
-            raise
-        self._lock_handle = handle
-        self._counts_links = os.fstat(handle).st_nlink > 0  # some file systems do not
+        lock = DirectoryLock(self.directory)
+        lock.lock()
+        self._lock = lock
+        self._counts_links = lock.counts_links
 
     def _make_directory(self, directory: Path) -> None:
         if directory.is_dir():
@@ -192,22 +197,26 @@ class PosixFiles:
 
     def unlock(self) -> None:
         """See `Files.unlock`."""
-        if self._lock_handle is not None:
-            os.close(self._lock_handle)
-            self._lock_handle = None
+        if self._lock is not None:
+            lock, self._lock = self._lock, None
+            lock.unlock()
+
+    def take(self, handle: int) -> None:
+        """See `Files.take`."""
+        take_file(handle, self.directory)
 
     def names(self) -> list[str]:
         """See `Files.names`."""
-        return os.listdir(self.directory)
+        return os.listdir(self.directory if self._lock is None else self._lock.handle)
 
     def create(self, name: str, *, exclusive: bool = False) -> int:
         """See `Files.create`."""
         old = os.O_EXCL if exclusive else os.O_TRUNC
-        return os.open(self._path(name), os.O_RDWR | os.O_CREAT | old | os.O_CLOEXEC, 0o644)
+        return self._open(name, os.O_RDWR | os.O_CREAT | old)
 
     def open(self, name: str, *, writable: bool = False) -> int:
         """See `Files.open`."""
-        return os.open(self._path(name), (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
+        return self._open(name, os.O_RDWR if writable else os.O_RDONLY)
 
     def close(self, handle: int) -> None:
         """See `Files.close`."""
@@ -235,7 +244,7 @@ class PosixFiles:
             fcntl.fcntl(handle, _FULL_SYNC)
         else:
             os.fdatasync(handle)
-        self._check_name(handle)
+        self._check_names(handle)
 
     def sync(self, handle: int) -> None:
         """See `Files.sync`."""
@@ -243,16 +252,24 @@ class PosixFiles:
             fcntl.fcntl(handle, _FULL_SYNC)
         else:
             os.fsync(handle)
-        self._check_name(handle)
+        self._check_names(handle)
 
-    def _check_name(self, handle: int) -> None:
-        """Raise OSError where the file has no name any more: what is durable in it is gone when it is closed."""
+    def _check_names(self, handle: int) -> None:
+        """Raise OSError where file or directory has lost its name: the next start does not find what is durable in it.
+
+        The file would even be gone when it is closed.
+        """
+        if self._lock is not None:
+            self._lock.require_place()
         if self._counts_links and not os.fstat(handle).st_nlink:
             raise OSError(errno.ENOENT, "the file was removed while it was in use", str(self.directory))
 
     def sync_directory(self) -> None:
         """See `Files.sync_directory`."""
-        self._sync_path(self.directory)
+        if self._lock is None or self._lock.handle is None:
+            self._sync_path(self.directory)
+        else:
+            os.fsync(self._lock.handle)
 
     def read(self, handle: int, size: int, offset: int) -> bytes:
         """See `Files.read`."""
@@ -284,7 +301,7 @@ class PosixFiles:
 
     def map(self, name: str) -> memoryview:
         """See `Files.map`."""
-        handle = os.open(self._path(name), os.O_RDONLY | os.O_CLOEXEC)
+        handle = self.open(name)
         try:
             if not os.fstat(handle).st_size:
                 return memoryview(b"")
@@ -301,11 +318,13 @@ class PosixFiles:
 
     def rename(self, name: str, new_name: str) -> None:
         """See `Files.rename`."""
-        os.rename(self._path(name), self._path(new_name))
+        (old, directory), (new, _) = self._place(name), self._place(new_name)
+        os.rename(old, new, src_dir_fd=directory, dst_dir_fd=directory)
 
     def remove(self, name: str) -> None:
         """See `Files.remove`."""
-        os.unlink(self._path(name))
+        path, directory = self._place(name)
+        os.unlink(path, dir_fd=directory)
 
     def remove_gradually(self, name: str, is_stopped: Callable[[], bool]) -> None:
         """See `Files.remove_gradually`; the end of the handle, or of this process, frees the rest."""

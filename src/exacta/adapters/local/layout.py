@@ -8,7 +8,8 @@ the others.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from exacta.adapters.local.files import LOCK_NAME, Files
+from exacta.adapters.local.directory_lock import LOCK_NAME
+from exacta.adapters.local.files import Files
 from exacta.adapters.local.format import (
     COMPACTED_NAME,
     FORMAT_NAME,

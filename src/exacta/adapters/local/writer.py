@@ -82,6 +82,7 @@ def create_segment(files: Files, base: int, previous_checksum: int) -> tuple[int
     """Create the segment file, durable with its name before any group is written to it; return handle and header."""
     handle = files.create(file_name(base, SEGMENT_SUFFIX), exclusive=True)
     try:
+        files.take(handle)
         return handle, write_segment_header(files, handle, base, previous_checksum)
     except BaseException:
         files.close(handle)

@@ -22,7 +22,6 @@ Named = tuple[str, int]
 class Subscription(Struct, frozen=True, kw_only=True):
     """What a member says when it joins; `owned` are the partitions that it has not given up (KIP-429)."""
 
-    version: int
     topics: frozenset[str]
     owned: tuple[Named, ...] = ()
     rack_id: str | None = None
@@ -88,7 +87,12 @@ def read_subscription(words: bytes) -> Subscription | None:
             rack_id = None if said is None else said.decode()
     except (struct.error, ValueError):
         return None
-    return Subscription(version=min(version, _LAST_VERSION), topics=topics, owned=owned, rack_id=rack_id)
+    return Subscription(topics=topics, owned=owned, rack_id=rack_id)
+
+
+def version_of(words: bytes) -> int:
+    """Return the version of a subscription that has been read before."""
+    return min(_Reader(words).number("h"), _LAST_VERSION)
 
 
 def read_assignment(words: bytes) -> tuple[Named, ...] | None:

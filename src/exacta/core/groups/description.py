@@ -91,11 +91,16 @@ class DescribedConsumerGroup(Struct, frozen=True, kw_only=True):
     members: tuple[DescribedConsumer, ...]
 
 
-def list_groups(state: State) -> list[ListedGroup]:
-    """Return every group that has members or offsets, by name."""
+def group_names(state: State) -> set[str]:
+    """Return the names of every group that has members or offsets."""
     volatile = state.volatile
-    names = state.groups.keys() | volatile.memberships.keys() | volatile.consumer_groups.keys()
-    return [_listed(state, group_id) for group_id in sorted(names)]
+    return state.groups.keys() | volatile.memberships.keys() | volatile.consumer_groups.keys()
+
+
+def list_group(state: State, group_id: str) -> ListedGroup | None:
+    """Return a group as it is listed; None where there is no group of this name."""
+    is_there = state.has_group(group_id) or group_id in state.volatile.consumer_groups
+    return _listed(state, group_id) if is_there else None
 
 
 def describe_group(state: State, group_id: str) -> DescribedGroup | DescribedConsumerGroup | None:

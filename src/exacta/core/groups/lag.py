@@ -9,12 +9,13 @@ are still there, which is those beyond the end of compaction:
         =  records in [a, b)  -  aborted_records(partition, max(a, compacted_to), b)
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
 from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.log.aborted import aborted_between
+from exacta.core.state.group import Group
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
@@ -106,13 +107,26 @@ def visible_begin(count_from: Callable[[int], int], start: int, end: int) -> int
     return found
 
 
-def lag_of_group(state: State, group_id: str) -> Iterator[PartitionLag]:
-    """Yield the partitions in which the group has a position, or will have one if an open transaction commits."""
-    for partition, committed_offset, is_pending in positions_of_group(state, group_id):
+def lag_of_group(
+    state: State, group_id: str, places: Iterable[tuple[str, int]] | None = None
+) -> Iterator[PartitionLag]:
+    """Yield the partitions in which the group has a position, or will have one if an open transaction commits.
+
+    `places` are some of them; None: all.
+    """
+    for partition, committed_offset, is_pending in positions_of_group(state, group_id, places):
         yield _lag(partition, committed_offset, is_pending, tuple(open_transactions_of(state, partition)))
 
 
-def positions_of_group(state: State, group_id: str) -> Iterator[tuple[Partition, int, bool]]:
+def places_of_group(state: State, group_id: str) -> list[tuple[str, int]]:
+    """Return the same partitions by topic and index, in their order."""
+    group = state.groups.get(group_id)
+    return [] if group is None else sorted(_pending(group) | _known(group))
+
+
+def positions_of_group(
+    state: State, group_id: str, places: Iterable[tuple[str, int]] | None = None
+) -> Iterator[tuple[Partition, int, bool]]:
     """Yield the same partitions, with the position of the group (-1: it has none), and whether that is going to move.
 
     An open transaction moves it if it commits.
@@ -120,15 +134,22 @@ def positions_of_group(state: State, group_id: str) -> Iterator[tuple[Partition,
     group = state.groups.get(group_id)
     if group is None:
         return
-    pending = {
-        (topic, index) for offsets in group.pending.values() for topic, indexes in offsets.items() for index in indexes
-    }
-    known = {(topic, index) for topic, indexes in group.offsets.items() for index in indexes}
-    for topic, index in sorted(known | pending):
+    pending = _pending(group)
+    for topic, index in sorted(pending | _known(group)) if places is None else places:
         partition = state.partition(topic, index)
         if partition is not None:
             committed = group.offsets.get(topic, {}).get(index)
             yield partition, -1 if committed is None else committed.offset, (topic, index) in pending
+
+
+def _pending(group: Group) -> set[tuple[str, int]]:
+    return {
+        (topic, index) for offsets in group.pending.values() for topic, indexes in offsets.items() for index in indexes
+    }
+
+
+def _known(group: Group) -> set[tuple[str, int]]:
+    return {(topic, index) for topic, indexes in group.offsets.items() for index in indexes}
 
 
 def _lag(

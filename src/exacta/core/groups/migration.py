@@ -19,7 +19,7 @@ Each conversion is one durable event, so a crash finds the group as one or the o
 from collections.abc import Collection, Mapping
 
 from exacta.core.groups.classic.step import choose_protocol
-from exacta.core.groups.consumer_words import read_assignment, read_subscription, write_assignment
+from exacta.core.groups.consumer_words import read_assignment, read_subscription, version_of, write_assignment
 from exacta.core.state.classic_membership import CONSUMERS, NOBODY, Member, Membership, Phase
 from exacta.core.state.consumer_membership import ClassicTerms, ConsumerGroup, ConsumerMember, TopicPartition
 from exacta.core.state.state import State
@@ -33,10 +33,13 @@ def upgraded(state: State, group_id: str) -> ConsumerGroup | None:
 
     It cannot if it has too many members, if its members are no consumers, or if what they have said or were assigned
     cannot be read. An assignor of the application's own may have put more into an assignment than partitions, which
-    would be lost.
+    would be lost. And all of them together may have said no more than one may, since everybody else waits meanwhile.
     """
     membership, last = state.volatile.memberships[group_id], state.settled.get(group_id, NOBODY)
     if membership.protocol_type != CONSUMERS or len(membership.members) > state.limits.group_consumer_max_size:
+        return None
+    sizes = (len(_chosen(each, membership.protocol)) + len(each.assignment) for each in membership.members.values())
+    if sum(sizes) > state.limits.member_metadata_max_bytes:
         return None
     members: dict[str, ConsumerMember] = {}
     target: dict[str, frozenset[TopicPartition]] = {}
@@ -124,7 +127,6 @@ def _classic_member(state: State, group: ConsumerGroup, member: ConsumerMember, 
     if terms is None:
         assert successors is not None  # everybody else who speaks the consumer protocol is gone
         terms = ClassicTerms(session_timeout_ms=state.limits.group_consumer_session_timeout_ms, protocols=successors)
-    said = read_subscription(terms.protocols[0][1])
     names = state.volatile.topic_names
     assigned = [(names[topic_id], index) for topic_id, index in member.assigned if topic_id in names]
     return Member(
@@ -136,7 +138,7 @@ def _classic_member(state: State, group: ConsumerGroup, member: ConsumerMember, 
         protocols=terms.protocols,
         instance_id=member.instance_id,
         subscription=group.subscribed(member),
-        assignment=write_assignment(0 if said is None else said.version, assigned),
+        assignment=write_assignment(version_of(terms.protocols[0][1]), assigned),
         synced=True,
     )
 

@@ -29,24 +29,22 @@ def fetch_offsets(
     must ask again, or it would begin before what that transaction has consumed. Otherwise pending offsets are left out.
     """
     group = state.groups.get(group_id)
+    offsets = {} if group is None else group.offsets
+    pending: dict[str, set[int]] = {}
+    if group is not None and require_stable:
+        for by_topic in group.pending.values():
+            for topic, by_partition in by_topic.items():
+                pending.setdefault(topic, set()).update(by_partition)
     if topics is None:
-        known: dict[str, set[int]] = {}
-        if group is not None:
-            for offsets in (group.offsets, *(group.pending.values() if require_stable else ())):
-                for topic, by_partition in offsets.items():
-                    known.setdefault(topic, set()).update(by_partition)
-        topics = ((topic, sorted(indexes)) for topic, indexes in sorted(known.items()))
+        names = sorted(offsets.keys() | pending.keys())
+        topics = ((topic, sorted({*offsets.get(topic, ()), *pending.get(topic, ())})) for topic in names)
     found = []
     for topic, indexes in topics:
+        known, moved = offsets.get(topic, {}), pending.get(topic, ())
         for index in indexes:
-            committed = group.offsets.get(topic, {}).get(index) if group is not None else None
-            unstable = (
-                require_stable
-                and group is not None
-                and any(index in pending.get(topic, {}) for pending in group.pending.values())
-            )
+            committed = known.get(index)
             found.append(
-                GroupOffset(topic=topic, partition=index, offset=None, unstable=unstable)
+                GroupOffset(topic=topic, partition=index, offset=None, unstable=index in moved)
                 if committed is None
                 else GroupOffset(
                     topic=topic,
@@ -54,7 +52,7 @@ def fetch_offsets(
                     offset=committed.offset,
                     leader_epoch=committed.leader_epoch,
                     metadata=committed.metadata,
-                    unstable=unstable,
+                    unstable=index in moved,
                 )
             )
     return found

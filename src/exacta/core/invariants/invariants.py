@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from exacta.core.apply import apply
 from exacta.core.ids import TransactionId
+from exacta.core.invariants.bounds import tables_are_counted, tables_keep_their_bounds
 from exacta.core.invariants.groups import (
     group_epochs_grow,
     group_offsets_have_taken_effect,
@@ -35,6 +36,7 @@ from exacta.core.invariants.subscriptions import (
     messages_are_acknowledged_once,
     non_durable_ones_are_in_use,
     pending_messages_can_end,
+    waits_can_end,
 )
 from exacta.core.invariants.transactions import (
     ends_are_whole,
@@ -95,6 +97,7 @@ def violations(
         *acknowledged_runs_are_counted(state, log),
         *non_durable_ones_are_in_use(state),
         *entries_have_one_place(state),
+        *waits_can_end(state),
         *partitions_have_one_topic(state, log),
         *internal_topics_are_empty(log),
         *broker_configs_are_the_last(state, log),
@@ -102,6 +105,8 @@ def violations(
         *group_epochs_grow(state, log),
         *groups_move_with_their_members(state, log),
         *groups_expire_unused(state, log),
+        *tables_are_counted(state),
+        *tables_keep_their_bounds(state),
         *state_is_the_fold(state, log),
     ]
 

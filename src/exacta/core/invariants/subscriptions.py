@@ -20,6 +20,7 @@ from exacta.core.state.delivery import Delivery
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
+from exacta.core.subscriptions.delivering import looks_further
 
 _NEVER = TransactionId(-1)
 _OF_ONE = (SubscriptionDeleted, SubscriptionMoved, MessagesAcknowledged, MessagesAcknowledgedInTransaction)
@@ -230,6 +231,23 @@ def entries_have_one_place(state: State) -> Iterator[str]:
             found = {key: (holder, count) for (key, holder), count in keys.items()}
             if not delivery.is_out_of_order and (found != delivery.key_holders or len(found) != len(keys)):
                 yield f"10: {key} has the keys {delivery.key_holders}, its entries {keys}"
+
+
+def waits_can_end(state: State) -> Iterator[str]:
+    """Invariant 10, for delivery: whatever it waits for is there, so that something ends every wait.
+
+    What lies before an acknowledged run was delivered, or goes on being so. What is with consumers, or delayed, is
+    noted. What a transaction may give back is pending in one that is open (`pending_messages_can_end`).
+    """
+    for key, delivery in state.volatile.deliveries.items():
+        subscription = state.subscription(key) if key[0] in state.partitions else None
+        if subscription is None or looks_further(subscription, delivery, state.limits):
+            continue
+        cumulative = subscription.cumulative
+        is_reached = delivery.read_to > max((last for _, last in subscription.acknowledged), default=-1)
+        may_come_back = cumulative is not None and delivery.read_to < cumulative.before
+        if not (is_reached or may_come_back or delivery.delayed or delivery.entries):
+            yield f"10: delivery of {key} has come to {delivery.read_to}, and waits for what nobody has: {subscription}"
 
 
 def _misplaced(key: SubscriptionKey, delivery: Delivery, subscription: Subscription) -> Iterator[str]:

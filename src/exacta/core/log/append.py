@@ -6,7 +6,7 @@ Last of all comes whether the partition takes batches now, so that a repeat is a
 """
 
 from exacta.core.commands import AppendBatch
-from exacta.core.events import BatchAppended, Event, ProducersExpired, WriterNamed
+from exacta.core.events import BatchAppended, Event, ProducersExpired
 from exacta.core.ids import NO_WRITER_ID, ProducerId, TransactionId, TransactionVersion
 from exacta.core.log import named_sequence, nameless_sequence, staging
 from exacta.core.log.sequence import check_sequence, find_repeat
@@ -143,7 +143,7 @@ def _append_in_handle(
     transaction = open_handle(state, transaction_id, now_ms)
     if isinstance(transaction, Rejection):
         return Outcome(reply=transaction)
-    named: tuple[WriterNamed, ...] = ()
+    named: tuple[Event, ...] = ()
     writer_id, sequence = NO_WRITER_ID, -1
     if isinstance(command.writer, IdempotentWriter):  # its sequences would be taken for the handle's
         return Outcome(reply=Rejection.INVALID_PRODUCER_ID_MAPPING)

@@ -4,16 +4,25 @@ Gaps are allowed, since the sequences are the writer's own, such as the position
 Pulsar's deduplication works like this. There is no window of retained batches, so that a repeat is not told its offset.
 A batch of an aborted transaction counts as well: whoever writes its records once more gives them higher sequences.
 A name has a number in events and partitions, which the first batch of the name gives it.
+
+A name is forgotten when it has been idle for a day. Where there is no room for a new one, those are forgotten that have
+been idle for ten minutes: nobody sends a batch again for so long, and jobs that name their writers by their pods must
+not shut a partition for a day.
 """
+
+from collections.abc import Iterable
+from itertools import islice, takewhile
 
 from msgspec import Struct
 
-from exacta.core.events import WriterNamed
+from exacta.core.events import WriterNamed, WritersExpired
 from exacta.core.ids import Offset, WriterId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
+from exacta.core.state.usage import Table
+from exacta.core.state.writer import KnownWriter
 from exacta.core.writers import NamedWriter
 
 UNKNOWN_OFFSET = Offset(-1)
@@ -21,10 +30,16 @@ UNKNOWN_OFFSET = Offset(-1)
 
 
 class Known(Struct, frozen=True):
-    """The number of a writer, and the event that gives it where the name is new."""
+    """The number of a writer, and the events that give it where the name is new, and make room for it."""
 
     writer_id: WriterId
-    events: tuple[WriterNamed, ...] = ()
+    events: tuple[WriterNamed | WritersExpired, ...] = ()
+
+
+MOST_LOOKED_AT = 1_000
+"""So many writers of a full partition are looked at: those that wrote there longest ago may be at work elsewhere."""
+MOST_FORGOTTEN = 10
+"""So many names that are not needed make room at once, so that the next new ones find it."""
 
 
 def is_repeat(highest: int | None, sequence: int) -> bool:
@@ -39,11 +54,34 @@ def check(state: State, partition: Partition, writer: NamedWriter, now_ms: int) 
     if is_repeat(highest, writer.sequence):
         return Appended(base_offset=UNKNOWN_OFFSET, repeated=True)
     limits = state.limits
+    forgotten: tuple[WritersExpired, ...] = ()
     if highest is None and len(partition.named_sequences) >= limits.max_named_writers_per_partition:
-        return Rejection.LIMIT_REACHED
+        known = (state.writers[each] for each in islice(partition.named_sequences, MOST_LOOKED_AT))
+        idle = (each for each in known if _is_idle(state, each, now_ms))
+        forgotten = _forgotten(each for each in idle if each.writer_id != writer_id)
+        if not forgotten:
+            return Rejection.LIMIT_REACHED
     if writer_id is not None:
-        return Known(writer_id)
-    if len(state.writers) >= limits.max_named_writers:
-        return Rejection.LIMIT_REACHED
+        return Known(writer_id, forgotten)
+    if not forgotten and _is_full(state):
+        forgotten = _forgotten(takewhile(lambda each: _is_idle(state, each, now_ms), state.writers.values()))
+        if not forgotten and len(state.writers) >= limits.max_named_writers:
+            return Rejection.LIMIT_REACHED
     named = WriterNamed(writer_id=state.next_writer_id, name=writer.name, at_ms=now_ms)
-    return Known(named.writer_id, (named,))
+    return Known(named.writer_id, (*forgotten, named))
+
+
+def _is_idle(state: State, writer: KnownWriter, now_ms: int) -> bool:
+    return writer.last_append_ms <= now_ms - state.limits.producer_protected_ms
+
+
+def _forgotten(idle: Iterable[KnownWriter]) -> tuple[WritersExpired, ...]:
+    gone = tuple(each.writer_id for each in islice(idle, MOST_FORGOTTEN))
+    return (WritersExpired(writer_ids=gone),) if gone else ()
+
+
+def _is_full(state: State) -> bool:
+    """Return whether a new name may find no room among all names, or in its owner's share of them."""
+    limits = state.limits
+    is_half_full = state.volatile.usage[Table.WRITERS].total > limits.max_writer_bytes // 2
+    return len(state.writers) >= limits.max_named_writers or is_half_full

@@ -9,9 +9,11 @@ from exacta.core.ids import Body, Offset, PartitionId, ProducerId
 from exacta.core.log.staging import place_of
 from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
 from exacta.core.log.written import remember_writer
+from exacta.core.state import weights
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import ENDS, FIRST_PLACE, HELD, EnteredStream, HeldBatch, Receipt, StagedStream
 from exacta.core.state.state import State
+from exacta.core.state.usage import Table
 
 MOST_RECEIPTS = 100_000
 """A partition remembers so many runs of staged messages of Pulsar's. Each costs about a hundred bytes.
@@ -19,6 +21,8 @@ MOST_RECEIPTS = 100_000
 Transactions that commit one after another make one run, if nothing else is written between them and none aborts. Each
 other transaction makes at least one.
 """
+FEWER_RECEIPTS = 1_000
+"""So many are remembered while the table of all of them is more than half full."""
 FEW_RECEIPTS = 50
 """So many are put in their places one by one. More of them are merged with those that are known, in one pass."""
 
@@ -27,7 +31,10 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
     partition = state.partitions[event.partition_id]
     partition.bodies.add(event.body)
     remember_writer(state, partition, event, Offset(event.provisional_offset), transactional=True)
-    stream = partition.staged.setdefault(event.producer_id, StagedStream())
+    stream = partition.staged.get(event.producer_id)
+    before = 0 if stream is None else weights.staged(stream)
+    if stream is None:
+        stream = partition.staged[event.producer_id] = StagedStream()
     if event.is_held:
         held = HeldBatch(event.record_count, event.max_timestamp_ms, event.batch, event.takes_append_time)
         stream.held.append(held)
@@ -37,6 +44,7 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
         _give_out(state, event.stream)
         stream.stream = event.stream
     _told(stream, place_of(event.provisional_offset), event.record_count, event.body)
+    _count_stream(state, event.partition_id, event.producer_id, weights.staged(stream) - before)
     stream.record_count += event.record_count
     stream.size += event.size
     if event.takes_append_time:
@@ -45,6 +53,15 @@ def _batch_staged(state: State, event: BatchStaged) -> None:
         stream.max_timestamp_ms = max(stream.max_timestamp_ms, event.max_timestamp_ms)
     partition.staged_count += event.record_count
     state.volatile.staged_bytes += event.size
+
+
+def _count(state: State, partition_id: PartitionId, size: int) -> None:
+    """Count what has entered a partition, which belongs to nobody."""
+    state.volatile.usage[Table.STAGED].change(partition_id, size)
+
+
+def _count_stream(state: State, partition_id: PartitionId, producer_id: ProducerId, size: int) -> None:
+    state.volatile.usage[Table.STAGED].change((partition_id, producer_id), size)
 
 
 def _give_out(state: State, stream: PartitionId) -> None:
@@ -85,10 +102,14 @@ def enter(state: State, event: TransactionEnded) -> None:
             partition.entered.append(
                 EnteredStream(first_offset, partition.next_offset, stream.stream, stream.size, latest, append_time_ms)
             )
-        _remember_receipts(partition, stream, first_offset)
+            _count(state, partition.partition_id, weights.STREAM)
+        before = len(partition.receipts)
+        is_half_full = state.volatile.usage[Table.STAGED].total > state.limits.max_staging_bytes // 2
+        _remember_receipts(partition, stream, first_offset, FEWER_RECEIPTS if is_half_full else MOST_RECEIPTS)
+        _count(state, partition.partition_id, (len(partition.receipts) - before) * weights.RUN_OF_PLACES)
 
 
-def _remember_receipts(partition: Partition, stream: StagedStream, first_offset: int) -> None:
+def _remember_receipts(partition: Partition, stream: StagedStream, first_offset: int, most: int) -> None:
     """Remember where Pulsar's messages of a stream have entered. Where these are too many, the oldest are forgotten."""
     new: list[Receipt] = []
     offset = first_offset
@@ -104,7 +125,7 @@ def _remember_receipts(partition: Partition, stream: StagedStream, first_offset:
         del receipts[behind:]
     for receipt in new:
         _remember_receipt(receipts, receipt)
-    del receipts[: max(0, len(receipts) - MOST_RECEIPTS)]
+    del receipts[: max(0, len(receipts) - most)]
 
 
 def _remember_receipt(receipts: list[Receipt], receipt: Receipt) -> None:
@@ -135,10 +156,16 @@ def drop_all(state: State, partition: Partition) -> None:
     for producer_id in list(partition.staged):
         drop(state, partition, producer_id)
     state.volatile.streams_let_go += [each.stream for each in partition.entered]
+    _count(
+        state,
+        partition.partition_id,
+        -len(partition.entered) * weights.STREAM - len(partition.receipts) * weights.RUN_OF_PLACES,
+    )
 
 
 def _taken(state: State, partition: Partition, producer_id: ProducerId) -> StagedStream:
     stream = partition.staged.pop(producer_id)
+    _count_stream(state, partition.partition_id, producer_id, -weights.staged(stream))
     state.volatile.staged_bytes -= stream.size
     if stream.stream == HELD:
         state.volatile.held_bytes -= stream.size
@@ -151,6 +178,7 @@ def forget_entered(state: State, partition: Partition, before_offset: Offset) ->
     gone = bisect(partition.entered, before_offset, key=ENDS)
     state.volatile.streams_let_go += [each.stream for each in partition.entered[:gone]]
     del partition.entered[:gone]
+    _count(state, partition.partition_id, -gone * weights.STREAM)
 
 
 def trim(state: State, partition: Partition) -> None:
@@ -158,7 +186,9 @@ def trim(state: State, partition: Partition) -> None:
     start = partition.log_start_offset
     forget_entered(state, partition, start)
     if partition.receipts:
+        before = len(partition.receipts)
         partition.receipts = [each for each in partition.receipts if each.first_offset + each.count > start]
+        _count(state, partition.partition_id, (len(partition.receipts) - before) * weights.RUN_OF_PLACES)
 
 
 FOLDS: dict[type[Event], Callable[[State, Any], None]] = {

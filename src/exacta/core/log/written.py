@@ -4,8 +4,10 @@ from exacta.core.events import BatchAppended
 from exacta.core.ids import NO_WRITER_ID, Offset
 from exacta.core.log.sequence import last_sequence
 from exacta.core.log.staging_events import BatchStaged
+from exacta.core.state import weights
 from exacta.core.state.partition import Partition, ProducerState, RetainedBatch
 from exacta.core.state.state import State
+from exacta.core.state.usage import Table
 
 Written = BatchAppended | BatchStaged
 
@@ -26,6 +28,8 @@ def _remember_batch(
     state: State, partition: Partition, event: Written, base_offset: Offset, transactional: bool
 ) -> None:
     producer = partition.producers.pop(event.producer_id, None)
+    if producer is None:
+        state.volatile.usage[Table.PRODUCERS].change(event.producer_id, weights.PRODUCER)
     if producer is None or producer.producer_epoch != event.producer_epoch:
         producer = ProducerState(event.producer_epoch, [])
     partition.producers[event.producer_id] = producer
@@ -44,10 +48,14 @@ def _remember_sequence(state: State, partition: Partition, event: Written) -> No
     state.writers[event.writer_id] = writer  # in the order of the last appends
     writer.last_append_ms = event.at_ms
     writer.partitions.add(event.partition_id)
-    partition.named_sequences[event.writer_id] = event.base_sequence
+    if partition.named_sequences.pop(event.writer_id, None) is None:
+        state.volatile.usage[Table.WRITERS].change(writer.name, weights.SEQUENCE)
+    partition.named_sequences[event.writer_id] = event.base_sequence  # in the same order
 
 
 def _remember_nameless(state: State, partition: Partition, event: Written) -> None:
     known = partition.nameless_sequences.setdefault(event.producer_id, {})
-    state.volatile.nameless_writers += event.writer_id not in known
+    if event.writer_id not in known:
+        state.volatile.nameless_writers += 1
+        state.volatile.usage[Table.WRITERS].change(event.producer_id, weights.SEQUENCE)
     known[event.writer_id] = max(event.base_sequence, known.get(event.writer_id, -1))

@@ -106,8 +106,6 @@ class Delivery(Struct):
     """The times before which entries are not delivered, and their names, in order."""
     key_holders: dict[int, tuple[ConsumerId, int]] = field(default_factory=dict)
     """The consumer that has entries of a key, and how many (Key_Shared). Without an order it is the latest one."""
-    waits_for_redeliver: bool = False
-    """True if the active consumer must ask for everything again before it is delivered anything (`progress.py`)."""
     passed: list[Run] = field(default_factory=list)
     """Offsets that were looked at and that are for nobody: markers, aborted records, what compaction has removed."""
 
@@ -206,7 +204,6 @@ class Delivery(Struct):
     def begin_again(self, position: Offset) -> None:
         """Deliver from the position on, whatever was delivered before."""
         self.read_to = position
-        self.waits_for_redeliver = False
         self.entries.clear()
         self.order.clear()
         self.waiting.clear()

@@ -29,7 +29,10 @@ class Group(Struct, array_like=True):
 
 
 def merge(offsets: OffsetMap, pending: OffsetMap, at_ms: int) -> None:
-    """Let the pending offsets take effect at `at_ms`, but for those that a later plain commit has overtaken."""
+    """Let the pending offsets take effect at `at_ms`, but for those that a later plain commit has overtaken.
+
+    The topics and partitions of `offsets` are those of both afterwards.
+    """
     for topic, by_partition in pending.items():
         target = offsets.setdefault(topic, {})
         for index, offset in by_partition.items():

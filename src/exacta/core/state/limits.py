@@ -92,10 +92,36 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_producers_per_partition: int = 10_000
     """A further producer takes the place of the one that has been silent longest, if that is long enough."""
     max_named_writers: int = 100_000
-    """All partitions together remember so many names of writers. When the limit is reached, a new name is refused. A
-    known name is forgotten only when it has been idle for `producer_id_expiration_ms`."""
+    """All partitions together remember so many names of writers. When the limit is reached, those make room that have
+    been idle for `producer_protected_ms`; if there is none, a new name is refused."""
     max_named_writers_per_partition: int = 10_000
     """Both limits hold for nameless writers as well, which are remembered as long as a transaction is open."""
+    max_topic_bytes: int = 256 << 20
+    """The weight of all topics and partitions with their configurations (`weights.py`; so do the following)."""
+    max_member_bytes: int = 128 << 20
+    """The members of all groups. A classic group counts twice: as it is, and as its last rebalance has left it."""
+    member_metadata_max_bytes: int = 4 << 20
+    """What one member says of itself, and what one member is assigned. In Apache Kafka all of a group fits into a
+    record of 1 MiB."""
+    max_offset_bytes: int = 256 << 20
+    """The offsets of all groups, with their metadata."""
+    max_transactional_id_bytes: int = 1 << 30
+    transactional_id_max_bytes: int = 4_096
+    """One transactional id, which is also kept where the outcomes and the incidents of the last transactions are."""
+    max_transaction_bytes: int = 128 << 20
+    """All open transactions, with what takes part in them."""
+    max_producer_bytes: int = 256 << 20
+    """The producers that all partitions remember."""
+    max_aborted_bytes: int = 128 << 20
+    """The places of the records of aborted transactions, and of open ones, which may abort."""
+    max_staging_bytes: int = 128 << 20
+    """What is known of staged streams, and of those that have entered, besides the batches."""
+    max_writer_bytes: int = 128 << 20
+    """Named and nameless writers, with their sequences in partitions."""
+    max_subscription_bytes: int = 256 << 20
+    """Subscriptions, durable or not, with what is acknowledged."""
+    max_delivery_bytes: int = 256 << 20
+    """The entries that were delivered, and are not acknowledged, of all subscriptions. Delivery of new ones waits."""
     max_subscriptions: int = 100_000
     """Durable subscriptions of all partitions. A further one is refused."""
     max_non_durable_subscriptions: int = 100_000

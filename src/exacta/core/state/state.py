@@ -18,6 +18,7 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.subscription import NonDurableSubscription, Subscription
 from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
+from exacta.core.state.usage import Table, Usage, no_usage
 from exacta.core.state.writer import KnownWriter
 
 
@@ -78,6 +79,11 @@ class Volatile(Struct):
     """The bytes of all that open transactions have staged."""
     streams_let_go: list[PartitionId] = field(default_factory=list)
     """Streams of the journal that no partition needs any more. The engine takes them out."""
+    usage: dict[Table, Usage] = field(default_factory=no_usage)
+    """The bytes of each table, and who they belong to."""
+    abandoned: dict[TransactionId, None] = field(default_factory=dict)
+    """The open handles whose connections have closed, in the order in which they did, also those of before a restart.
+    """
 
 
 class State(Struct):

@@ -125,9 +125,15 @@ def _not_acknowledged(subscription: Subscription, runs: Iterable[Run]) -> list[R
 
 
 def _has_room(state: State, subscription: Subscription, present: list[Run], new: list[Run]) -> bool:
-    """Return whether the subscription may have these runs more; one at its position is none."""
+    """Return whether the subscription may have these runs more; one at its position is none, nor one that joins two.
+
+    Commits may have made too many. Then what makes no more of them is taken: only so they become fewer.
+    """
     most = state.limits.max_acknowledged_runs
-    return len(present) + len(new) <= most or (len(present) <= most and new[0][0] == subscription.position)
+    if len(present) + len(new) <= most or (len(present) <= most and new[0][0] == subscription.position):
+        return True
+    more = sum(1 - len(runs_between(present, Offset(first - 1), Offset(last + 1))) for first, last in new)
+    return len(present) + more - (new[0][0] == subscription.position) <= max(most, len(present))
 
 
 def _acknowledge_in_handle(

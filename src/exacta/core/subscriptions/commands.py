@@ -161,7 +161,10 @@ class Deliver(Command, frozen=True, kw_only=True):
 
 
 class Redeliver(Command, frozen=True, kw_only=True):
-    """Take entries back from a consumer, and deliver them again; None: all that it has."""
+    """Take entries back from a consumer, and deliver them again; None: all that it has.
+
+    Their redelivery counts grow, unless the consumer was never sent them.
+    """
 
     promises: ClassVar[Promise] = Promise.NOTHING
 
@@ -170,6 +173,7 @@ class Redeliver(Command, frozen=True, kw_only=True):
     subscription: str
     consumer_id: ConsumerId
     entries: tuple[Offset, ...] | None = None
+    is_counted: bool = True
 
 
 class EndDelays(Command, frozen=True, kw_only=True):

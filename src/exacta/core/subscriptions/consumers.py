@@ -12,11 +12,11 @@ another kind of subscription is refused (`isolation.py`). When the active consum
 from the position on, and both are told.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 
 from exacta.core.events import ConsumerConnected, ConsumerDisconnected, PermitsGranted
 from exacta.core.ids import ConsumerId
-from exacta.core.outcome import Notice, Outcome
+from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.state.delivery import IN_ORDER, Consumer, Delivery, KeyShared
@@ -27,9 +27,7 @@ from exacta.core.subscriptions import isolation, keys
 from exacta.core.subscriptions.commands import Connect, Disconnect, Permit, Redeliver
 from exacta.core.subscriptions.durability import gone_without_consumers
 from exacta.core.subscriptions.notices import ActiveConsumerChanged
-from exacta.core.subscriptions.subscribing import find, is_busy
-
-Notices = tuple[tuple[Hashable, Notice], ...]
+from exacta.core.subscriptions.subscribing import Notices, find, is_busy
 
 
 def connect(state: State, command: Connect, now_ms: int) -> Outcome:

@@ -31,12 +31,14 @@ from exacta.core.ids import ConsumerId, Offset
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivered, Delivering
+from exacta.core.state import weights
 from exacta.core.state.delivery import Consumer, Delivery, SeenEntry
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.runs import Run, count, runs_between, subtract
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.state.usage import Table
 from exacta.core.subscriptions import delays, keys
 from exacta.core.subscriptions.commands import Deliver, Redeliver
 from exacta.core.subscriptions.consumers import consumer_of
@@ -55,7 +57,7 @@ def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
     partition, subscription, delivery = found
     if delivery is None:
         return Outcome(reply=Delivered())
-    round_ = _Round(subscription, delivery, state.limits, now_ms)
+    round_ = _Round(subscription, delivery, state.limits, now_ms, room_for_entries(state))
     round_.give_waiting()
     is_next = command.read_from == delivery.read_to < command.read_to
     if is_next and not round_.is_cut and not _keeps_order(subscription, delivery):
@@ -83,12 +85,22 @@ def permits(delivery: Delivery) -> int:
     return sum(max(each.permits, 0) for each in delivery.consumers.values())
 
 
-def looks_further(subscription: Subscription, delivery: Delivery, limits: Limits, more: int = 0) -> bool:
-    """Return whether new entries may be delivered, where so many `more` are noted in this round.
+def room_for_entries(state: State) -> int:
+    """Return how many entries may be noted more, of all subscriptions together; delivery waits for room."""
+    return max(0, state.limits.max_delivery_bytes - state.volatile.usage[Table.DELIVERIES].total) // weights.ENTRY
 
-    Delivery waits for acknowledgements of what consumers have, or of the oldest messages, or for the end of delays.
+
+def looks_further(
+    subscription: Subscription, delivery: Delivery, limits: Limits, more: int = 0, at: Offset | None = None
+) -> bool:
+    """Return whether the new entry at an offset may be delivered, where so many `more` are noted in this round.
+
+    Delivery waits for acknowledgements of what consumers have, or of the oldest messages, or for the end of delays. The
+    oldest messages are those between the acknowledged runs, and are delivered in any case: nobody could acknowledge
+    them otherwise. None stands for where delivery has come to.
     """
-    if len(subscription.acknowledged) >= limits.max_acknowledged_runs:
+    runs = subscription.acknowledged
+    if len(runs) >= limits.max_acknowledged_runs and runs[-1][1] < (delivery.read_to if at is None else at):
         return False
     if _keeps_order(subscription, delivery):
         return False
@@ -98,11 +110,9 @@ def looks_further(subscription: Subscription, delivery: Delivery, limits: Limits
 
 
 def _keeps_order(subscription: Subscription, delivery: Delivery) -> bool:
-    """Return whether nothing may be delivered because earlier messages may come back, or were to come back before."""
-    if not delivery.is_in_order:
-        return False
+    """Return whether nothing may be delivered because an open transaction may give earlier messages back."""
     pending = subscription.cumulative
-    return delivery.waits_for_redeliver or (pending is not None and delivery.read_to < pending.before)
+    return delivery.is_in_order and pending is not None and delivery.read_to < pending.before
 
 
 def _advanced(
@@ -124,8 +134,11 @@ def _advanced(
 class _Round:
     """One round of choices, which changes nothing but itself."""
 
-    def __init__(self, subscription: Subscription, delivery: Delivery, limits: Limits, now_ms: int) -> None:
+    def __init__(
+        self, subscription: Subscription, delivery: Delivery, limits: Limits, now_ms: int, most_noted: int
+    ) -> None:
         self._now_ms = now_ms
+        self._most_noted = most_noted
         self._subscription = subscription
         self._delivery = delivery
         self._limits = limits
@@ -180,7 +193,7 @@ class _Round:
             seen = delays.without_past_delay(read, self._delivery, self._now_ms)
             left = self._left(seen)
             if left:
-                if self._has_too_many or not self._take(seen, left):
+                if self._has_too_many(seen) or not self._take(seen, left):
                     self._pass_over(end, seen.base)
                     self.read_to = seen.base
                     return
@@ -205,7 +218,7 @@ class _Round:
         if consumer is not None:
             self._give(consumer, seen, left)
             return True
-        if self._is_by_key and self._may_look_ahead:
+        if self._is_by_key and self._may_look_ahead(seen):
             self._blocked.add(seen.key)
             self.noted.append(seen)
             return True
@@ -222,19 +235,19 @@ class _Round:
     def _is_by_key(self) -> bool:
         return self._delivery.subscription_type is SubscriptionType.KEY_SHARED
 
-    @property
-    def _may_look_ahead(self) -> bool:
+    def _may_look_ahead(self, seen: SeenEntry) -> bool:
         """Return whether entries of other keys may be looked for behind one that must wait."""
         if len(self._delivery.waiting) + len(self.noted) - self._delayed >= self._limits.max_look_ahead_entries:
             return False
-        return not self._has_too_many and any(self._can_take(each) for each in self._consumers)
+        return not self._has_too_many(seen) and any(self._can_take(each) for each in self._consumers)
 
-    @property
-    def _has_too_many(self) -> bool:
+    def _has_too_many(self, seen: SeenEntry) -> bool:
         if len(self._delivery.delayed) + self._delayed >= self._limits.max_delayed_entries:
             return True
         more = len(self.given) + len(self.noted)
-        return not looks_further(self._subscription, self._delivery, self._limits, more)
+        if more >= self._most_noted and not self._delivery.is_in_order:
+            return True
+        return not looks_further(self._subscription, self._delivery, self._limits, more, seen.base)
 
     def _can_take(self, consumer: Consumer) -> bool:
         if self._permits[consumer.consumer_id] <= 0:
@@ -320,7 +333,12 @@ def redeliver(state: State, command: Redeliver, now_ms: int) -> Outcome:
         entries = tuple(base for base in named if _has(delivery, consumer, base))
         if not entries:
             return Outcome(reply=DONE)
-    taken_back = EntriesTakenBack(partition_id=partition.partition_id, name=command.subscription, entries=entries)
+    taken_back = EntriesTakenBack(
+        partition_id=partition.partition_id,
+        name=command.subscription,
+        entries=entries,
+        is_counted=command.is_counted,
+    )
     return Outcome(events=(taken_back,), reply=DONE)
 
 

@@ -18,7 +18,7 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
-from exacta.core.subscriptions.delivering import looks_further, permits
+from exacta.core.subscriptions.delivering import looks_further, permits, room_for_entries
 from exacta.core.subscriptions.isolation import end_of, isolation_of
 
 Place = tuple[str, int, str]
@@ -48,6 +48,10 @@ class Wait(IntEnum):
     """An open transaction has written to the partition: what lies behind its first message waits for its end."""
     DELAYED = 8
     """Entries wait for the time that their producers have named. If these are too many, the others wait, too."""
+    UNREADABLE = 9
+    """The disk has not given messages, or they could not be converted. The engine knows, and tries again."""
+    NO_ROOM = 10
+    """All subscriptions together have noted as many entries as the broker remembers."""
 
 
 class DescribedConsumer(Struct, frozen=True, kw_only=True):
@@ -240,7 +244,7 @@ def _details(state: State, partition: Partition, subscription: Subscription, del
         ),
         entries=DescribedEntries() if delivery is None else _entries(delivery),
         properties=dict(subscription.properties),
-        waits=tuple(waits(partition, subscription, delivery, state.limits)),
+        waits=tuple(waits(partition, subscription, delivery, state.limits, has_room=room_for_entries(state) > 0)),
         uncommitted=_uncommitted(partition, subscription.position),
         open_transactions=tuple(open_transactions_of(state, partition)),
     )
@@ -257,7 +261,7 @@ def _entries(delivery: Delivery) -> DescribedEntries:
 
 
 def waits(
-    partition: Partition, subscription: Subscription, delivery: Delivery | None, limits: Limits
+    partition: Partition, subscription: Subscription, delivery: Delivery | None, limits: Limits, *, has_room: bool
 ) -> Iterator[Wait]:
     """Yield every reason why messages that there are, or will be, are not delivered now."""
     if delivery is None or not delivery.consumers:
@@ -272,6 +276,8 @@ def waits(
                 yield Wait.MANY_RUNS
             elif len(delivery.entries) >= limits.max_noted_entries:
                 yield Wait.MANY_ENTRIES
+        elif not has_room and not delivery.is_in_order:
+            yield Wait.NO_ROOM
         if delivery.delayed:
             yield Wait.DELAYED
         if delivery.waiting and delivery.subscription_type is SubscriptionType.KEY_SHARED:

@@ -151,6 +151,8 @@ class EntriesTakenBack(Event, frozen=True, kw_only=True, array_like=True):
     partition_id: PartitionId
     name: str
     entries: tuple[Offset, ...]
+    is_counted: bool = True
+    """True if their redelivery counts grow."""
 
 
 class DelaysEnded(Event, frozen=True, kw_only=True, array_like=True):

@@ -26,7 +26,14 @@ from exacta.core.ids import ConsumerId
 from exacta.core.state.delivery import Consumer, Delivery, Entry
 from exacta.core.state.state import State
 from exacta.core.state.subscription import IsolationLevel, NonDurableSubscription, Subscription
+from exacta.core.state.usage import Table
 from exacta.core.subscriptions import progress
+from exacta.core.subscriptions.counting import counted
+
+FEW_PASSED = 100
+"""So many runs of offsets that are for nobody are known of each subscription where there is no room for more.
+
+Those that are forgotten only fragment what is acknowledged."""
 
 
 def _created(state: State, event: SubscriptionCreated) -> None:
@@ -44,7 +51,6 @@ def _changed(state: State, event: SubscriptionChanged) -> None:
 
 def _deleted(state: State, event: SubscriptionDeleted) -> None:
     progress.drop(state, (event.partition_id, event.name))
-    del state.partitions[event.partition_id].subscriptions[event.name]
 
 
 def _created_non_durable(state: State, event: NonDurableSubscriptionCreated) -> None:
@@ -124,7 +130,8 @@ def _entries_delivered(state: State, event: EntriesDelivered) -> None:
     delivery = state.volatile.deliveries[event.partition_id, event.name]
     subscription = progress.find(state, (event.partition_id, event.name))
     delivery.read_to = event.read_to
-    delivery.pass_over(event.passed, state.limits.max_acknowledged_runs)
+    is_full = state.volatile.usage[Table.DELIVERIES].total >= state.limits.max_delivery_bytes
+    delivery.pass_over(event.passed, FEW_PASSED if is_full else state.limits.max_acknowledged_runs)
     for seen in event.noted:
         entry = Entry(seen.base, seen.count, seen.key, deliver_at_ms=seen.deliver_at_ms)
         delivery.note(entry)
@@ -147,7 +154,7 @@ def _entries_taken_back(state: State, event: EntriesTakenBack) -> None:
         delivery.begin_again(subscription.position)
     for base in event.entries:
         entry = delivery.entries[base]
-        entry.redeliveries += 1
+        entry.redeliveries += event.is_counted
         delivery.take_back(entry, waits=True)
 
 
@@ -161,7 +168,15 @@ def _delays_ended(state: State, event: DelaysEnded) -> None:
             delivery.take_back(entry, waits=True)
 
 
-FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
+def _counted(fold: Callable[[State, Any], None]) -> Callable[[State, Any], None]:
+    def folded(state: State, event: Any) -> None:
+        with counted(state, (event.partition_id, event.name)):
+            fold(state, event)
+
+    return folded
+
+
+_FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     SubscriptionCreated: _created,
     SubscriptionChanged: _changed,
     SubscriptionDeleted: _deleted,
@@ -174,8 +189,9 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     NonDurableMessagesAcknowledged: _acknowledged,
     ConsumerConnected: _connected,
     ConsumerDisconnected: _disconnected,
-    PermitsGranted: _permits_granted,
     EntriesDelivered: _entries_delivered,
     EntriesTakenBack: _entries_taken_back,
     DelaysEnded: _delays_ended,
 }
+
+FOLDS = {PermitsGranted: _permits_granted} | {kind: _counted(fold) for kind, fold in _FOLDS.items()}

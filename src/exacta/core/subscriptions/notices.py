@@ -10,4 +10,7 @@ class ActiveConsumerChanged(Notice, frozen=True, kw_only=True):
 
 
 class ConsumerClosed(Notice, frozen=True, kw_only=True):
-    """The consumer is disconnected: its subscription was moved or deleted. It may connect again."""
+    """The consumer is disconnected, and may connect again.
+
+    Its subscription was moved or deleted, or an abort gives back messages before those that it has.
+    """

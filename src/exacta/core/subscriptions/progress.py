@@ -10,16 +10,17 @@ acknowledged so, and with it only:
     delivery has come to       while it is pending      with an abort             when the consumer asks for
                                                                                   everything again
     the offset, or beyond it   goes on                  goes back to the          goes back to the position, and
-                                                        position, and waits       waits for the end
-                                                        until it is asked *
+                                                        position, and the         waits for the end
+                                                        consumers are closed *
     a place before it          waits for the end        goes on                   goes back to the position
 
 Delivery has come to a place before it if the consumer has asked, or if it is another consumer than the one that has
 acknowledged.
 
 * The consumer has later messages by then. If it got the earlier ones behind them, an acknowledgement of the later ones
-would acknowledge the earlier ones, too, and nobody would ever see them. So its client drops what it has, and asks; that
-is how clients of Apache Pulsar come by these messages, too. Other acknowledgements go on meanwhile.
+would acknowledge the earlier ones, too, and nobody would ever see them. So consumers are disconnected as by a seek: the
+client drops what it has, connects again by itself, and gets everything from the position on, in order. No client asks
+for it by itself after an abort, least of all after one that the time has brought.
 
     an entry that is   acknowledged, skipped,   the subscription is   it is moved to the      it is deleted,
                        or its records deleted   moved beyond it *     entry, or before it *   or its topic is *
@@ -60,18 +61,31 @@ def end(state: State, key: SubscriptionKey, transaction_id: TransactionId, *, co
     subscription = state.partitions[key[0]].subscriptions.get(key[1])
     if subscription is None:
         return
+    delivery = None if commit else closed_by_abort(state, key, transaction_id)
+    if delivery is not None:
+        del state.volatile.deliveries[key]  # its consumers are told to connect again
     runs, before = subscription.end(transaction_id, commit=commit)
     delivery = state.volatile.deliveries.get(key)
     if commit:
         _settle(state, key, subscription, runs, before)
     elif delivery is not None and delivery.is_in_order:
         if runs or before:
-            has_later_ones = before > 0 and delivery.read_to >= before
             delivery.begin_again(subscription.position)
-            delivery.waits_for_redeliver = has_later_ones
     elif delivery is not None:
         for first, last in _with_all_before(runs, before):
             _give_back(delivery, subscription, first, last)
+
+
+def closed_by_abort(state: State, key: SubscriptionKey, transaction_id: TransactionId) -> Delivery | None:
+    """Return the delivery whose consumers an abort disconnects, because it gives back what they have gone beyond."""
+    partition, delivery = state.partitions.get(key[0]), state.volatile.deliveries.get(key)
+    subscription = None if partition is None else partition.subscriptions.get(key[1])
+    if subscription is None or delivery is None or not delivery.is_in_order:
+        return None
+    pending = subscription.cumulative
+    if pending is None or pending.transaction_id != transaction_id:
+        return None
+    return delivery if subscription.position < pending.before <= delivery.read_to else None
 
 
 def _give_back(delivery: Delivery, subscription: Subscription, first: Offset, last: Offset) -> None:
@@ -97,9 +111,10 @@ def seek(state: State, key: SubscriptionKey, position: Offset) -> None:
 
 
 def drop(state: State, key: SubscriptionKey) -> None:
-    """Forget the delivery of a durable subscription that is deleted."""
+    """Forget a durable subscription, and its delivery."""
     state.volatile.subscriptions -= 1
     state.volatile.deliveries.pop(key, None)
+    del state.partitions[key[0]].subscriptions[key[1]]
 
 
 def drop_non_durable(state: State, key: SubscriptionKey) -> None:

@@ -35,6 +35,8 @@ from exacta.core.subscriptions.commands import EARLIEST, LATEST, Seek, Subscribe
 from exacta.core.subscriptions.durability import created, deleted, idle_timers, moved
 from exacta.core.subscriptions.notices import ConsumerClosed
 
+Notices = tuple[tuple[Hashable, Notice], ...]
+
 
 def subscribe(state: State, command: Subscribe, now_ms: int) -> Outcome:
     """Find or create a subscription; tell where it stands, and whether it is new."""
@@ -132,8 +134,8 @@ def is_busy(delivery: Delivery | None, wanted: SubscriptionType) -> bool:
     return wanted is SubscriptionType.EXCLUSIVE or delivery.subscription_type is not wanted
 
 
-def closed(delivery: Delivery | None) -> tuple[tuple[Hashable, Notice], ...]:
-    """Return what the consumers are told when their subscription is moved or deleted: they are disconnected."""
+def closed(delivery: Delivery | None) -> Notices:
+    """Return what the consumers are told when their subscription goes on elsewhere, or is deleted: they are closed."""
     return () if delivery is None else tuple((each, ConsumerClosed()) for each in delivery.consumers)
 
 

@@ -40,7 +40,7 @@ def init_producer_id(state: State, command: InitProducerId, now_ms: int) -> Outc
         producer_id = state.volatile.next_producer_id
         reply = ProducerBoundReply(producer_id=producer_id, producer_epoch=ProducerEpoch(0))
         return Outcome(events=after_reservation(state, ProducerIdAllocated(producer_id=producer_id)), reply=reply)
-    if not command.transactional_id:
+    if not 0 < len(command.transactional_id.encode()) <= state.limits.transactional_id_max_bytes:
         return Outcome(reply=Rejection.INVALID_TRANSACTIONAL_ID)
     if not command.two_phase and not 0 < command.transaction_timeout_ms <= state.limits.transaction_max_timeout_ms:
         return Outcome(reply=Rejection.INVALID_TRANSACTION_TIMEOUT)

@@ -123,17 +123,24 @@ class DescribedProducer(Struct, frozen=True, kw_only=True):
     """
 
 
-def list_transactions(state: State) -> Iterator[ListedTransaction]:
-    """Yield every transactional id, and every handle that is open."""
-    for held in state.transactional_ids.values():
-        transaction = state.open_transaction(held)
-        if transaction is not None:
-            yield _listed(transaction)
-        else:
-            yield ListedTransaction(held.transactional_id, held.phase, held.producer_id, _last_start_ms(held))
-    for transaction in state.transactions.values():
-        if transaction.owner is None:
-            yield _listed(transaction)
+def transaction_names(state: State) -> list[str | TransactionId]:
+    """Return every transactional id, and the number of every handle that is open."""
+    handles = [number for number, transaction in state.transactions.items() if transaction.owner is None]
+    return [*state.transactional_ids, *handles]
+
+
+def list_transaction(state: State, name: str | TransactionId) -> ListedTransaction | None:
+    """Return what one of `transaction_names` is; None if it is gone."""
+    if not isinstance(name, str):
+        handle = state.transactions.get(name)
+        return None if handle is None else _listed(handle)
+    held = state.transactional_ids.get(name)
+    if held is None:
+        return None
+    transaction = state.open_transaction(held)
+    if transaction is not None:
+        return _listed(transaction)
+    return ListedTransaction(held.transactional_id, held.phase, held.producer_id, _last_start_ms(held))
 
 
 def _listed(transaction: Transaction) -> ListedTransaction:
@@ -144,11 +151,13 @@ def _last_start_ms(held: TransactionalId) -> int:
     return -1 if held.phase is Phase.EMPTY else held.last_start_ms
 
 
-def describe_open_transactions(state: State) -> Iterator[DescribedTransaction]:
-    """Describe all transactions that are open, the oldest first."""
-    for transaction in state.transactions.values():
-        held = state.holder_of(transaction)
-        yield _describe_open_handle(state, transaction) if held is None else _describe_id(state, held)
+def describe_open_transaction(state: State, transaction_id: TransactionId) -> DescribedTransaction | None:
+    """Describe a transaction that is open; None if it is not."""
+    transaction = state.transactions.get(transaction_id)
+    if transaction is None:
+        return None
+    held = state.holder_of(transaction)
+    return _describe_open_handle(state, transaction) if held is None else _describe_id(state, held)
 
 
 def describe_transaction(state: State, name: str) -> DescribedTransaction | None:

@@ -5,7 +5,8 @@ the engine drops it with the transaction's end. Idle ones are looked for at inte
 
 Nobody is looked at twice in vain: the state keeps transactional ids in the order in which they were heard of last, and
 each partition's producers likewise, so that who has been idle for too long stands in front. An open transaction keeps
-its id, and its producer in the partitions that it has written to.
+its id, and its producer in the partitions that it has written to. While the table of producers is more than half full,
+those are idle that may not repeat their last batch any more (`Limits.producer_protected_ms`).
 """
 
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ from exacta.core.replies import DONE
 from exacta.core.state.consumer_membership import MemberPhase
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
+from exacta.core.state.usage import Table
 from exacta.core.state.writer import KnownWriter
 from exacta.core.transactions.binding import aborted_and_fenced
 from exacta.core.transactions.transaction import time_out
@@ -98,8 +100,11 @@ def expire_transactional_ids(state: State, command: ExpireTransactionalIds, now_
 def expire_producers(state: State, command: ExpireProducers, now_ms: int) -> Outcome:
     """Let partitions forget the producers of which nothing has come for too long, and forget idle named writers."""
     limits = state.limits
-    since_ms, most = now_ms - limits.producer_id_expiration_ms, limits.max_expired_at_once
-    producers = tuple(islice(_idle_producers(state, since_ms), most))
+    most, usage = limits.max_expired_at_once, state.volatile.usage
+    since_ms = now_ms - limits.producer_id_expiration_ms
+    is_pressed = usage[Table.PRODUCERS].total > limits.max_producer_bytes // 2
+    idle_ms = limits.producer_protected_ms if is_pressed else limits.producer_id_expiration_ms
+    producers = tuple(islice(_idle_producers(state, now_ms - idle_ms), most))
     idle = takewhile(lambda writer: writer.last_append_ms <= since_ms, state.writers.values())
     writers = tuple(_at_most(idle, most))
     events: list[Event] = []

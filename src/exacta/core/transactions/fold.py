@@ -7,6 +7,7 @@ from typing import Any
 from exacta.core.events import (
     ConclusionHeard,
     Event,
+    HandlesAbandoned,
     IdsReserved,
     NothingAborted,
     ProducerBound,
@@ -20,12 +21,15 @@ from exacta.core.events import (
 )
 from exacta.core.ids import Cause, Offset, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.log import staging_fold
-from exacta.core.state.group import merge
+from exacta.core.state import weights
+from exacta.core.state.group import Group, merge
 from exacta.core.state.incidents import Incident, IncidentKind, record
 from exacta.core.state.partition import AbortedTransaction
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Conclusion, EndedHandle, Transaction, TransactionalId
+from exacta.core.state.usage import Table
 from exacta.core.subscriptions import progress
+from exacta.core.subscriptions.counting import counted
 
 
 def _ids_reserved(state: State, event: IdsReserved) -> None:
@@ -48,6 +52,7 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
         held = TransactionalId(
             event.transactional_id, event.producer_id, event.producer_epoch, event.transaction_timeout_ms
         )
+        _count_id(state, event.transactional_id, 1)
     elif event.cause is not Cause.OWNER:
         _note(state, held.transactional_id, IncidentKind.FENCED, event, held.pair)
     _move_to_end(state, held)
@@ -64,6 +69,21 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
         held.last_committed = None
     _hold(state, held, event.producer_id, event.producer_epoch)
     state.volatile.may_have_forgotten.discard(event.transactional_id)
+
+
+def _count_id(state: State, transactional_id: str, count: int) -> None:
+    size = weights.TRANSACTIONAL_ID + weights.text(transactional_id)
+    state.volatile.usage[Table.TRANSACTIONAL_IDS].change(transactional_id, count * size)
+
+
+def _count_handle(state: State, transaction: Transaction, count: int) -> None:
+    state.volatile.open_handles += count
+    state.volatile.handle_participants += count * transaction.participants
+    state.volatile.usage[Table.HANDLES].change(transaction.transaction_id, count)
+
+
+def _count_transaction(state: State, transaction: Transaction, size: int) -> None:
+    state.volatile.usage[Table.TRANSACTIONS].change(transaction.transaction_id, size)
 
 
 @lru_cache(maxsize=1_000)
@@ -132,14 +152,14 @@ def _transaction_begun(state: State, event: TransactionBegun) -> None:
         _one_copy(event.client_host),
     )
     state.transactions[event.transaction_id] = transaction
+    _count_transaction(state, transaction, weights.transaction(transaction))
     volatile = state.volatile
     volatile.next_transaction_id = TransactionId(max(volatile.next_transaction_id, event.transaction_id + 1))
     for producer_id in event.producer_ids:
         volatile.transaction_by_producer[producer_id] = transaction
         _given_out(state, producer_id)
     if event.owner is None:
-        volatile.open_handles += 1
-        volatile.handle_participants += transaction.participants
+        _count_handle(state, transaction, 1)
         return
     held = state.transactional_ids[event.owner]
     held.open = event.transaction_id
@@ -149,10 +169,12 @@ def _transaction_begun(state: State, event: TransactionBegun) -> None:
 
 def _transaction_extended(state: State, event: TransactionExtended) -> None:
     transaction = state.transactions[event.transaction_id]
-    before = transaction.participants
+    before, weight = transaction.participants, weights.transaction(transaction)
+    state.volatile.abandoned.pop(event.transaction_id, None)
     transaction.partitions.update(event.partitions)
     transaction.groups.update(event.groups)
     transaction.subscriptions.update(event.subscriptions)
+    _count_transaction(state, transaction, weights.transaction(transaction) - weight)
     if transaction.is_known_by_id:
         state.volatile.handle_participants += transaction.participants - before
     held = state.holder_of(transaction)
@@ -165,6 +187,7 @@ def _transaction_extended(state: State, event: TransactionExtended) -> None:
 
 def _transaction_joined(state: State, event: TransactionJoined) -> None:
     transaction, volatile = state.transactions[event.transaction_id], state.volatile
+    volatile.abandoned.pop(event.transaction_id, None)
     held = state.transactional_ids[event.owner]
     if transaction.owner is None:
         # The holder has not begun anything yet: a repeat of its last end is still answered.
@@ -172,8 +195,7 @@ def _transaction_joined(state: State, event: TransactionJoined) -> None:
         held.open = event.transaction_id
         held.concluded = None
     else:
-        volatile.open_handles += 1
-        volatile.handle_participants += transaction.participants
+        _count_handle(state, transaction, 1)
     transaction.owner = event.owner
     transaction.producer_ids, transaction.producer_epoch = event.producer_ids, event.producer_epoch
     for producer_id in event.producer_ids:
@@ -187,12 +209,13 @@ def _transaction_ended(state: State, event: TransactionEnded) -> None:
     volatile.next_transaction_id = TransactionId(max(volatile.next_transaction_id, event.transaction_id + 1))
     transaction = state.transactions.pop(event.transaction_id, None)
     if transaction is not None:
+        volatile.abandoned.pop(event.transaction_id, None)
+        _count_transaction(state, transaction, -weights.transaction(transaction))
         _close(state, transaction, event)
     # Where there was none, it began and ended now, as Kafka tells it.
     start_ms = event.at_ms if transaction is None else transaction.start_ms
     if transaction is not None and transaction.is_known_by_id:
-        volatile.open_handles -= 1
-        volatile.handle_participants -= transaction.participants
+        _count_handle(state, transaction, -1)
         _remember_handle(state, event, transaction)
     if event.owner is None:
         return
@@ -230,26 +253,41 @@ def _close(state: State, transaction: Transaction, event: TransactionEnded) -> N
     for partition_id, offset, producer_id in event.markers:
         partition = state.partitions[partition_id]
         first_offset = partition.open_transactions.pop(producer_id)
-        runs = partition.open_runs.pop(producer_id, ())
+        runs = partition.open_runs.pop(producer_id, [])
         partition.next_offset = Offset(offset + 1)
         if not event.committed:
             stable = partition.last_stable_offset
             partition.aborted.append(AbortedTransaction(producer_id, first_offset, offset, tuple(runs), stable))
+        else:
+            state.volatile.usage[Table.ABORTED].change(producer_id, -weights.written(runs))
     staging_fold.enter(state, event)
     for partition_id in transaction.partitions:
         partition = state.partitions[partition_id]
         for producer_id in transaction.producer_ids:
             staging_fold.drop(state, partition, producer_id)
             if partition.nameless_sequences:
-                state.volatile.nameless_writers -= len(partition.nameless_sequences.pop(producer_id, ()))
+                forgotten = len(partition.nameless_sequences.pop(producer_id, ()))
+                state.volatile.nameless_writers -= forgotten
+                state.volatile.usage[Table.WRITERS].change(producer_id, -forgotten * weights.SEQUENCE)
     for group_id in transaction.groups:
         group = state.groups.get(group_id)
         pending = group.pending.pop(event.transaction_id, None) if group is not None else None
-        if group is not None and pending is not None and event.committed:
-            merge(group.offsets, pending, event.at_ms)
+        if group is not None and pending is not None:
+            size = -weights.PENDING_OFFSETS - weights.offsets(pending)
+            if event.committed:
+                size -= sum(_weight_of_topic(group, topic) for topic in pending)
+                merge(group.offsets, pending, event.at_ms)
+                size += sum(_weight_of_topic(group, topic) for topic in pending)
+            state.volatile.usage[Table.OFFSETS].change(group_id, size)
     for key in transaction.subscriptions:
-        progress.end(state, key, event.transaction_id, commit=event.committed)
+        with counted(state, key):
+            progress.end(state, key, event.transaction_id, commit=event.committed)
     state.volatile.pending_runs -= transaction.acknowledged_runs
+
+
+def _weight_of_topic(group: Group, topic: str) -> int:
+    by_partition = group.offsets.get(topic)
+    return 0 if by_partition is None else weights.offsets_of_topic(topic, by_partition)
 
 
 def _remember_handle(state: State, event: TransactionEnded, transaction: Transaction) -> None:
@@ -277,6 +315,7 @@ def _transactional_ids_expired(state: State, event: TransactionalIdsExpired) -> 
     for transactional_id in event.transactional_ids:
         held = state.transactional_ids.pop(transactional_id)
         _note(state, transactional_id, IncidentKind.FORGOTTEN, event, held.pair)
+        _count_id(state, transactional_id, -1)
         del state.volatile.holder_by_producer[held.producer_id]
         state.volatile.may_have_forgotten.discard(transactional_id)
 
@@ -284,6 +323,11 @@ def _transactional_ids_expired(state: State, event: TransactionalIdsExpired) -> 
 def _producers_expired(state: State, event: ProducersExpired) -> None:
     for partition_id, producer_id in event.producers:
         del state.partitions[partition_id].producers[producer_id]
+        state.volatile.usage[Table.PRODUCERS].change(producer_id, -weights.PRODUCER)
+
+
+def _handles_abandoned(state: State, event: HandlesAbandoned) -> None:
+    state.volatile.abandoned.update(dict.fromkeys(event.transactions))
 
 
 def _nothing_aborted(state: State, event: NothingAborted) -> None:
@@ -302,4 +346,5 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     TransactionalIdsExpired: _transactional_ids_expired,
     ProducersExpired: _producers_expired,
     NothingAborted: _nothing_aborted,
+    HandlesAbandoned: _handles_abandoned,
 }

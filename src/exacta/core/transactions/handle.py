@@ -23,12 +23,16 @@ A *joint* transaction (`joining.py`) is a handle to everybody who knows its id, 
 prepared (KIP-939), all of it is INVALID_STATE, and only the holder of its transactional id ends it. An operator's abort
 fences that holder, as for any transaction of a transactional id.
 
+A handle in which nothing takes part is *abandoned* once the connection is closed over which it was begun. Its client
+may still come back, and go on with it. But where half as many handles are open as may be, the one that was abandoned
+first is aborted for each new one: nothing was promised of it, and nobody can tell it from one whose client has died.
+
 ***** Records, offsets of a group, or acknowledgements of a subscription (`subscriptions/acknowledging.py`), which may
 also be refused for a conflict. A write to what does not take part yet is refused where there are too many participants.
 """
 
-from exacta.core.commands import BeginTransaction, EndHandle
-from exacta.core.events import TransactionBegun
+from exacta.core.commands import AbandonHandles, BeginTransaction, EndHandle
+from exacta.core.events import Event, HandlesAbandoned, TransactionBegun
 from exacta.core.ids import Cause, PartitionId, SubscriptionKey, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
@@ -45,8 +49,11 @@ def begin(state: State, command: BeginTransaction, now_ms: int) -> Outcome:
     """Begin a handle: with a transaction id, and a producer id for its records, that nobody has had before."""
     if not 0 < command.timeout_ms <= state.limits.transaction_max_timeout_ms:
         return Outcome(reply=Rejection.INVALID_TRANSACTION_TIMEOUT)
-    if state.volatile.open_handles >= state.limits.max_open_handles:
-        return Outcome(reply=Rejection.LIMIT_REACHED)
+    given_up: tuple[Event, ...] = ()
+    if state.volatile.open_handles >= state.limits.max_open_handles // 2:
+        given_up = _given_up(state, now_ms)
+        if not given_up and state.volatile.open_handles >= state.limits.max_open_handles:
+            return Outcome(reply=Rejection.LIMIT_REACHED)
     transaction_id, producer_id = state.volatile.next_transaction_id, state.volatile.next_producer_id
     begun = TransactionBegun(
         transaction_id=transaction_id,
@@ -59,10 +66,29 @@ def begin(state: State, command: BeginTransaction, now_ms: int) -> Outcome:
         client_host=command.client_host,
     )
     return Outcome(
-        events=after_reservation(state, begun),
+        events=(*given_up, *after_reservation(state, begun)),
         reply=TransactionBegunReply(transaction_id=transaction_id, producer_id=producer_id),
         timers=(time_out(transaction_id, now_ms + command.timeout_ms),),
     )
+
+
+def _given_up(state: State, now_ms: int) -> tuple[Event, ...]:
+    """Abort the handle that was abandoned first, if there is one."""
+    for transaction_id in state.volatile.abandoned:
+        transaction = state.transactions[transaction_id]
+        return (ending(state, transaction, commit=False, now_ms=now_ms, cause=Cause.IDLE),)
+    return ()
+
+
+def abandon(state: State, command: AbandonHandles, now_ms: int) -> Outcome:
+    """Note that the connection is closed over which these handles were begun."""
+    found = (state.transactions.get(each) for each in command.transactions)
+    abandoned = tuple(each.transaction_id for each in found if each is not None and _is_empty(each))
+    return Outcome(events=(HandlesAbandoned(transactions=abandoned),) if abandoned else (), reply=DONE)
+
+
+def _is_empty(transaction: Transaction) -> bool:
+    return transaction.owner is None and not transaction.participants
 
 
 def open_handle(state: State, transaction_id: TransactionId, now_ms: int) -> Transaction | Rejection:

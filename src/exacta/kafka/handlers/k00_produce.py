@@ -2,13 +2,21 @@
 
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import repeat
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from exacta.core.commands import AppendBatch, Command
 from exacta.core.ids import TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.engine.engine import Answer
+from exacta.front.turns import Steps
 from exacta.front.words import words_of
+from exacta.kafka.access import allows
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -25,9 +33,12 @@ from exacta.protocol.kafka.messages.k00_produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
-from exacta.records.admission import Allowance, BatchRules, Refused, admit
+from exacta.protocol.kafka.records import with_max_timestamp
+from exacta.records.admission import Admitted, Allowance, BatchRules, NeedsThread, Refused, admit
+from exacta.records.work import SHORT_BYTES
 
 KEY = ApiKey.PRODUCE
 MIN_VERSION = 3
@@ -50,85 +61,160 @@ NEEDS = (
 )
 
 
+class _Batch(Struct, eq=False):
+    """A batch of a request, its answer, and what is known of it so far."""
+
+    topic: TopicProduceData
+    data: PartitionProduceData
+    answer: PartitionProduceResponse
+    name: str | None = None
+    rules: BatchRules | None = None
+    admitted: Admitted | Refused | None = None
+    """None: it must be admitted on a thread."""
+
+
 def handle(broker: BrokerContext, request: ProduceRequest, context: RequestContext, reply: Reply) -> None:
     """Answer once every accepted batch is durable, or written into an open transaction, whatever `acks` says."""
+    response = ProduceResponse(responses=[])
+    batches: list[_Batch] = []
+    for topic in request.topic_data:
+        answers = [PartitionProduceResponse(index=data.index, base_offset=-1) for data in topic.partition_data]
+        batches += map(_Batch, repeat(topic), topic.partition_data, answers)
+        response.responses.append(
+            TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
+        )
+    allowance = Allowance(inline_bytes=SHORT_BYTES)
+    now_ms = broker.wall_ms()
+    for batch in batches:
+        _look_up(broker, context, batch)
+        with suppress(NeedsThread):
+            batch.admitted = _admit(request, batch, allowance, now_ms, context.version)
+    if any(batch.admitted is None for batch in batches):
+        context.in_steps(_admit_on_thread(broker, request, context, reply, response, batches, allowance))
+    else:
+        _append(broker, request, context, reply, response, batches)
+
+
+def _admit_on_thread(
+    broker: BrokerContext,
+    request: ProduceRequest,
+    context: RequestContext,
+    reply: Reply,
+    response: ProduceResponse,
+    batches: list[_Batch],
+    allowance: Allowance,
+) -> Steps:
+    """Admit on a thread what is too much work for the event loop, and append all batches in one step afterwards.
+
+    Topics, their configurations and rights are looked up again in that step. What has changed is admitted again.
+    """
+    allowance.inline_bytes = None
+    waiting = [batch for batch in batches if batch.admitted is None]
+    while waiting:
+        found = yield partial(_admit_all, request, waiting, allowance, broker.wall_ms(), context.version)
+        if isinstance(found, Exception):
+            raise found
+        now_ms = broker.wall_ms()
+        for batch, admitted in zip(waiting, found, strict=True):
+            batch.admitted = admitted
+            if isinstance(admitted, Admitted) and batch.rules is not None and batch.rules.log_append_time:
+                records = with_max_timestamp(admitted.records, now_ms, log_append_time=True)
+                batch.admitted = replace(admitted, records=records, max_timestamp_ms=now_ms)
+        waiting = [batch for batch in batches if _has_changed(broker, context, batch)]
+    _append(broker, request, context, reply, response, batches)
+
+
+def _has_changed(broker: BrokerContext, context: RequestContext, batch: _Batch) -> bool:
+    """Look up again what a batch was admitted by; return whether it must be admitted again."""
+    name, rules = batch.name, batch.rules
+    _look_up(broker, context, batch)
+    if batch.name is not None and not allows(broker, context, Operation.WRITE, ResourceKind.TOPIC, batch.name):
+        batch.admitted = Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "the client may not write to this topic")
+        return False
+    return (batch.name, batch.rules) != (name, rules)
+
+
+def _look_up(broker: BrokerContext, context: RequestContext, batch: _Batch) -> None:
+    """Find the topic of a batch, and its rules."""
+    topic = batch.topic
+    by_topic_id = context.version >= BY_TOPIC_ID_SINCE
+    batch.name = broker.engine.present.topic_name(topic.topic_id) if by_topic_id else topic.name
+    batch.rules = None if batch.name is None else broker.batch_rules(batch.name)
+
+
+def _admit_all(
+    request: ProduceRequest, batches: list[_Batch], allowance: Allowance, now_ms: int, version: int
+) -> list[Admitted | Refused]:
+    return [_admit(request, batch, allowance, now_ms, version) for batch in batches]
+
+
+def _admit(
+    request: ProduceRequest, batch: _Batch, allowance: Allowance, now_ms: int, version: int
+) -> Admitted | Refused:
+    """Return the bytes to be kept, or the reason why the core is not even asked. Raises `NeedsThread`."""
+    if batch.name is None:
+        return Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
+    if request.acks not in VALID_ACKS:
+        return Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {request.acks}")
+    records = batch.data.records
+    if records is None:
+        return Refused(ErrorCode.INVALID_RECORD, "there are no records")
+    assert isinstance(records, memoryview | bytes)
+    return admit(
+        records,
+        batch.rules,
+        now_ms,
+        allowance,
+        transactional_id=request.transactional_id,
+        version=TransactionVersion.V2 if version >= REGISTERS_SINCE else TransactionVersion.V1,
+    )
+
+
+def _append(
+    broker: BrokerContext,
+    request: ProduceRequest,
+    context: RequestContext,
+    reply: Reply,
+    response: ProduceResponse,
+    batches: list[_Batch],
+) -> None:
+    """Ask the core about the admitted batches, and answer."""
     commands: list[Command] = []
     payloads: list[Buffer | None] = []
-    asked: list[tuple[PartitionProduceResponse, BatchRules | None]] = []
-    now_ms = broker.wall_ms()
-    allowance = Allowance()
-    response = ProduceResponse(responses=[])
-    by_topic_id = context.version >= BY_TOPIC_ID_SINCE
-    for topic in request.topic_data:
-        name = broker.engine.present.topic_name(topic.topic_id) if by_topic_id else topic.name
-        rules = None if name is None else broker.batch_rules(name)
-        partitions: list[PartitionProduceResponse] = []
-        for data in topic.partition_data:
-            answer = PartitionProduceResponse(index=data.index, base_offset=-1)
-            partitions.append(answer)
-            found = _command(request, name, data, rules, allowance, now_ms, context.version)
-            if isinstance(found, Refused):
-                answer.error_code = found.error_code
-                answer.error_message = found.reason
-                answer.record_errors = _record_errors(found.keyless, f"{name}-{data.index}")
-            else:
-                commands.append(found[0])
-                payloads.append(found[1])
-                asked.append((answer, rules))
-        response.responses.append(
-            TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=partitions)
+    asked: list[_Batch] = []
+    for batch in batches:
+        answer, admitted = batch.answer, batch.admitted
+        if isinstance(admitted, Refused):
+            answer.error_code = admitted.error_code
+            answer.error_message = admitted.reason
+            answer.record_errors = _record_errors(admitted.keyless, f"{batch.name}-{batch.data.index}")
+            continue
+        assert admitted is not None
+        assert batch.name is not None
+        commands.append(
+            AppendBatch(
+                topic=batch.name,
+                partition=batch.data.index,
+                record_count=admitted.record_count,
+                size=len(admitted.records),
+                max_timestamp_ms=admitted.max_timestamp_ms,
+                writer=admitted.writer,
+                takes_append_time=batch.rules is not None and batch.rules.log_append_time,
+            )
         )
+        payloads.append(admitted.records)
+        asked.append(batch)
 
     def done(answers: list[Answer]) -> None:
-        for (answer, rules), command, outcome in zip(asked, commands, answers, strict=True):
+        for batch, command, outcome in zip(asked, commands, answers, strict=True):
             assert isinstance(command, AppendBatch)
-            _fill(broker, answer, command, rules, outcome, context.version)
+            _fill(broker, batch.answer, command, batch.rules, outcome, context.version)
         _finish(request, response, context, reply)
 
     if commands:
         broker.submit(context, commands, done, payloads)
     else:  # refused, maybe by a configuration that is not durable yet
         broker.when_durable(context, lambda: _finish(request, response, context, reply))
-
-
-def _command(
-    request: ProduceRequest,
-    topic: str | None,
-    data: PartitionProduceData,
-    rules: BatchRules | None,
-    allowance: Allowance,
-    now_ms: int,
-    version: int,
-) -> tuple[AppendBatch, Buffer] | Refused:
-    """Return the command and the bytes to be kept, or the reason why the core is not even asked."""
-    if topic is None:
-        return Refused(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has this id")
-    if request.acks not in VALID_ACKS:
-        return Refused(ErrorCode.INVALID_REQUIRED_ACKS, f"acks must be -1, 0 or 1, not {request.acks}")
-    records = data.records
-    if records is None:
-        return Refused(ErrorCode.INVALID_RECORD, "there are no records")
-    assert isinstance(records, memoryview | bytes)
-    admitted = admit(
-        records,
-        rules,
-        now_ms,
-        allowance,
-        transactional_id=request.transactional_id,
-        version=TransactionVersion.V2 if version >= REGISTERS_SINCE else TransactionVersion.V1,
-    )
-    if isinstance(admitted, Refused):
-        return admitted
-    command = AppendBatch(
-        topic=topic,
-        partition=data.index,
-        record_count=admitted.record_count,
-        size=len(admitted.records),
-        max_timestamp_ms=admitted.max_timestamp_ms,
-        writer=admitted.writer,
-        takes_append_time=rules is not None and rules.log_append_time,
-    )
-    return command, admitted.records
 
 
 def _record_errors(keyless: Sequence[int], partition: str) -> list[BatchIndexAndErrorMessage]:

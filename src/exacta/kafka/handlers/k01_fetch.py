@@ -9,7 +9,6 @@ from exacta.core.rejections import Rejection
 from exacta.engine.fetch import Convert, FetchResult, Share
 from exacta.engine.fetch import FetchPartition as Wanted
 from exacta.engine.fetch import FetchRequest as WantedRequest
-from exacta.front.conversions import SHORT_BYTES, work_bytes
 from exacta.kafka.access import allows
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
@@ -32,6 +31,7 @@ from exacta.protocol.kafka.messages.k01_fetch import (
     LeaderIdAndEpoch,
     PartitionData,
 )
+from exacta.records.work import SHORT_BYTES, work_bytes
 
 KEY = ApiKey.FETCH
 MIN_VERSION = 4

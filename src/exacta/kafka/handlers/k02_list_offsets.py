@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from exacta.core.rejections import Rejection
-from exacta.engine.visible import Visible
 from exacta.front.bounded_parallel import Ended, few_at_once
+from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, find_offset
 from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import leader_epoch_error
 from exacta.kafka.needs import Each
-from exacta.kafka.offset_for_time import find_offset
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -33,9 +32,6 @@ from exacta.protocol.kafka.record_times import RecordTime
 KEY = ApiKey.LIST_OFFSETS
 MIN_VERSION = 1
 MAX_VERSION = 11
-
-MAX_SEARCHES_IN_FLIGHT = 4
-"""The bound for one request: each search holds a whole batch while it waits, and a request can name every partition."""
 
 READ_COMMITTED = 1
 
@@ -72,8 +68,10 @@ def _look(broker: BrokerContext, request: ListOffsetsRequest, context: RequestCo
     searches: list[_Search] = []
     named = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
     read_committed = request.isolation_level == READ_COMMITTED
+    # Whom a visible end helps, and whom it would harm: decision 0013.
+    visible_end = read_committed and broker.configuration.list_offsets_visible_end
     for topic in request.topics:
-        partitions = _answers(broker, topic, named, read_committed, context.version, searches)
+        partitions = _answers(broker, topic, named, read_committed, visible_end, context.version, searches)
         response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
 
     def found(answer: ListOffsetsPartitionResponse, ended: Ended, record: RecordTime | Rejection | None) -> None:
@@ -103,6 +101,7 @@ def _answers(
     topic: ListOffsetsTopic,
     named: Counter[tuple[str, int]],
     read_committed: bool,
+    visible_end: bool,
     version: int,
     searches: "list[_Search]",
 ) -> list[ListOffsetsPartitionResponse]:
@@ -124,21 +123,15 @@ def _answers(
         elif time_ms in (EARLIEST, EARLIEST_LOCAL):
             answer.offset, answer.leader_epoch = visible.log_start_offset, LEADER_EPOCH
         elif time_ms == LATEST:
-            answer.offset = _end(broker, topic.name, index, visible, read_committed)
+            answer.offset = visible.last_stable_offset if read_committed else visible.high_watermark
+            if visible_end:
+                answer.offset = broker.engine.lookups.visible_end(topic.name, index, answer.offset)
             answer.leader_epoch = LEADER_EPOCH
         elif time_ms not in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             wanted = None if time_ms == MAX_TIMESTAMP else time_ms
             search = partial(_search, broker, topic.name, index, wanted, read_committed)
             searches.append((answer, search))
     return answers
-
-
-def _end(broker: BrokerContext, topic: str, partition: int, visible: Visible, read_committed: bool) -> int:
-    if not read_committed:
-        return visible.high_watermark
-    if broker.configuration.list_offsets_visible_end:  # decision 0013: whom it helps, and whom it would harm
-        return broker.engine.lookups.visible_end(topic, partition, visible.last_stable_offset)
-    return visible.last_stable_offset
 
 
 Found = Callable[[RecordTime | Rejection | None], None]

@@ -1,5 +1,7 @@
 """Metadata describes brokers and topics, and creates topics because a client asks for them."""
 
+from collections.abc import Collection
+
 from exacta.core.rejections import Rejection
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
@@ -12,7 +14,9 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.internal_topics import MADE
+from exacta.kafka.listing import describe_all
 from exacta.kafka.needs import Inside, or_on_cluster
+from exacta.kafka.parts import Parts
 from exacta.kafka.request_size import first_time
 from exacta.kafka.topic_names import is_legal_name
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -55,30 +59,40 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
         wanted, unseen = _take_out_unseen(broker, context, wanted, nobody)
     to_create = _to_create(broker, request, wanted)
 
-    def answer() -> None:
-        host, port = broker.endpoint(context)
-        brokers = [MetadataResponseBroker(node_id=broker.node_id, host=host, port=port)]
+    def described(topic: MetadataResponseTopic) -> MetadataResponseTopic:
+        if request.include_topic_authorized_operations:
+            topic.topic_authorized_operations = on_topic(broker, context, topic.name or "")
+        return topic
 
-        def view(state: State, now_ms: int) -> MetadataResponse:
-            if wanted is None:
-                seen = describable_topics(broker, context, state.topics)
-                topics = [_describe(state.topics[name], broker.node_id) for name in seen]
-            else:
-                topics = _topics(state, wanted, refused, broker.node_id, nobody)
-            if request.include_topic_authorized_operations:
-                for topic in topics:
-                    topic.topic_authorized_operations = on_topic(broker, context, topic.name or "")
-            return MetadataResponse(
-                brokers=brokers,
+    def done(topics: list[MetadataResponseTopic]) -> None:
+        host, port = broker.endpoint(context)
+        operations = request.include_cluster_authorized_operations
+        reply(
+            MetadataResponse(
+                brokers=[MetadataResponseBroker(node_id=broker.node_id, host=host, port=port)],
                 cluster_id=broker.cluster_id,
                 controller_id=broker.node_id,
                 topics=topics + unseen,
-                cluster_authorized_operations=on_cluster(broker, context)
-                if request.include_cluster_authorized_operations
-                else NOT_ASKED_FOR,
+                cluster_authorized_operations=on_cluster(broker, context) if operations else NOT_ASKED_FOR,
             )
+        )
 
-        broker.read(context, view, reply)
+    def answer() -> None:
+        if wanted is None:
+            describe_all(broker, context, names, one_of_all, done)
+        else:
+            broker.read(context, view, done)
+
+    def names(state: State) -> Collection[str]:
+        return list(describable_topics(broker, context, state.topics))
+
+    def one_of_all(state: State, now_ms: int, name: str) -> MetadataResponseTopic | None:
+        topic = state.topics.get(name)
+        return None if topic is None else described(_describe(topic, broker.node_id))
+
+    def view(state: State, now_ms: int) -> list[MetadataResponseTopic]:
+        assert wanted is not None
+        return list(map(described, _topics(state, wanted, refused, broker.node_id, nobody)))
 
     def created(rejections: dict[str, Rejection]) -> None:
         for topic, rejection in rejections.items():
@@ -124,13 +138,11 @@ def _topics(
     nobody: str | None,
 ) -> list[MetadataResponseTopic]:
     """Describe the topics; `nobody` is the name of one whose id is not known."""
-    by_id: dict[bytes, Topic] = {}
-    if any(topic.topic_id != NO_UUID for topic in wanted):
-        by_id = {topic.topic_id: topic for topic in state.topics.values()}
+    names = state.volatile.topic_names
     answers: list[MetadataResponseTopic] = []
     for asked in wanted:
         if asked.topic_id != NO_UUID:
-            topic = by_id.get(asked.topic_id)
+            topic = state.topics.get(names.get(asked.topic_id, ""))
             code, name = ErrorCode.UNKNOWN_TOPIC_ID, nobody
         else:
             name = asked.name or ""
@@ -170,4 +182,5 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
+    parts=(Parts("topics", "topics", most=100),),
 )

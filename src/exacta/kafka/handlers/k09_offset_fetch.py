@@ -5,9 +5,12 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
+from msgspec import Struct
+
 from exacta.core.groups.committing import check_reader
 from exacta.core.groups.reading import GroupOffset, fetch_offsets
 from exacta.core.state.state import State
+from exacta.front.turns import STEP_ELEMENTS, Steps
 from exacta.kafka.access import allows, describable_topics
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -54,21 +57,52 @@ NEEDS = (
 
 
 def handle(broker: BrokerContext, request: OffsetFetchRequest, context: RequestContext, reply: Reply) -> None:
-    """Answer all groups from one state."""
+    """Look all groups up in one state, and make the answer of it in steps."""
 
-    def view(state: State, now_ms: int) -> OffsetFetchResponse:
+    def view(state: State, now_ms: int) -> list[_Found]:
         is_first = first_time()
         if context.version < SEVERAL_GROUPS_SINCE:
-            return OffsetFetchResponse(topics=_one_group(broker, context, state, request, is_first))
-        return OffsetFetchResponse(
-            groups=[
-                _group(broker, context, state, group, is_first, require_stable=request.require_stable)
-                for group in request.groups
-                if group.topics is not None or is_first(group.group_id)
-            ]
-        )
+            return [_one_group(broker, context, state, request, is_first)]
+        return [
+            _group(broker, context, state, group, is_first, require_stable=request.require_stable)
+            for group in request.groups
+            if group.topics is not None or is_first(group.group_id)
+        ]
 
-    broker.read(context, view, reply)
+    def found(groups: list[_Found]) -> None:
+        context.is_long = len(groups) + sum(len(each.offsets) for each in groups) > STEP_ELEMENTS
+        context.in_steps(_answer(groups, context, reply))
+
+    broker.read(context, view, found)
+
+
+class _Found(Struct):
+    """The offsets of a group, and the answers about topics that were not looked up."""
+
+    group_id: str
+    offsets: list[GroupOffset] = []
+    unread: list[Any] = []
+    topic_ids: dict[str, bytes] | None = None
+    error_code: int = ErrorCode.NONE
+
+
+def _answer(found: list[_Found], context: RequestContext, reply: Reply) -> Steps:
+    several = context.version >= SEVERAL_GROUPS_SINCE
+    topic_class: type[Any] = OffsetFetchResponseTopics if several else OffsetFetchResponseTopic
+    partition_class: type[Any] = OffsetFetchResponsePartitions if several else OffsetFetchResponsePartition
+    groups: list[OffsetFetchResponseGroup] = []
+    for group in found:
+        topics: list[Any] = []
+        for name, of_topic in groupby(group.offsets, key=attrgetter("topic")):
+            topic = topic_class(name=name, partitions=[partition_class(**_told(each)) for each in of_topic])
+            if group.topic_ids is not None:
+                topic.topic_id = group.topic_ids[name]
+            topics.append(topic)
+            yield None
+        topics += group.unread
+        groups.append(OffsetFetchResponseGroup(group_id=group.group_id, topics=topics, error_code=group.error_code))
+        yield None
+    reply(OffsetFetchResponse(groups=groups) if several else OffsetFetchResponse(topics=topics))
 
 
 def _one_group(
@@ -77,7 +111,7 @@ def _one_group(
     state: State,
     request: OffsetFetchRequest,
     is_first: Callable[[Hashable], bool],
-) -> list[OffsetFetchResponseTopic]:
+) -> _Found:
     wanted, unseen = None, []
     if request.topics is not None:
         wanted = []
@@ -88,7 +122,7 @@ def _one_group(
             else:
                 unseen.append(_refused_topic(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     offsets = fetch_offsets(state, request.group_id, wanted, require_stable=request.require_stable)
-    return _topics(_describable(broker, context, offsets)) + unseen
+    return _Found(request.group_id, _describable(broker, context, offsets), unseen)
 
 
 def _group(
@@ -99,12 +133,10 @@ def _group(
     is_first: Callable[[Hashable], bool],
     *,
     require_stable: bool,
-) -> OffsetFetchResponseGroup:
-    group = OffsetFetchResponseGroup(group_id=asked.group_id)
+) -> _Found:
     rejection = check_reader(state, asked.group_id, asked.member_id, asked.member_epoch)
     if rejection is not None:
-        group.error_code = error_code(rejection, KEY, context.version)
-        return group
+        return _Found(asked.group_id, error_code=error_code(rejection, KEY, context.version))
     by_id = context.version >= TOPIC_IDS_SINCE
     wanted, unread = None, []
     if asked.topics is not None:
@@ -118,13 +150,9 @@ def _group(
             else:
                 indexes = [index for index in topic.partition_indexes if is_first((asked.group_id, name, index))]
                 wanted.append((name, indexes))
-    offsets = fetch_offsets(state, asked.group_id, wanted, require_stable=require_stable)
-    group.topics = _topics_of_group(_describable(broker, context, offsets))
-    if by_id:
-        for named in group.topics:
-            named.topic_id = state.topics[named.name].topic_id
-    group.topics += unread
-    return group
+    offsets = _describable(broker, context, fetch_offsets(state, asked.group_id, wanted, require_stable=require_stable))
+    ids = {each.topic: state.topics[each.topic].topic_id for each in offsets} if by_id else None
+    return _Found(asked.group_id, offsets, unread, ids)
 
 
 def _describable(broker: BrokerContext, context: RequestContext, offsets: list[GroupOffset]) -> list[GroupOffset]:
@@ -158,24 +186,6 @@ def _refused_topic(topic: OffsetFetchRequestTopic, code: ErrorCode) -> OffsetFet
             for index in topic.partition_indexes
         ],
     )
-
-
-def _topics(offsets: list[GroupOffset]) -> list[OffsetFetchResponseTopic]:
-    return [
-        OffsetFetchResponseTopic(
-            name=name, partitions=[OffsetFetchResponsePartition(**_told(each)) for each in of_topic]
-        )
-        for name, of_topic in groupby(offsets, key=attrgetter("topic"))
-    ]
-
-
-def _topics_of_group(offsets: list[GroupOffset]) -> list[OffsetFetchResponseTopics]:
-    return [
-        OffsetFetchResponseTopics(
-            name=name, partitions=[OffsetFetchResponsePartitions(**_told(each)) for each in of_topic]
-        )
-        for name, of_topic in groupby(offsets, key=attrgetter("topic"))
-    ]
 
 
 def _told(offset: GroupOffset) -> dict[str, Any]:

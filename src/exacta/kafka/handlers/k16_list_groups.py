@@ -1,11 +1,12 @@
 """ListGroups names every group that has members or offsets."""
 
-from exacta.core.groups.description import list_groups
+from exacta.core.groups.description import group_names, list_group
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.listing import describe_all
 from exacta.kafka.needs import Shown, or_on_cluster
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -25,22 +26,24 @@ def handle(broker: BrokerContext, request: ListGroupsRequest, context: RequestCo
     states = {state.casefold() for state in request.states_filter}
     types = {kind.casefold() for kind in request.types_filter}
 
-    def view(state: State, now_ms: int) -> ListGroupsResponse:
-        return ListGroupsResponse(
-            groups=[
-                ListedGroup(
-                    group_id=group.group_id,
-                    protocol_type=group.protocol_type,
-                    group_state=state_name(group.phase),
-                    group_type=group.group_type.value,
-                )
-                for group in list_groups(state)
-                if (not types or group.group_type.value in types)
-                and (not states or state_name(group.phase).casefold() in states)
-            ]
+    def listed(state: State, now_ms: int, group_id: str) -> ListedGroup | None:
+        group = list_group(state, group_id)
+        if group is None or (types and group.group_type.value not in types):
+            return None
+        phase = state_name(group.phase)
+        if states and phase.casefold() not in states:
+            return None
+        return ListedGroup(
+            group_id=group_id,
+            protocol_type=group.protocol_type,
+            group_state=phase,
+            group_type=group.group_type.value,
         )
 
-    broker.read(context, view, reply)
+    def done(groups: list[ListedGroup]) -> None:
+        reply(ListGroupsResponse(groups=groups))
+
+    describe_all(broker, context, lambda state: sorted(group_names(state)), listed, done)
 
 
 HANDLER = Handler(

@@ -5,8 +5,11 @@ subtract them show a lag that never becomes 0 (decision 0013). `k17784_end_trans
 there.
 """
 
-from exacta.core.groups.lag import PartitionLag, lag_of_group
+from functools import partial
+
+from exacta.core.groups.lag import PartitionLag, lag_of_group, places_of_group
 from exacta.core.state.state import State
+from exacta.front.turns import STEP_ELEMENTS, Steps, Until
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -28,6 +31,9 @@ KEY = ApiKey.DESCRIBE_LAG
 MIN_VERSION = 0
 MAX_VERSION = 0
 
+MOST_IN_A_STEP = 200
+"""As many partitions are looked at in one step."""
+
 NEEDS = (
     Each(Operation.DESCRIBE, ResourceKind.GROUP, "groups", "groups", name=""),
     Shown(Operation.DESCRIBE, ResourceKind.TOPIC, "groups.topics"),
@@ -41,30 +47,41 @@ NEEDS = (
 
 
 def handle(broker: BrokerContext, request: DescribeLagRequest, context: RequestContext, reply: Reply) -> None:
-    """Answer from one state, once all of it lies in the journal, where the records are counted."""
-    seen_ms = 0
-    wanted = list(filter(first_time(), request.groups))
-
-    def view(state: State, now_ms: int) -> list[list[PartitionLag] | None]:
-        nonlocal seen_ms
-        seen_ms = now_ms
-        return [list(lag_of_group(state, each)) if state.has_group(each) else None for each in wanted]
-
-    def done(lags: list[list[PartitionLag] | None]) -> None:
-        groups = [_group(broker, group_id, lag) for group_id, lag in zip(wanted, lags, strict=True)]
-        reply(DescribeLagResponse(now_ms=seen_ms, groups=groups))
-
-    broker.read(context, view, done)
+    """Answer each partition from one state, once it lies in the journal, where the records are counted."""
+    response = DescribeLagResponse(now_ms=broker.engine.now_ms(), groups=[])
+    context.in_steps(_describe(broker, context, list(filter(first_time(), request.groups)), response, reply))
 
 
-def _group(broker: BrokerContext, group_id: str, lags: list[PartitionLag] | None) -> GroupLag:
-    if lags is None:
-        return GroupLag(group_id=group_id, error_code=ErrorCode.GROUP_ID_NOT_FOUND)
-    topics: dict[str, TopicLag] = {}
-    for lag in lags:
-        topic = topics.setdefault(lag.topic, TopicLag(name=lag.topic, partitions=[]))
-        topic.partitions.append(_partition(broker, lag))
-    return GroupLag(group_id=group_id, topics=list(topics.values()))
+def _describe(
+    broker: BrokerContext, context: RequestContext, wanted: list[str], response: DescribeLagResponse, reply: Reply
+) -> Steps:
+    for group_id in wanted:
+        group = GroupLag(group_id=group_id)
+        response.groups.append(group)
+        places = broker.engine.view(partial(_places, group_id))
+        if places is None:
+            group.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+            places = []
+        topics: dict[str, TopicLag] = {}
+        for begin in range(0, len(places), MOST_IN_A_STEP):
+            view = partial(_lags, group_id, places[begin : begin + MOST_IN_A_STEP])
+            done = Until()
+            broker.read(context, view, done.set)
+            for lag in (yield done):
+                topic = topics.setdefault(lag.topic, TopicLag(name=lag.topic, partitions=[]))
+                topic.partitions.append(_partition(broker, lag))
+        group.topics = list(topics.values())
+        context.is_long = context.is_long or len(places) > STEP_ELEMENTS
+        yield None
+    broker.when_durable(context, lambda: reply(response))
+
+
+def _places(group_id: str, state: State, now_ms: int) -> list[tuple[str, int]] | None:
+    return places_of_group(state, group_id) if state.has_group(group_id) else None
+
+
+def _lags(group_id: str, places: list[tuple[str, int]], state: State, now_ms: int) -> list[PartitionLag]:
+    return list(lag_of_group(state, group_id, places))
 
 
 def _partition(broker: BrokerContext, lag: PartitionLag) -> wire.PartitionLag:

@@ -18,7 +18,7 @@ from exacta.core.transactions.description import (
     DescribedPartition,
     DescribedTransaction,
     describe_handle,
-    describe_open_transactions,
+    describe_open_transaction,
     describe_transaction,
     incidents_of,
     incidents_of_handle,
@@ -26,7 +26,9 @@ from exacta.core.transactions.description import (
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.listing import describe_all
 from exacta.kafka.needs import Each, Shown
+from exacta.kafka.parts import Parts
 from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -54,15 +56,24 @@ NEEDS = (
 
 
 def handle(broker: BrokerContext, request: ExplainTransactionsRequest, context: RequestContext, reply: Reply) -> None:
-    """Explain the ids and handles that are named, or what is open; all from one state."""
+    """Explain the ids and handles that are named, or what is open."""
+    named = request.transactional_ids
+    if named is None:
+
+        def described(state: State, now_ms: int, transaction_id: TransactionId) -> ExplainedTransaction | None:
+            found = describe_open_transaction(state, transaction_id)
+            return None if found is None else _explained(found, _incidents(state, found))
+
+        def done(explained: list[ExplainedTransaction]) -> None:
+            reply(ExplainTransactionsResponse(now_ms=now_ms, transactions=explained))
+
+        now_ms = broker.engine.now_ms()
+        describe_all(broker, context, lambda state: state.transactions, described, done)
+        return
 
     def view(state: State, now_ms: int) -> ExplainTransactionsResponse:
-        named = request.transactional_ids
-        if named is None:
-            explained = [_explained(each, _incidents(state, each)) for each in describe_open_transactions(state)]
-        else:
-            explained = [_explain(state, each) for each in filter(first_time(), named)]
-            explained += [_explain_handle(state, TransactionId(each)) for each in filter(first_time(), request.handles)]
+        explained = [_explain(state, each) for each in filter(first_time(), named)]
+        explained += [_explain_handle(state, TransactionId(each)) for each in filter(first_time(), request.handles)]
         return ExplainTransactionsResponse(now_ms=now_ms, transactions=explained)
 
     broker.read(context, view, reply)
@@ -178,6 +189,10 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
+    parts=(
+        Parts("transactional_ids", "transactions", name="", most=200, once=("handles",)),
+        Parts("handles", "transactions", name="", most=200),
+    ),
     refused=refused,
     plain_error=ExplainTransactionsResponse,
 )

@@ -4,7 +4,7 @@ The answer is taken from one state, once all of it lies in the journal, where th
 bounded in what is looked at for it. `k17784_end_transactions` says why our own keys begin where they do.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from itertools import groupby, islice
 
 from exacta.core.ids import Offset
@@ -16,6 +16,7 @@ from exacta.core.subscriptions.description import (
     DescribedSubscription,
     Page,
     Place,
+    Wait,
     Wanted,
     page_of,
 )
@@ -81,7 +82,12 @@ def handle(broker: BrokerContext, request: DescribeSubscriptionsRequest, context
         count_backlogs(broker, context, page.subscriptions, lambda backlogs: counted(page, backlogs))
 
     def counted(page: Page, backlogs: list[Backlog]) -> None:
-        response.topics += _topics(page.subscriptions, backlogs)
+        unreadable = {
+            each.place
+            for each in page.subscriptions
+            if broker.engine.dispatcher.cannot_read((each.partition_id, each.name))
+        }
+        response.topics += _topics(page.subscriptions, backlogs, unreadable)
         if not page.is_last:
             topic, index, name = page.subscriptions[-1].place
             response.next_cursor = wire.Cursor(topic_name=topic, partition_index=index, subscription=name)
@@ -114,17 +120,21 @@ def _refused(name: str, code: ErrorCode) -> wire.DescribedTopic:
     return wire.DescribedTopic(name=name, error_code=code)
 
 
-def _topics(found: Sequence[DescribedSubscription], backlogs: Sequence[Backlog]) -> Iterable[wire.DescribedTopic]:
+def _topics(
+    found: Sequence[DescribedSubscription], backlogs: Sequence[Backlog], unreadable: Set[Place]
+) -> Iterable[wire.DescribedTopic]:
     pairs = zip(found, backlogs, strict=True)
     for topic, of_topic in groupby(pairs, key=lambda pair: pair[0].topic):
         partitions = [
-            _partition(index, list(of_partition))
+            _partition(index, list(of_partition), unreadable)
             for index, of_partition in groupby(of_topic, key=lambda pair: pair[0].index)
         ]
         yield wire.DescribedTopic(name=topic, partitions=partitions)
 
 
-def _partition(index: int, pairs: Sequence[tuple[DescribedSubscription, Backlog]]) -> wire.DescribedPartition:
+def _partition(
+    index: int, pairs: Sequence[tuple[DescribedSubscription, Backlog]], unreadable: Set[Place]
+) -> wire.DescribedPartition:
     one = pairs[0][0]
     return wire.DescribedPartition(
         partition_index=index,
@@ -138,11 +148,11 @@ def _partition(index: int, pairs: Sequence[tuple[DescribedSubscription, Backlog]
             )
             for each in (() if one.details is None else one.details.open_transactions)
         ],
-        subscriptions=[_subscription(found, backlog) for found, backlog in pairs],
+        subscriptions=[_subscription(found, backlog, found.place in unreadable) for found, backlog in pairs],
     )
 
 
-def _subscription(found: DescribedSubscription, backlog: Backlog) -> wire.DescribedSubscription:
+def _subscription(found: DescribedSubscription, backlog: Backlog, is_unreadable: bool) -> wire.DescribedSubscription:
     shown = wire.DescribedSubscription(
         name=found.name,
         subscription_type=found.subscription_type,
@@ -176,7 +186,7 @@ def _subscription(found: DescribedSubscription, backlog: Backlog) -> wire.Descri
         shown.noted_entries, shown.waiting_entries = details.entries.noted, details.entries.waiting
         shown.redelivered_entries = details.entries.redelivered
         shown.most_redeliveries = details.entries.most_redeliveries
-        shown.waits_for = [int(each) for each in details.waits]
+        shown.waits_for = [int(each) for each in (*details.waits, *([Wait.UNREADABLE] if is_unreadable else []))]
         shown.properties = [wire.Property(key=key, value=value) for key, value in details.properties.items()]
     return shown
 

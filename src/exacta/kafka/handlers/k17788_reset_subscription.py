@@ -4,7 +4,8 @@ It is what SEEK is for a consumer, for an operator who is none. `k17784_end_tran
 where they do.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from exacta.core.commands import Seek
@@ -13,6 +14,8 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.subscriptions.subscribing import find, offset_of
 from exacta.engine.engine import Answer
+from exacta.front.bounded_parallel import Ended, few_at_once
+from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, position_of_time
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -45,25 +48,54 @@ class _Planned(NamedTuple):
 
 
 def handle(broker: BrokerContext, request: ResetSubscriptionRequest, context: RequestContext, reply: Reply) -> None:
-    """Move the subscription in each partition for itself; all is decided in one step, so that nobody comes between."""
-    commands = [
-        Seek(
-            topic=topic.name,
-            partition=each.partition_index,
-            subscription=request.subscription,
-            to=_target(broker, topic.name, each),
-        )
-        for topic in request.topics
-        for each in topic.partitions
+    """Move the subscription in each partition for itself, once the records of all times have been looked for.
+
+    All is decided in one step, so that nobody comes between.
+    """
+    targets: dict[int, Offset | Rejection] = {}
+
+    def look(number: int, topic: str, wanted: PartitionReset, ended: Ended) -> None:
+        def found(target: Offset | Rejection) -> None:
+            targets[number] = target
+            ended()
+
+        if wanted.timestamp_ms < 0:
+            found(Offset(wanted.offset))
+        else:
+            position_of_time(broker, context, (topic, wanted.partition_index), wanted.timestamp_ms, found)
+
+    wanted = [(topic.name, each) for topic in request.topics for each in topic.partitions]
+    work = [partial(look, number, *each) for number, each in enumerate(wanted)]
+    few_at_once(work, MAX_SEARCHES_IN_FLIGHT, lambda: _reset(broker, request, context, reply, targets))
+
+
+def _reset(
+    broker: BrokerContext,
+    request: ResetSubscriptionRequest,
+    context: RequestContext,
+    reply: Reply,
+    targets: Mapping[int, Offset | Rejection],
+) -> None:
+    wanted = [(topic.name, each.partition_index) for topic in request.topics for each in topic.partitions]
+    seeks = [
+        target
+        if isinstance(target := targets[number], Rejection)
+        else Seek(topic=topic, partition=index, subscription=request.subscription, to=target)
+        for number, (topic, index) in enumerate(wanted)
     ]
+    commands = [each for each in seeks if isinstance(each, Seek)]
     before: list[_Planned | Rejection] = []
 
     def look(state: State, now_ms: int) -> list[_Planned | Rejection]:
-        return [_plan(state, command) for command in commands]
+        return [each if isinstance(each, Rejection) else _plan(state, each) for each in seeks]
 
     def answer(outcomes: Iterable[Answer | _Planned]) -> None:
+        of_commands = iter(outcomes)
         results = iter(
-            [_result(context, plan, outcome) for plan, outcome in zip(before, outcomes, strict=True)],
+            [
+                _result(context, plan, each if isinstance(each, Rejection) else next(of_commands))
+                for each, plan in zip(seeks, before, strict=True)
+            ]
         )
         reply(
             ResetSubscriptionResponse(
@@ -76,15 +108,12 @@ def handle(broker: BrokerContext, request: ResetSubscriptionRequest, context: Re
 
     broker.read(context, look, before.extend)
     if request.validate_only or not commands:
-        broker.when_durable(context, lambda: answer(before))
+        broker.when_durable(
+            context,
+            lambda: answer(plan for each, plan in zip(seeks, before, strict=True) if isinstance(each, Seek)),
+        )
     else:
         broker.submit(context, commands, answer)
-
-
-def _target(broker: BrokerContext, topic: str, wanted: PartitionReset) -> Offset:
-    if wanted.timestamp_ms < 0:
-        return Offset(wanted.offset)
-    return broker.offset_of_time((topic, wanted.partition_index), wanted.timestamp_ms)
 
 
 def _plan(state: State, command: Seek) -> _Planned | Rejection:

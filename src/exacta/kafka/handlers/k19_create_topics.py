@@ -16,7 +16,8 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside, or_on_cluster
-from exacta.kafka.topic_names import is_legal_name
+from exacta.kafka.parts import Parts
+from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -34,7 +35,7 @@ MAX_VERSION = 7
 DEFAULT = -1
 """The broker chooses the number of partitions, or of replicas (KIP-464)."""
 MOST_AT_ONCE = 10_000
-"""The bound on topics of one request: each is answered with its configurations. Kafka bounds their partitions."""
+"""One request may name as many topics, since each is answered with its configurations. Kafka bounds partitions."""
 
 NEEDS = (
     Each(Operation.CREATE, ResourceKind.TOPIC, "topics", "topics", instead=or_on_cluster(Operation.CREATE)),
@@ -50,13 +51,6 @@ class _Refused(Exception):
 
 def handle(broker: BrokerContext, request: CreateTopicsRequest, context: RequestContext, reply: Reply) -> None:
     """Create each topic for itself; one that is refused does not stop the others."""
-    if len(request.topics) > MOST_AT_ONCE:
-        code, message = ErrorCode.POLICY_VIOLATION, f"one request may name {MOST_AT_ONCE} topics"
-        refused = [
-            CreatableTopicResult(name=each.name, error_code=code, error_message=message) for each in request.topics
-        ]
-        reply(CreateTopicsResponse(topics=refused))
-        return
     named = Counter(topic.name for topic in request.topics)
     response = CreateTopicsResponse(topics=[])
     commands: list[Command] = []
@@ -93,7 +87,8 @@ def _command(broker: BrokerContext, topic: CreatableTopic, validate_only: bool) 
         if not takes_it and topic.replication_factor not in (1, DEFAULT):
             raise _Refused(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"replication factor {topic.replication_factor} is not possible: there is one broker",
+                f"replication factor {topic.replication_factor} is not possible: there is one broker. Ask for 1; or "
+                "let the broker take any, by accept.any.replication.factor=true",
             )
         partition_count = (
             broker.configuration.num_partitions if topic.num_partitions == DEFAULT else topic.num_partitions
@@ -108,7 +103,7 @@ def _command(broker: BrokerContext, topic: CreatableTopic, validate_only: bool) 
     except UnfitValue as unfit:
         raise _Refused(ErrorCode.INVALID_CONFIG, str(unfit)) from unfit
     if not is_legal_name(topic.name):
-        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, "invalid topic")
+        raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
     return CreateTopic(
         topic=topic.name,
         topic_id=broker.new_uuid().bytes,
@@ -172,5 +167,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
+    parts=(Parts("topics", "topics", size="num_partitions", most=50, most_in_all=MOST_AT_ONCE),),
     refused=refused,
 )

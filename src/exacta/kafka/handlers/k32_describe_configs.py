@@ -16,6 +16,7 @@ from exacta.kafka.config_source import BROKER_LOGGER_SOURCE, SOURCE_NUMBERS, Res
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
+from exacta.kafka.parts import Parts
 from exacta.kafka.request_size import first_time
 from exacta.kafka.topic_names import is_legal_name
 from exacta.ports.authorizer import Operation
@@ -43,22 +44,29 @@ def handle(broker: BrokerContext, request: DescribeConfigsRequest, context: Requ
     def view(state: State, now_ms: int) -> DescribeConfigsResponse:
         results = []
         is_first = first_time()
+        topics = _TopicConfigs(broker, request)
         for resource in request.resources:
-            if not is_first((resource.resource_type, resource.resource_name)):
-                continue
-            result = _describe(broker, state, resource)
-            for config in result.configs:
-                if not request.include_synonyms:
-                    config.synonyms = []
-                if not request.include_documentation:
-                    config.documentation = None
-            results.append(result)
+            if is_first((resource.resource_type, resource.resource_name)):
+                result = _describe(broker, state, resource, topics)
+                if resource.resource_type != ResourceType.TOPIC:
+                    _leave_out(request, result)
+                results.append(result)
         return DescribeConfigsResponse(results=results)
 
     broker.read(context, view, reply)
 
 
-def _describe(broker: BrokerContext, state: State, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+def _leave_out(request: DescribeConfigsRequest, result: DescribeConfigsResult) -> None:
+    for config in result.configs:
+        if not request.include_synonyms:
+            config.synonyms = []
+        if not request.include_documentation:
+            config.documentation = None
+
+
+def _describe(
+    broker: BrokerContext, state: State, resource: DescribeConfigsResource, topics: "_TopicConfigs"
+) -> DescribeConfigsResult:
     result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
     name = resource.resource_name
     configs: list[DescribeConfigsResourceResult] = []
@@ -68,7 +76,8 @@ def _describe(broker: BrokerContext, state: State, resource: DescribeConfigsReso
         case ResourceType.TOPIC if name not in state.topics:
             result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         case ResourceType.TOPIC:
-            configs = _topic_configs(broker, state.topics[name].configs)
+            result.configs = topics.described(state.topics[name].configs, resource.configuration_keys)
+            return result
         case ResourceType.BROKER if name == str(broker.node_id):
             configs = [_broker_config(broker, option) for option in options().values()]
         case ResourceType.BROKER if name == ALL_BROKERS:
@@ -93,22 +102,42 @@ def _describe(broker: BrokerContext, state: State, resource: DescribeConfigsReso
     return result
 
 
-def _topic_configs(broker: BrokerContext, configs: dict[str, str]) -> list[DescribeConfigsResourceResult]:
-    described = []
-    for name, config in TOPIC_CONFIGS.items():
-        values = values_of(configs, name, broker.options)
-        [(_, value, source), *_] = values
-        described.append(
-            DescribeConfigsResourceResult(
-                name=name,
-                value=value,
-                config_source=SOURCE_NUMBERS[source],
-                synonyms=_synonyms(values),
-                config_type=config.type,
-                documentation=config.description,
+class _TopicConfigs:
+    """Describes the configurations of topics for one request: of those topics that set nothing, once."""
+
+    def __init__(self, broker: BrokerContext, request: DescribeConfigsRequest) -> None:
+        self._broker = broker
+        self._request = request
+        self._of_defaults: dict[frozenset[str], list[DescribeConfigsResourceResult]] = {}
+
+    def described(self, configs: dict[str, str], keys: list[str] | None) -> list[DescribeConfigsResourceResult]:
+        """Return what was asked for of a topic with these configurations of its own."""
+        wanted = frozenset(keys or ())
+        if configs:
+            return self._describe(configs, wanted)
+        found = self._of_defaults.get(wanted)
+        if found is None:
+            found = self._of_defaults[wanted] = self._describe(configs, wanted)
+        return found
+
+    def _describe(self, configs: dict[str, str], wanted: frozenset[str]) -> list[DescribeConfigsResourceResult]:
+        described = []
+        for name, config in TOPIC_CONFIGS.items():
+            if wanted and name not in wanted:
+                continue
+            values = values_of(configs, name, self._broker.options)
+            [(_, value, source), *_] = values
+            described.append(
+                DescribeConfigsResourceResult(
+                    name=name,
+                    value=value,
+                    config_source=SOURCE_NUMBERS[source],
+                    synonyms=_synonyms(values) if self._request.include_synonyms else [],
+                    config_type=config.type,
+                    documentation=config.description if self._request.include_documentation else None,
+                )
             )
-        )
-    return described
+        return described
 
 
 _TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, str: ConfigType.LIST}
@@ -185,5 +214,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
+    parts=(Parts("resources", "results", name="resource_name", most=50),),
     refused=refused,
 )

@@ -11,6 +11,7 @@ from exacta.front.disk_space import DiskSpace, ask_disk_space
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.listing import describe_all
 from exacta.kafka.needs import Whole
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -31,19 +32,14 @@ IN_MEMORY = "memory"
 SPACE_SINCE = 4
 """The first version that tells the size and the free space of the folder (KIP-827)."""
 
-StagedBytes = dict[str, dict[int, int]]
-"""The bytes that are staged for each partition, by topic and index."""
-
 NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
 def handle(broker: BrokerContext, request: DescribeLogDirsRequest, context: RequestContext, reply: Reply) -> None:
     """Describe the partitions that are named and there, or all."""
 
-    def described(wanted: StagedBytes) -> None:
-        topics = _topics(broker, wanted)
-
-        def answer(space: DiskSpace) -> None:
+    def answer(topics: list[DescribeLogDirsTopic]) -> None:
+        def measured(space: DiskSpace) -> None:
             total_bytes, usable_bytes = space
             folder = IN_MEMORY if broker.log_dir is None else str(broker.log_dir)
             result = DescribeLogDirsResult(
@@ -51,43 +47,37 @@ def handle(broker: BrokerContext, request: DescribeLogDirsRequest, context: Requ
             )
             reply(DescribeLogDirsResponse(results=[result]))
 
-        ask_disk_space(broker.log_dir if context.version >= SPACE_SINCE else None, context.guard(answer))
+        ask_disk_space(broker.log_dir if context.version >= SPACE_SINCE else None, context.guard(measured))
 
-    broker.read(context, lambda state, now_ms: _wanted(state, request), described)
-
-
-def _wanted(state: State, request: DescribeLogDirsRequest) -> StagedBytes:
-    """Return the partitions that are there now, by topic."""
-    asked: dict[str, Iterable[int]]
-    if request.topics is None:
-        asked = {name: range(topic.partition_count) for name, topic in state.topics.items()}
-    else:
-        asked = {each.topic: each.partitions for each in request.topics}
-    return {
-        name: {
-            index: staged_bytes(partition)
+    def described(state: State, now_ms: int, place: _Places) -> DescribeLogDirsTopic | None:
+        topic, indexes = place
+        partitions = [
+            DescribeLogDirsPartition(
+                partition_index=index,
+                partition_size=broker.engine.lookups.size_bytes(topic, index) + staged_bytes(partition),
+            )
             for index in indexes
-            if (partition := state.partition(name, index)) is not None
-        }
-        for name, indexes in asked.items()
-    }
+            if (partition := state.partition(topic, index)) is not None
+        ]
+        return DescribeLogDirsTopic(name=topic, partitions=partitions) if partitions else None
+
+    # The sizes are those of the durable log, which holds the state of before.
+    broker.when_durable(
+        context, lambda: describe_all(broker, context, lambda state: _wanted(state, request), described, answer)
+    )
 
 
-def _topics(broker: BrokerContext, wanted: StagedBytes) -> list[DescribeLogDirsTopic]:
-    """Describe the partitions: their sizes are those of the durable log, which holds the state by now."""
-    return [
-        DescribeLogDirsTopic(
-            name=name,
-            partitions=[
-                DescribeLogDirsPartition(
-                    partition_index=index, partition_size=broker.engine.lookups.size_bytes(name, index) + staged
-                )
-                for index, staged in indexes.items()
-            ],
-        )
-        for name, indexes in wanted.items()
-        if indexes
-    ]
+_Places = tuple[str, Iterable[int]]
+"""A topic, and indexes of partitions of it."""
+
+
+def _wanted(state: State, request: DescribeLogDirsRequest) -> list[_Places]:
+    if request.topics is None:
+        return [(name, range(topic.partition_count)) for name, topic in state.topics.items()]
+    asked: dict[str, dict[int, None]] = {}  # each partition once
+    for each in request.topics:
+        asked.setdefault(each.topic, {}).update(dict.fromkeys(each.partitions))
+    return list(asked.items())
 
 
 HANDLER = Handler(

@@ -3,13 +3,15 @@
 KIP-664, KIP-994, KIP-1152.
 """
 
+from exacta.core.ids import TransactionId
 from exacta.core.pattern import matcher
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase
-from exacta.core.transactions.description import ListedTransaction, list_transactions
+from exacta.core.transactions.description import ListedTransaction, list_transaction, transaction_names
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.listing import describe_all
 from exacta.kafka.needs import Shown
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -55,21 +57,19 @@ def handle(broker: BrokerContext, request: ListTransactionsRequest, context: Req
             return False
         return named is None or named(listed.name) is not None
 
-    def view(state: State, now_ms: int) -> ListTransactionsResponse:
-        return ListTransactionsResponse(
-            unknown_state_filters=sorted(states - STATES),
-            transaction_states=[
-                TransactionState(
-                    transactional_id=listed.name,
-                    producer_id=listed.producer_id,
-                    transaction_state=listed.phase.value,
-                )
-                for listed in list_transactions(state)
-                if wanted(listed, now_ms)
-            ],
+    def described(state: State, now_ms: int, name: str | TransactionId) -> TransactionState | None:
+        listed = list_transaction(state, name)
+        if listed is None or not wanted(listed, now_ms):
+            return None
+        return TransactionState(
+            transactional_id=listed.name, producer_id=listed.producer_id, transaction_state=listed.phase.value
         )
 
-    broker.read(context, view, reply)
+    def done(found: list[TransactionState]) -> None:
+        unknown = sorted(states - STATES)
+        reply(ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found))
+
+    describe_all(broker, context, transaction_names, described, done)
 
 
 HANDLER = Handler(

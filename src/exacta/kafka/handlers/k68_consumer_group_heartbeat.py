@@ -5,14 +5,17 @@ topics or the subscriptions have changed. This is how Apache Kafka does it. A me
 that it may not describe itself is not told of them, unlike there, and nobody reads these partitions.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import Any
 
 from exacta.core.commands import ConsumerHeartbeat
+from exacta.core.pattern import matching
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
 from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
 from exacta.engine.engine import Answer
+from exacta.front.turns import STEP_ELEMENTS, Steps
 from exacta.kafka.access import allows, describable_topics
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
@@ -33,6 +36,8 @@ KEY = ApiKey.CONSUMER_GROUP_HEARTBEAT
 MIN_VERSION = 0
 MAX_VERSION = 1
 CLIENTS_OWN_ID_SINCE = 1  # KIP-1082
+MOST_MATCHED_AT_ONCE = 1_000
+"""A pattern is matched with more topics on a thread."""
 
 MESSAGES = {
     Rejection.UNKNOWN_MEMBER_ID: "Nobody of this member id, or instance id, is a member of the group: join again.",
@@ -83,13 +88,16 @@ def handle(
             heartbeat_interval_ms=0 if leaves else broker.configuration.group_consumer_heartbeat_interval_ms,
         )
         if answer.assignment is not None:
+            context.is_long = len(answer.assignment) > STEP_ELEMENTS
             topics = [topic for topic in _by_topic(answer.assignment) if _may_see(broker, context, topic.topic_id)]
             response.assignment = Assignment(topic_partitions=topics)
         reply(response)
 
-    broker.ask(
-        context,
-        ConsumerHeartbeat(
+    def ask() -> None:
+        broker.ask(context, command(), done)
+
+    def command() -> ConsumerHeartbeat:
+        return ConsumerHeartbeat(
             group_id=request.group_id,
             member_id=request.member_id or str(broker.new_uuid()),
             member_epoch=request.member_epoch,
@@ -103,9 +111,20 @@ def handle(
             assignor=request.server_assignor,
             owned=_owned(request.topic_partitions),
             hidden=_hidden(broker, request, context),
-        ),
-        done,
-    )
+        )
+
+    pattern = request.subscribed_topic_regex
+    names = broker.engine.present.topics_to_match(request.group_id, subscribes=True) if pattern else frozenset()
+    if pattern and len(names) > MOST_MATCHED_AT_ONCE:
+        context.in_steps(_match_on_thread(pattern, frozenset(names), ask))
+    else:
+        ask()
+
+
+def _match_on_thread(pattern: str, names: frozenset[str], ask: Callable[[], None]) -> Steps:
+    """Match the topics that there are on a thread, where what is found is remembered; the core says what is wrong."""
+    yield partial(matching, pattern, names)
+    ask()
 
 
 def _hidden(broker: BrokerContext, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> frozenset[str]:

@@ -1,10 +1,13 @@
 """ListConfigResources names what has configurations (KIP-1142; version 0 asks for clients' metrics only, KIP-714)."""
 
+from collections.abc import Collection
+
 from exacta.core.state.state import State
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.listing import describe_all
 from exacta.kafka.needs import Whole
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -34,20 +37,21 @@ def handle(broker: BrokerContext, request: ListConfigResourcesRequest, context: 
         reply(ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
         return
 
-    def view(state: State, now_ms: int) -> ListConfigResourcesResponse:
-        resources: list[ConfigResource] = []
-        resources += [
+    def described(state: State, now_ms: int, topic: str) -> ConfigResource:
+        return ConfigResource(resource_type=ResourceType.TOPIC, resource_name=topic)
+
+    def done(topics: list[ConfigResource]) -> None:
+        own = [
             ConfigResource(resource_type=each, resource_name=str(broker.node_id))
             for each in (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
             if each in types
         ]
-        if ResourceType.TOPIC in types:
-            resources += [
-                ConfigResource(resource_type=ResourceType.TOPIC, resource_name=topic) for topic in state.topics
-            ]
-        return ListConfigResourcesResponse(config_resources=resources)
+        reply(ListConfigResourcesResponse(config_resources=own + topics))
 
-    broker.read(context, view, reply)
+    def names(state: State) -> Collection[str]:
+        return state.topics if ResourceType.TOPIC in types else ()
+
+    describe_all(broker, context, names, described, done)
 
 
 HANDLER = Handler(

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.records import CorruptBatch
+from exacta.protocol.kafka.schema import Buffer
 
 MOST_VARINT_BYTES: Final = 5
 
@@ -115,7 +116,7 @@ def record_keys(plain: bytes, record_count: int, last_offset_delta: int) -> Reco
     return RecordKeys(starts, offset_deltas, keys, tombstones)
 
 
-def long_number(plain: bytes, at: int, most_bytes: int = MOST_VARINT_BYTES) -> tuple[int, int]:
+def long_number(plain: Buffer, at: int, most_bytes: int = MOST_VARINT_BYTES) -> tuple[int, int]:
     """Read an unsigned number; return it and where it ends. Raises IndexError, UnreadableRecords."""
     number = shift = 0
     for place in range(at, at + most_bytes):

@@ -25,7 +25,7 @@ from typing import Final
 import crc32c
 from msgspec import Struct
 
-from exacta.protocol.kafka.compression import NotDecompressed, compress, decompress
+from exacta.protocol.kafka.compression import NotDecompressed, TooMuch, compress, decompress
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.primitives import DecodeError
 from exacta.protocol.kafka.schema import Buffer
@@ -61,6 +61,8 @@ _LOG_APPEND_TIME: Final = 0x08
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 DELETE_HORIZON: Final = 0x40
+WRITTEN_BY_BROKERS: Final = _LOG_APPEND_TIME | DELETE_HORIZON
+"""The attributes that a producer's batch has only by mistake: readers and compaction would believe them."""
 _SEQUENCES: Final = 1 << 31
 """Sequence numbers wrap to 0 after 2**31 - 1."""
 
@@ -226,13 +228,16 @@ _AFTER_CRC: Final = struct.Struct(">hiqq")
 
 
 def with_max_timestamp(records: Buffer, max_timestamp_ms: int, *, log_append_time: bool) -> bytes:
-    """Return a copy of the batch that says that this is its highest timestamp, and whose clock it is of.
+    """Return a copy of a producer's batch that says that this is its highest timestamp, and whose clock it is of.
 
-    What it says of its first record's timestamp stays: readers ignore it where the time is the broker's.
+    What it says of its first record's timestamp stays: readers ignore it where the time is the broker's. It is no
+    delete horizon, which only compaction gives.
     """
     batch = bytearray(records)
     attributes, delta, base_timestamp, _ = _AFTER_CRC.unpack_from(batch, CRC_START)
-    attributes = attributes | _LOG_APPEND_TIME if log_append_time else attributes & ~_LOG_APPEND_TIME
+    attributes &= ~WRITTEN_BY_BROKERS
+    if log_append_time:
+        attributes |= _LOG_APPEND_TIME
     _AFTER_CRC.pack_into(batch, CRC_START, attributes, delta, base_timestamp, max_timestamp_ms)
     struct.pack_into(">I", batch, CRC_START - 4, crc32c.crc32c(memoryview(batch)[CRC_START:]))
     return bytes(batch)
@@ -261,15 +266,17 @@ def move_batches(batches: memoryview, first_offsets: Sequence[int], append_time_
 def opened(records: Buffer, header: BatchHeader, most_bytes: int) -> bytes:
     """Return the batch's records, decompressed.
 
-    Raises `CorruptBatch` with INVALID_RECORD where they cannot be decompressed, or are more than `most_bytes` then.
+    Raises `CorruptBatch` with INVALID_RECORD where they cannot be decompressed. Where they are more than `most_bytes`
+    then, it has MESSAGE_TOO_LARGE, upon which Java's producer sends smaller batches.
     """
     try:
         return decompress(header.codec, memoryview(records)[HEADER_SIZE:], most_bytes)
     except NotDecompressed as error:
-        raise CorruptBatch(f"the records cannot be decompressed: {error}", ErrorCode.INVALID_RECORD) from error
+        code = ErrorCode.MESSAGE_TOO_LARGE if isinstance(error, TooMuch) else ErrorCode.INVALID_RECORD
+        raise CorruptBatch(f"the records cannot be decompressed: {error}", code) from error
 
 
-def recompressed(records: Buffer, plain: bytes, codec: int, level: int) -> bytes:
+def recompressed(records: Buffer, plain: Buffer, codec: int, level: int) -> bytes:
     """Return a copy of the batch whose records, decompressed `plain`, are compressed by another codec."""
     batch = bytearray(memoryview(records)[:HEADER_SIZE])
     batch += compress(codec, plain, level)

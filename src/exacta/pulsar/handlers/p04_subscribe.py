@@ -9,6 +9,7 @@ from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
+from exacta.front.offset_for_time import position_of_time
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSubscribe, CommandSuccess, ServerError
@@ -61,6 +62,7 @@ def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarReque
         command.topic,
         lambda topic, place: _open(broker, command, request, topic, place, isolation_level),
         creates=command.force_topic_creation,
+        error_of=lambda topic: request.connection.consumers.error_without_topic(command.consumer_id, topic),
     )
 
 
@@ -73,7 +75,13 @@ def _open(
     isolation_level: IsolationLevel,
 ) -> None:
     connection = request.connection
-    partition_id = partition_to_open(broker, request, topic, place)
+    partition_id = partition_to_open(
+        broker,
+        request,
+        topic,
+        place,
+        lambda topic: connection.consumers.error_without_topic(command.consumer_id, topic),
+    )
     if partition_id is None:
         return
     older = connection.consumers.get(command.consumer_id)
@@ -90,13 +98,21 @@ def _open(
         request.refuse(ServerError.NotAllowedError, unclear)
         return
 
-    def subscribe() -> None:
-        _subscribe(broker, command, request, topic, place, partition_id, isolation_level)
+    def subscribe(begin: Offset | Rejection) -> None:
+        if isinstance(begin, Rejection):
+            request.reject(begin)
+        else:
+            _subscribe(broker, command, request, topic, place, partition_id, isolation_level, begin)
 
-    if command.start_message_rollback_duration_sec:
-        broker.when_shown(request, (place,), subscribe)  # a message that is not seen yet would be passed over
-    else:
-        subscribe()
+    if not command.start_message_rollback_duration_sec:
+        subscribe(_begin(command, partition_id))
+        return
+
+    def look() -> None:
+        time_ms = broker.wall_ms() - 1000 * command.start_message_rollback_duration_sec
+        position_of_time(broker, request, place, time_ms, subscribe)
+
+    broker.when_shown(request, (place,), look)  # a message that is not seen yet would be passed over
 
 
 def _subscribe(
@@ -107,6 +123,7 @@ def _subscribe(
     place: Place,
     partition_id: PartitionId,
     isolation_level: IsolationLevel,
+    begin: Offset,
 ) -> None:
     consumers = request.connection.consumers
     if not consumers.may_open(command.consumer_id, request):  # nobody would close the consumer
@@ -127,7 +144,7 @@ def _subscribe(
     subscribe = Subscribe(
         **consumer.where,
         subscription_type=consumer.subscription_type,
-        begin=_begin(broker, command, place, partition_id),
+        begin=begin,
         durable=command.durable,
         isolation_level=isolation_level,
         properties={each.key: each.value for each in command.subscription_properties},
@@ -137,8 +154,9 @@ def _subscribe(
         rejection = next((each for each in answers if isinstance(each, Rejection)), None)
         if rejection is not None:
             consumers.forget(consumer)
-            _refuse(request, command, rejection)
+            _refuse(request, command, consumer, rejection)
         else:
+            consumers.is_open_again(consumer.number)
             request.reply(CommandSuccess(request_id=command.request_id))
 
     connect = consumers.connection_command(
@@ -166,11 +184,8 @@ def _key_shared(command: CommandSubscribe) -> KeyShared:
     return KeyShared(KeySharedMode(meta.key_shared_mode), ranges, meta.allow_out_of_order_delivery)
 
 
-def _begin(broker: PulsarBroker, command: CommandSubscribe, place: Place, partition_id: PartitionId) -> Offset:
+def _begin(command: CommandSubscribe, partition_id: PartitionId) -> Offset:
     """Return where a new subscription begins; one that is there goes on from where it is."""
-    if command.start_message_rollback_duration_sec:
-        time_ms = broker.wall_ms() - 1000 * command.start_message_rollback_duration_sec
-        return broker.offset_of_time(place, time_ms)
     if not command.HasField("start_message_id"):
         is_latest_wanted = command.initial_position == CommandSubscribe.Latest
         return LATEST if is_latest_wanted else EARLIEST
@@ -194,8 +209,11 @@ def _resolve_start(broker: PulsarBroker, command: CommandSubscribe, partition_id
     return unclear
 
 
-def _refuse(request: PulsarRequest, command: CommandSubscribe, rejection: Rejection) -> None:
-    if rejection is Rejection.SUBSCRIPTION_BUSY:
+def _refuse(request: PulsarRequest, command: CommandSubscribe, consumer: Consumer, rejection: Rejection) -> None:
+    if rejection is Rejection.UNKNOWN_TOPIC_OR_PARTITION:
+        error = request.connection.consumers.error_without_topic(consumer.number, consumer.topic)
+        request.refuse(error, f"{consumer.topic} is not there")
+    elif rejection is Rejection.SUBSCRIPTION_BUSY:
         text = f"the subscription {command.subscription!r} has consumers that do not share it so"
         request.refuse(ServerError.ConsumerBusy, text)
     elif rejection is Rejection.KEY_RANGES_REFUSED:

@@ -31,7 +31,15 @@ from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.errors import server_error
 from exacta.pulsar.handler import Handler, plain_error
 from exacta.pulsar.needs import Need, Needs, the_topic
-from exacta.pulsar.producers import LONGEST_NAME_BYTES, MOST_PRODUCERS, Busy, Place, Producer, nameless_number
+from exacta.pulsar.producers import (
+    LONGEST_NAME_BYTES,
+    MOST_PRODUCERS,
+    MOST_PRODUCERS_IN_ALL,
+    Busy,
+    Place,
+    Producer,
+    nameless_number,
+)
 from exacta.pulsar.schemas import refusal_of, version_of
 from exacta.pulsar.sending import close_producer
 from exacta.pulsar.topics import find_topic, partition_to_open
@@ -61,6 +69,9 @@ def handle(broker: PulsarBroker, command: CommandProducer, request: PulsarReques
         request.refuse(ServerError.NotAllowedError, f"a topic epoch is at most {MOST_TOPIC_EPOCH}")
     elif len(connection.producers) >= MOST_PRODUCERS:
         request.refuse(ServerError.TooManyRequests, f"one connection may have {MOST_PRODUCERS} producers")
+    elif not broker.producers.has_room(connection.peer_host):
+        text = f"all connections may have {MOST_PRODUCERS_IN_ALL} producers, and each host its share of them"
+        request.refuse(ServerError.TooManyRequests, text)
     else:
         find_topic(
             broker, request, command.topic, lambda topic, place: _subscribe(broker, command, request, topic, place)

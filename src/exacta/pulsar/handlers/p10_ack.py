@@ -8,15 +8,21 @@ from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run
 from exacta.engine.engine import Answer
+from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
 from exacta.pulsar.acknowledging import MOST_PARTS, NOTHING_TO_ACKNOWLEDGE, named, named_up_to
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Asked, PulsarRequest
+from exacta.pulsar.errors import server_error
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
+from exacta.pulsar.open_transactions import told_of_ended
 from exacta.pulsar.provisional_ids import resolve
-from exacta.pulsar.transactions import is_transactional, transaction_of
+from exacta.pulsar.transactions import is_transactional, name_of, transaction_of
+
+MOST_NAMED = 5
+"""The text of a refusal names so many messages."""
 
 NEEDS = OPEN_TO_ALL
 """Nothing: the right to read was asked for when the consumer was opened."""
@@ -29,11 +35,11 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
         return
     wrong = _wrong_cumulatively(consumer, command)
     if wrong is not None:
-        request.refuse(ServerError.NotAllowedError, wrong)
+        _refuse(request, consumer, command, ServerError.NotAllowedError, wrong)
         return
     unclear = resolve(broker.engine.present, consumer.partition_id, command.message_id)
     if unclear is not None and command.HasField("request_id"):
-        request.refuse(ServerError.NotAllowedError, unclear)
+        _refuse(request, consumer, command, ServerError.NotAllowedError, unclear)
         return
     found = _named(broker, consumer, command)
     if found is None:
@@ -44,10 +50,10 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
     if is_transactional(command):
         transaction_id = transaction_of(command)
         if transaction_id is None:
-            request.reject(Rejection.TRANSACTION_NOT_FOUND)
+            _reject(request, consumer, command, Rejection.TRANSACTION_NOT_FOUND)
             return
         if not is_whole:
-            request.refuse(ServerError.NotAllowedError, "a message that is not there (any more) is acknowledged")
+            _refuse(request, consumer, command, ServerError.NotAllowedError, "a message is not there (any more)")
             return
     elif not command.HasField("request_id"):
         request.connection.acknowledge_soon(consumer, runs, before)
@@ -58,8 +64,10 @@ def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) ->
         is_plain = transaction_id is None
         if not isinstance(answer, Rejection) or (is_plain and answer in NOTHING_TO_ACKNOWLEDGE):
             _answer(request, command)
+        elif transaction_id is None:
+            _reject(request, consumer, command, answer)
         else:
-            request.reject(answer)
+            _reject(request, consumer, command, told_of_ended(broker, transaction_id, answer))
 
     request.connection.acknowledge(Asked(request, consumer, transaction_id, runs, before, done))
 
@@ -88,6 +96,25 @@ def _refuse_many(request: PulsarRequest, command: CommandAck) -> None:
         request.refuse(ServerError.TooManyRequests, text)
     else:
         request.hang_up(text)
+
+
+def _reject(request: PulsarRequest, consumer: Consumer, command: CommandAck, rejection: Rejection) -> None:
+    _refuse(request, consumer, command, server_error(rejection), words_of(rejection))
+
+
+def _refuse(request: PulsarRequest, consumer: Consumer, command: CommandAck, error: ServerError, reason: str) -> None:
+    """Refuse an acknowledgement, and say which one: clients show the text beside a future that nobody may remember."""
+    request.refuse(error, f"{reason}: {_described(consumer, command)}")
+
+
+def _described(consumer: Consumer, command: CommandAck) -> str:
+    """Name the messages of an ACK as clients print their ids, the subscription, the topic and the transaction."""
+    shown = ", ".join(f"{each.ledger_id}:{each.entry_id}:{each.partition}" for each in command.message_id[:MOST_NAMED])
+    more = len(command.message_id) - MOST_NAMED
+    messages = f"{shown} and {more} more" if more > 0 else shown or "none"
+    upto = "up to " if command.ack_type == CommandAck.Cumulative else ""
+    inside = f" in {name_of(command)}" if is_transactional(command) else ""
+    return f"{upto}message {messages} of subscription {consumer.subscription!r} on {consumer.topic}{inside}"
 
 
 def _answer(request: PulsarRequest, command: CommandAck) -> None:

@@ -5,6 +5,7 @@ from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.core.subscriptions.commands import LATEST
 from exacta.engine.engine import Answer
+from exacta.front.offset_for_time import position_of_time
 from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSeek, CommandSuccess, ServerError
 from exacta.pulsar.acknowledging import end_beyond, first_left
@@ -40,13 +41,20 @@ def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -
         request.refuse(ServerError.NotAllowedError, unclear)
         return
 
-    def seek() -> None:
-        broker.ask(request, Seek(**consumer.where, to=_target(broker, consumer, command, is_staged=is_staged)), done)
+    def seek(to: Offset | Rejection) -> None:
+        if isinstance(to, Rejection):
+            request.reject(to)
+        else:
+            broker.ask(request, Seek(**consumer.where, to=to), done)
 
     if command.HasField("message_id"):
-        seek()
-    else:
-        broker.when_shown(request, (consumer.place,), seek)  # a message that is not seen yet would be passed over
+        seek(_target(broker, consumer, command, is_staged=is_staged))
+        return
+
+    def look() -> None:
+        position_of_time(broker, request, consumer.place, command.message_publish_time, seek)
+
+    broker.when_shown(request, (consumer.place,), look)  # a message that is not seen yet would be passed over
 
 
 def _target(broker: PulsarBroker, consumer: Consumer, command: CommandSeek, *, is_staged: bool) -> Offset:
@@ -55,8 +63,6 @@ def _target(broker: PulsarBroker, consumer: Consumer, command: CommandSeek, *, i
     Beyond an end it goes on at that end. A client that was told a provisional id cannot drop what is before its message
     in a batch, so that this is left out here.
     """
-    if not command.HasField("message_id"):
-        return broker.offset_of_time(consumer.place, command.message_publish_time)
     message = command.message_id
     end = end_beyond(consumer.partition_id, message)
     if end is not None:

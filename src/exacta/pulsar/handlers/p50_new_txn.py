@@ -25,6 +25,7 @@ def handle(broker: PulsarBroker, command: CommandNewTxn, request: PulsarRequest)
 
     def done(answer: Answer) -> None:
         if isinstance(answer, TransactionBegunReply):
+            request.connection.has_begun(answer.transaction_id)
             request.reply(
                 CommandNewTxnResponse(
                     request_id=command.request_id,

@@ -17,12 +17,11 @@ from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
+from exacta.pulsar.open_transactions import STRICT
 from exacta.pulsar.transactions import named_again, transaction_of
 
 NEEDS = OPEN_TO_ALL
 """Nothing: whoever knows the id may end it."""
-
-STRICT = "strict"
 
 
 def handle(broker: PulsarBroker, command: CommandEndTxn, request: PulsarRequest) -> None:

@@ -17,7 +17,8 @@ from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.needs import OPEN_TO_ALL, Need, Needs, lacking, the_topic
-from exacta.pulsar.rest import health, lookup, namespaces, partitions, properties, topics, transactions
+from exacta.pulsar.rest import health, listings, lookup, namespaces, partitions, properties, topics, transactions
+from exacta.pulsar.rest.namespaces import CLUSTER
 from exacta.pulsar.rest.request import RestRequest
 from exacta.web.answers import json_answer
 from exacta.web.requests import Unread, read_body
@@ -25,7 +26,9 @@ from exacta.web.requests import Unread, read_body
 Handle: TypeAlias = Callable[[PulsarBroker, RestRequest], None]
 
 _NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
-_TOPIC = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
+_KEPT = "persistent/{tenant}/{namespace}"
+_TOPICS = f"/admin/v2/{_KEPT}"
+_TOPIC = f"{_TOPICS}/{{topic}}"
 
 
 class Served(Struct, frozen=True):
@@ -67,6 +70,21 @@ ROUTES: Sequence[Served] = (
         transactions.metadata,
         OPEN_TO_ALL,
     ),
+    Served("GET", "/admin/v2/clusters", listings.clusters, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/clusters/{cluster}", listings.cluster, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/tenants", listings.tenants, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/tenants/{tenant}", listings.tenant, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/namespaces/{tenant}", listings.namespaces, OPEN_TO_ALL),
+    Served("GET", _NAMESPACE, namespaces.policies, OPEN_TO_ALL),
+    Served("GET", f"{_NAMESPACE}/deduplication", namespaces.deduplication, OPEN_TO_ALL),
+    Served("GET", f"{_TOPIC}/deduplicationEnabled", namespaces.deduplication, _on_topic(Operation.DESCRIBE_CONFIGS)),
+    Served("GET", f"{_TOPICS}/partitioned", listings.partitioned, OPEN_TO_ALL),
+    Served("GET", _TOPICS, namespaces.topics, OPEN_TO_ALL),
+    Served("GET", f"/admin/v2/non-{_KEPT}/partitioned", listings.none, OPEN_TO_ALL),
+    Served("GET", f"/admin/v2/non-{_KEPT}", listings.none, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/brokers", listings.brokers, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/brokers/version", listings.version, OPEN_TO_ALL),
+    Served("GET", f"/admin/v2/brokers/{CLUSTER}", listings.brokers, OPEN_TO_ALL),
     Served("GET", "/admin/v2/brokers/health", health.handle, OPEN_TO_ALL),
     Served("GET", "/admin/v2/brokers/ready", health.handle, OPEN_TO_ALL),
     Served("GET", "/status.html", health.handle, OPEN_TO_ALL),

@@ -19,6 +19,9 @@ from exacta.web.answers import json_answer
 HOLD_ANYWAY: Final = frozenset({"auth_policies", "replication_clusters"})
 """Everybody may do everything until there are logins, and there is one cluster."""
 
+CLUSTER: Final = "standalone"
+"""The name of the one cluster, which Apache Pulsar gives to a single broker; tools wait for it by its name."""
+
 MOST_LIST_BYTES: Final = 1 << 20
 """The most that one list may take: 256 connections whose clients do not take theirs hold 256 MiB."""
 
@@ -27,15 +30,27 @@ def topics(broker: PulsarBroker, request: RestRequest) -> None:
     """List the topics of a namespace; one without topics is empty, and one that nobody has named as well."""
     is_persistent = request.http.query_params.get("mode", "").upper() != "NON_PERSISTENT"
 
-    def answer(names: list[str]) -> None:
-        response = json_answer(200, names if is_persistent else [])
-        if len(response.body) > MOST_LIST_BYTES:
-            text = f"{len(names)} topics and partitions are too many for one answer: ask by Pulsar's protocol"
-            request.refuse_with(NOT_ACCEPTABLE, text)
-        else:
-            request.reply(response)
+    _read(broker, request, lambda names: answer_list(request, names if is_persistent else []))
 
-    _read(broker, request, answer)
+
+def answer_list(request: RestRequest, names: list[str]) -> None:
+    """Answer with a list of names, unless it is too long."""
+    response = json_answer(200, names)
+    if len(response.body) > MOST_LIST_BYTES:
+        text = f"{len(names)} names are too many for one answer: ask for topics by Pulsar's protocol"
+        request.refuse_with(NOT_ACCEPTABLE, text)
+    else:
+        request.reply(response)
+
+
+def policies(broker: PulsarBroker, request: RestRequest) -> None:
+    """Tell the policies that hold in every namespace."""
+    request.reply_json({"replication_clusters": [CLUSTER], "deduplicationEnabled": True})
+
+
+def deduplication(broker: PulsarBroker, request: RestRequest) -> None:
+    """Say that repeats of producers with names are dropped, in every namespace and topic."""
+    request.reply_json(True)
 
 
 def create(broker: PulsarBroker, request: RestRequest) -> None:

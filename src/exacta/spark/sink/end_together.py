@@ -27,7 +27,7 @@ from exacta.client.errors import KafkaError
 from exacta.client.joint import NotJoined, join
 from exacta.client.routing import Client
 from exacta.client.transaction_set import can_end_at_once, end_transactions_at_once
-from exacta.client.transactions import Producer, describe_transaction
+from exacta.client.transactions import COMPLETE_COMMIT, Producer, describe_transaction
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.spark.sink.decision import Decision
 from exacta.spark.sink.errors import SinkError
@@ -96,4 +96,4 @@ def _acknowledge(client: Client, driver: Producer, messages: Sequence[Acknowledg
 
 def _has_committed(client: Client, driver: Producer) -> bool:
     found = describe_transaction(client, driver.transactional_id)
-    return found is not None and holds(driver, found) and found.state == "CompleteCommit"
+    return found is not None and holds(driver, found) and found.state == COMPLETE_COMMIT

@@ -99,6 +99,17 @@ class RecordsForgotten(MayComeTwice):
         )
 
 
+class OlderCheckpoint(SinkError):
+    """The sink has committed batches that the checkpoint does not know of, and the cluster has forgotten which."""
+
+    def __init__(self, location: str, noted: int, shown: str) -> None:
+        super().__init__(
+            f"the checkpoint at '{location}' is older than what the sink has written: its note ends with batch "
+            f"{noted}, and {shown}. Was it restored from a copy? It would write the batches in between once more: "
+            "start the query with a new checkpoint that begins behind what is there"
+        )
+
+
 class UnknownPast(MayComeTwice):
     """The checkpoint is in the middle of its life, and this sink has never written from it."""
 

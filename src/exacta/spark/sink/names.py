@@ -69,6 +69,10 @@ class QueryNames:
         """Return whether this is a group of this query."""
         return self._group.fullmatch(group) is not None
 
+    def is_marker_group(self, group: str) -> bool:
+        """Return whether this is a group of a task's replay markers."""
+        return self.is_group(group) and not self.is_decision_group(group)
+
     def is_decision_group(self, group: str) -> bool:
         """Return whether this is a group of this query's decision record."""
         found = self._group.fullmatch(group)

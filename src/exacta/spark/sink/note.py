@@ -11,7 +11,9 @@ Theory of operation. A sink that begins a batch reads its note.
 - The note differs: an option was changed, and the sink is refused (`IdentityChanged`).
 - The note is right and the cluster has no records: they expired or were deleted. The note holds the last batch that
   the sink may have decided. If that is the batch at hand, nobody knows whether it was committed, and the sink is
-  refused (`RecordsForgotten`); a later batch was never decided, so nothing of it is there, and the sink goes on.
+  refused (`RecordsForgotten`); a later batch was never decided, so nothing of it is there, and the sink goes on. An
+  older copy of the checkpoint has an older note, though: if the cluster shows that the sink has committed the batch at
+  hand or a later one (`later_writes.py`), the sink is refused (`OlderCheckpoint`).
 - There is no note, but records: an older version wrote them. The sink goes on, and writes its note.
 - There is neither. In batch 0 the sink is new. In a later batch the query wrote with something else before, Spark's
   own connector for one, and nobody knows whether that has written the batch at hand: the sink is refused
@@ -42,10 +44,12 @@ from exacta.spark.sink.errors import (
     CopiedCheckpoint,
     IdentityChanged,
     MayComeTwice,
+    OlderCheckpoint,
     RecordsForgotten,
     SinkError,
     UnknownPast,
 )
+from exacta.spark.sink.later_writes import LastWrites
 
 _FOLDER = "exacta"
 _FORM = 1
@@ -68,6 +72,11 @@ class SinkNote(msgspec.Struct, frozen=True, kw_only=True):
     sink_name: str | None = msgspec.field(name="sink.name", default=None)
     topic: str | None = None  # None: rows name their topics
     decided_batch: int = _NONE_DECIDED  # the last one that may have been decided; at least once: written
+    wrote: LastWrites | None = None  # None: not known
+
+
+LaterWrites = Callable[[int, LastWrites | None], str | None]
+"""Returns what shows that a batch or a later one is committed, if anything does. The second argument is the note's."""
 
 
 class SinkIdentity(Struct, frozen=True, kw_only=True):
@@ -87,7 +96,7 @@ class SinkIdentity(Struct, frozen=True, kw_only=True):
         # A dot, not a hyphen: so it is no task's name.
         return name if self.sink_name is None else f"{name}.{self.sink_name}"
 
-    def note(self, decided_batch: int = _NONE_DECIDED) -> SinkNote:
+    def note(self, decided_batch: int = _NONE_DECIDED, wrote: LastWrites | None = None) -> SinkNote:
         """Return the note of this sink."""
         return SinkNote(
             query=self.query_id,
@@ -97,6 +106,7 @@ class SinkIdentity(Struct, frozen=True, kw_only=True):
             sink_name=self.sink_name,
             topic=self.topic,
             decided_batch=decided_batch,
+            wrote=wrote,
         )
 
 
@@ -107,13 +117,15 @@ def refusal(
     *,
     recorded: bool,
     batch: Callable[[], int],
+    later: LaterWrites = lambda batch_id, wrote: None,
     used: Collection[str | None] = (),
     moved_from: str | None = None,
 ) -> SinkError | None:
     """Return why a sink must not write, or None; `own` is its note, `others` those of other sinks of its query.
 
     `recorded` tells whether the cluster has records under the sink's name. `batch` looks up the number of the batch at
-    hand, and is called only if the answer hangs on it. `used` has the names of the sinks that this run has used.
+    hand, and `later` what shows that it is committed; both are called only if the answer hangs on them. `used` has the
+    names of the sinks that this run has used.
     """
     if own is not None:
         if own.query != identity.query_id:
@@ -130,8 +142,12 @@ def refusal(
             return IdentityChanged(identity.location, [("topic", *topics)], batch())
         if identity.exactly_once and own.checkpoint not in (identity.location, moved_from):
             return CopiedCheckpoint.of(identity.query_id, identity.location, own.checkpoint)
-        if identity.exactly_once and not recorded and batch() <= own.decided_batch:
-            return RecordsForgotten(identity.name, batch())
+        if identity.exactly_once and not recorded:
+            if batch() <= own.decided_batch:
+                return RecordsForgotten(identity.name, batch())
+            shown = later(batch(), own.wrote)
+            if shown is not None:
+                return OlderCheckpoint(identity.location, own.decided_batch, shown)
     for other in others:
         # Between two that write at least once, a name makes no difference.
         counts = other.sink_name not in used and (identity.exactly_once or other.guarantee == EXACTLY_ONCE)
@@ -211,8 +227,11 @@ class SinkNotes:
             batch_id=batch_id,
         )
 
-    def check(self, *, recorded: bool) -> None:
-        """Raise why the sink must not write, unless its batch was adopted; raises `CheckpointUnreadable` too."""
+    def check(self, *, recorded: bool, later: LaterWrites = lambda batch_id, wrote: None) -> None:
+        """Raise why the sink must not write, unless its batch was adopted; raises `CheckpointUnreadable` too.
+
+        `later` looks for what the sink has committed since its note.
+        """
         self._found = own = self._read(_file_of(self.identity.sink_name))
         if own is not None and own.guarantee != self._wanted.guarantee and own.sink_name in self._used:
             raise SinkError(
@@ -226,14 +245,15 @@ class SinkNotes:
             () if own is not None and own.sink_name in self._used else self._of_others(),
             recorded=recorded,
             batch=self._batch,
+            later=later,
             used=self._used,
             moved_from=self.moved_from,
         )
         adopted = isinstance(reason, MayComeTwice) and reason.batch_id == self._adopted_batch
         if reason is not None and not adopted:
             raise reason
-        decided_batch = _NONE_DECIDED if own is None or adopted else own.decided_batch
-        self._wanted = self.identity.note(decided_batch)
+        known = None if adopted else own
+        self._wanted = self.identity.note() if known is None else self.identity.note(known.decided_batch, known.wrote)
 
     def keep(self) -> None:
         """Write the note, unless it is there. To be called when the cluster has a record of the sink."""
@@ -245,9 +265,19 @@ class SinkNotes:
         self.check(recorded=False)
         self.deciding(self._batch())
 
-    def deciding(self, batch_id: int) -> None:
-        """Note that a batch may be decided from now on."""
-        self._write(self.identity.note(batch_id))
+    def deciding(self, batch_id: int, wrote: LastWrites | None = None) -> None:
+        """Note that a batch may be decided from now on, and what it `wrote`, as far as that is known."""
+        self._write(self.identity.note(batch_id, wrote))
+
+    @property
+    def wrote(self) -> LastWrites | None:
+        """Return what the note says of the last batch with rows, once the sink was checked."""
+        return self._wanted.wrote
+
+    def deciding_nothing(self, batch_id: int) -> None:
+        """Note the number of a batch without rows; what the last one wrote stays."""
+        last = self._read(_file_of(self.identity.sink_name))
+        self._write(self.identity.note(batch_id, None if last is None else last.wrote))
 
     def _batch(self) -> int:
         """Return the batch at hand: what the caller knows, else what Spark has planned last."""

@@ -24,18 +24,20 @@ come into the same tasks.
 """
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
 from exacta.client.acknowledging import Acknowledged
-from exacta.client.errors import ClientError
+from exacta.client.errors import ClientError, KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import Producer, TopicPartition
 from exacta.spark.sink import decision as record
 from exacta.spark.sink.cluster import QueryOnCluster
 from exacta.spark.sink.decision import Decision, DecisionEntry
 from exacta.spark.sink.errors import CopiedCheckpoint, ForeignRecords, HalfCommitted, SinkError
+from exacta.spark.sink.later_writes import LastWrites, later_writes
 from exacta.spark.sink.messages import Prepared, TaskResult
 from exacta.spark.sink.names import QueryNames, shown_ids
 from exacta.spark.sink.note import SinkNotes
@@ -91,7 +93,7 @@ class SinkDriver:
         if self._notes is not None:
             if found is None or found.query_id != self._query_id:
                 if heads.pending:  # what was on its way has not arrived
-                    self._notes.check(recorded=False)
+                    self._notes.check(recorded=False, later=self._later_writes)
                 self._begin(driver)
             self._notes.keep()
         decided_batch, committed_tasks = self._recover(driver, decision)
@@ -162,8 +164,20 @@ class SinkDriver:
                 self._check_origin(origin.query_id, origin.location, head.offset)
             recorded = recorded or origin.query_id == self._query_id
         if self._notes is not None:
-            self._notes.check(recorded=recorded)
+            self._notes.check(recorded=recorded, later=self._later_writes)
         return found
+
+    def _later_writes(self, batch_id: int, last: LastWrites | None) -> str | None:
+        try:
+            return later_writes(self.cluster.client, self.cluster.names, self.cluster.marker, batch_id, last)
+        except KafkaError as error:  # a sink may be permitted to write, and not to read
+            logger.warning(
+                "the cluster has forgotten what the sink '%s' has committed, and whether its checkpoint is older than "
+                "that could not be looked up: %s",
+                self._name,
+                error,
+            )
+            return None
 
     def _check_origin(self, query_id: str, location: str, batch_id: int) -> None:
         """Refuse where the records are not this query's, or were written from another place."""
@@ -206,9 +220,10 @@ class SinkDriver:
         }
         shared = _shared_partitions(results, batch_id)
         earlier = self._committed_before(results, batch_id, tasks=tasks, reads=reads)
-        if self._notes is not None:  # also of a batch without rows, so that the notes of several sinks can be compared
-            self._notes.deciding(batch_id)
-        if live or shared or acknowledged:
+        if not (live or shared or acknowledged):
+            if self._notes is not None:  # so that the notes of several sinks can be compared
+                self._notes.deciding_nothing(batch_id)
+        else:
             location = record.shown_location(self._location)
             entries = (*live.values(), *earlier)
             rows = sum(each.rows for each in results)
@@ -218,6 +233,9 @@ class SinkDriver:
             )
             driver = results[0].driver
             written = {producer: result.partitions for result in results if (producer := result.producer) in live}
+            if self._notes is not None:
+                topics = {each.topic for result in results for each in result.partitions}
+                self._notes.deciding(batch_id, self.last_writes(driver, decision, topics))
             if not self.cluster.decide_and_end(driver, decision, {driver: shared, **written}, acknowledged):
                 _refuse_alone(acknowledged, batch_id, len(written))
                 self.cluster.refuse_unless_open(written)
@@ -230,6 +248,11 @@ class SinkDriver:
             # driver's transaction have none of their own to leave open.)
             with suppress(ClientError):
                 self.cluster.sweep(results[0].driver)
+
+    def last_writes(self, driver: Producer, decision: Decision, topics: Collection[str]) -> LastWrites | None:
+        """Return what a note says of a batch that was decided, or is about to be, and written to `topics`."""
+        producers = [driver, *map(self.cluster.producer_of, decision.entries)]
+        return LastWrites.of(self.cluster.client, producers, topics, int(time.time() * 1000))
 
     def _committed_before(
         self, results: list[TaskResult], batch_id: int, *, tasks: int, reads: str

@@ -201,6 +201,7 @@ def _open_last(
     base = segment.base
     handle = segment.handle = files.open(segment.name, writable=True)
     try:
+        files.take(handle)
         scan = SegmentScan(files, handle)
         header = _check_header(files, segment, scan, previous_checksum)
         index.add_segment(segment)

@@ -18,7 +18,7 @@ def sync(state: State, command: SyncGroup, now_ms: int) -> Outcome:
     if state.has_consumers(command.group_id):
         return classic_members.sync(state, command, now_ms)
     step = Step(state, command.group_id, now_ms)
-    rejection = _check_sync(step.membership, command)
+    rejection = _check_sync(step.membership, command) or _check_size(state, command)
     if rejection is not None:
         return Outcome(reply=rejection)
     member = step.membership.members[command.member_id]
@@ -56,6 +56,11 @@ def _check_sync(membership: Membership, command: SyncGroup) -> Rejection | None:
         if said is not None and said != is_now:  # KIP-559
             return Rejection.INCONSISTENT_GROUP_PROTOCOL
     return Rejection.REBALANCE_IN_PROGRESS if membership.phase is Phase.PREPARING_REBALANCE else None
+
+
+def _check_size(state: State, command: SyncGroup) -> Rejection | None:
+    most = state.limits.member_metadata_max_bytes
+    return Rejection.LIMIT_REACHED if any(len(each) > most for _, each in command.assignments) else None
 
 
 def heartbeat(state: State, command: Heartbeat, now_ms: int) -> Outcome:

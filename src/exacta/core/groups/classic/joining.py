@@ -59,7 +59,7 @@ def _by_replacing_the_last_consumer(state: State, command: JoinGroup, now_ms: in
     named = None if command.member_id or command.instance_id is None else group.static.get(command.instance_id)
     if named is None or not is_classic_without(state, group, {named}):
         return None
-    if not supports(group, command.protocol_type, command.protocols):
+    if command.subscription is None or not supports(group, command.protocol_type, command.protocols):
         return None
     membership = downgraded(state, group, replaced={named: command.protocols})
     step = Step(state, command.group_id, now_ms, downgraded=membership)
@@ -75,7 +75,8 @@ def _check_request(step: Step, command: JoinGroup) -> Rejection | None:
         return Rejection.INVALID_GROUP_ID
     if not limits.group_min_session_timeout_ms <= command.session_timeout_ms <= limits.group_max_session_timeout_ms:
         return Rejection.INVALID_SESSION_TIMEOUT
-    return None
+    size = sum(len(name) + len(metadata) for name, metadata in command.protocols)
+    return Rejection.LIMIT_REACHED if size > limits.member_metadata_max_bytes else None
 
 
 def _has_room(step: Step, member_id: str) -> bool:

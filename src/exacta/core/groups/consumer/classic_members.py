@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from exacta.core.commands import ExpireRevocation, Heartbeat, JoinGroup, SyncGroup
 from exacta.core.events import Event, MemberDue, MemberSeen
 from exacta.core.groups.consumer.step import Step, session_timeout_ms
-from exacta.core.groups.consumer_words import Subscription, read_subscription, write_assignment
+from exacta.core.groups.consumer_words import Subscription, read_subscription, version_of, write_assignment
 from exacta.core.groups.migration import supports, topic_partitions
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
@@ -92,10 +92,9 @@ def sync(state: State, command: SyncGroup, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.INCONSISTENT_GROUP_PROTOCOL)
     if member.epoch < group.epoch and member.phase is not MemberPhase.UNREVOKED:
         return _rejoin(state, command, member, now_ms)
-    said = read_subscription(words)
     names = state.volatile.topic_names
     owned = [(names[topic_id], index) for topic_id, index in member.assigned if topic_id in names]
-    assignment = write_assignment(0 if said is None else said.version, owned)
+    assignment = write_assignment(version_of(words), owned)
     synced = MemberDue(group_id=command.group_id, member_id=command.member_id, due_ms=None)
     return Outcome(
         events=(_seen(state, command, member, now_ms), synced),

@@ -13,13 +13,16 @@ from exacta.core.replies import ConsumerHeartbeatDone
 from exacta.core.state.classic_membership import NOBODY, Phase
 from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH, ConsumerMember
 from exacta.core.state.state import State
+from exacta.core.state.weights import texts
 
 
 def heartbeat(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
     """Join a group or go on in it; take the report of owned partitions, and answer with the assigned ones."""
     if command.assignor is not None and command.assignor not in state.limits.group_consumer_assignors:
         return Outcome(reply=Rejection.UNSUPPORTED_ASSIGNOR)
-    if command.member_epoch < JOINING_EPOCH:
+    if texts((*(command.topics or ()), command.pattern or "")) > state.limits.member_metadata_max_bytes:
+        return Outcome(reply=Rejection.LIMIT_REACHED)
+    if command.leaves:
         return leave(state, command, now_ms)
     joins = command.member_epoch == JOINING_EPOCH
     classic = state.volatile.memberships.get(command.group_id, NOBODY)

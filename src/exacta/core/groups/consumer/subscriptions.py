@@ -1,8 +1,8 @@
 """The subscriptions of a group's members: names, and patterns in RE2's syntax (KIP-848)."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
-from exacta.core.pattern import matcher
+from exacta.core.pattern import matcher, matching
 from exacta.core.state.consumer_membership import ConsumerMember, SubscribedTopic
 from exacta.core.state.state import State
 
@@ -12,11 +12,11 @@ def topics_version(state: State) -> tuple[int, int]:
     return state.next_partition_id, len(state.topics)
 
 
-def topics_to_match(state: State, group_id: str, *, subscribes: bool) -> Collection[str]:
+def topics_to_match(state: State, group_id: str, *, subscribes: bool) -> Set[str]:
     """Return the topics that a heartbeat may match with patterns; none where they have been matched already."""
     group = state.volatile.consumer_groups.get(group_id)
     is_known = group is not None and group.topics_version == topics_version(state)
-    return () if is_known and not subscribes else state.topics
+    return frozenset() if is_known and not subscribes else state.topics.keys()
 
 
 def is_pattern(pattern: str) -> bool:
@@ -26,14 +26,6 @@ def is_pattern(pattern: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def matching(pattern: str, names: Iterable[str]) -> frozenset[str]:
-    """Return the names that a pattern matches as a whole."""
-    if not pattern:
-        return frozenset()
-    match = matcher(pattern)
-    return frozenset(name for name in names if match(name))
 
 
 def resolve(
