@@ -63,7 +63,7 @@ def readers_forgotten_in_moving() -> Replacements:
     shows=r"groups: GroupSettled.* comes after",
 )
 def generations_begin_again_in_moving() -> Replacements:
-    keep = leaving.downgraded
+    keep = migration.downgraded
 
     def anew(state: State, group: ConsumerGroup, **options: Any) -> Membership:
         return replace(keep(state, group, **options), generation=1)

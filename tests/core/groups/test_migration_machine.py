@@ -139,7 +139,7 @@ class MigrationMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not hasattr(self, "world"):
             return
-        everybody = [*self.classic.values(), self.consumers["x"]]
+        everybody: list[Classic | Consumer] = [*self.classic.values(), self.consumers["x"]]
         for round_number in range(40):
             for client in everybody:
                 client.step()
@@ -159,7 +159,8 @@ class MigrationMachine(RuleBasedStateMachine):
 
     def absent(self) -> set[str]:
         """Return the members that have left for a while, or that nobody hears of."""
-        known = {client.member_id for client in (*self.classic.values(), *self.consumers.values())}
+        known = {client.member_id for client in self.classic.values()}
+        known |= {client.member_id for client in self.consumers.values()}
         group = self.world.state.volatile.consumer_groups.get("g")
         return set() if group is None else group.members.keys() - known | {"y"}
 

@@ -173,10 +173,9 @@ def group_epochs_grow(state: State, log: Log) -> Iterator[str]:
             case GroupDeleted():
                 members.pop(event.group_id, None)
                 continue
-            case GroupSettled(membership=None):
-                present, epoch = set[str](), None
-            case GroupSettled(membership=membership):
-                present, epoch = set(membership.members), membership.generation
+            case GroupSettled():
+                now = event.membership
+                present, epoch = (set(), None) if now is None else (set(now.members), now.generation)
             case ConsumerGroupUpdated():
                 joined = {each.member_id for each in event.members}
                 present, epoch = members.get(event.group_id, set()) - set(event.gone) | joined, event.epoch
