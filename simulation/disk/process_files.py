@@ -202,6 +202,14 @@ class ProcessFiles:
         """See `Files.available_bytes`."""
         return self._disk.available_bytes()
 
+    def total_bytes(self) -> int:
+        """See `Files.total_bytes`."""
+        return self._disk.total_bytes()
+
+    def allocate(self, handle: int, size: int) -> None:
+        """See `Files.allocate`."""
+        self._disk.allocate(handle, size)
+
     def random_bytes(self, size: int) -> bytes:
         """See `Files.random_bytes`."""
         return self._disk.random_bytes(size)

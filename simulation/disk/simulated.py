@@ -370,6 +370,14 @@ class SimulatedDisk:
         """See `Files.available_bytes`."""
         return self.free_bytes
 
+    def total_bytes(self) -> int:
+        """See `Files.total_bytes`."""
+        return self.free_bytes
+
+    def allocate(self, handle: int, size: int) -> None:
+        """See `Files.allocate`."""
+        self.write(handle, [bytes(size - self.size(handle))], self.size(handle))
+
     def random_bytes(self, size: int) -> bytes:
         """See `Files.random_bytes`."""
         self._random += 1

@@ -16,6 +16,7 @@ from exacta.core.commands import (
     OffsetToCommit,
     RefuseAppends,
     SetBrokerConfigs,
+    SetDiskRoom,
     SetTopicConfigs,
     TakePartition,
     Trim,
@@ -26,6 +27,7 @@ from exacta.core.ids import PartitionId, ProducerEpoch, TransactionId, Transacti
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionJoinedReply
 from exacta.core.snapshot import after_recovery, restore, snapshot
+from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.transaction import Phase
 from exacta.core.writers import NamedWriter, NamelessWriter
 from tests.core.world import SMALL, Handle, Producer, World
@@ -260,6 +262,10 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(partition=partitions, reason=st.sampled_from([None, None, Rejection.BACKLOG_QUOTA_EXCEEDED]))
     def refuse_appends(self, partition: int, reason: Rejection | None) -> None:
         self.world.send(RefuseAppends(topic="t", partition=partition, reason=reason))
+
+    @rule(room=st.sampled_from([None, None, DiskRoom(append_bytes=0), DiskRoom(append_bytes=130)]))
+    def set_room(self, room: DiskRoom | None) -> None:
+        self.world.send(SetDiskRoom(room=room))
 
     @rule(configs=st.sampled_from([*BUFFERS, {"a": "1"}]), validate_only=st.booleans())
     def set_configs(self, configs: dict[str, str], validate_only: bool) -> None:

@@ -22,6 +22,7 @@ LESS_THAN_STATE = {
     "Redeliver": Promise.NOTHING,
     "EndDelays": Promise.NOTHING,
     "RefuseAppends": Promise.NOTHING,
+    "SetDiskRoom": Promise.NOTHING,
     "ForgetIdleSubscription": Promise.NOTHING,
     "Acknowledge": Promise.WRITE,
     "AcknowledgeSoon": Promise.SOON,

@@ -1,5 +1,6 @@
 """The pages that have examples, by the names that runs and reasons have for them."""
 
+BACKUP = "docs/how-to/backup.md"
 BEGINNING = "docs/quick-start/server.md"
 BEGINNING_PULSAR = "docs/quick-start/pulsar.md"
 BEGINNING_SPARK = "docs/quick-start/spark.md"

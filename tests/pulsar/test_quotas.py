@@ -9,6 +9,7 @@ from confluent_kafka import KafkaError, Producer
 import exacta
 from exacta.core.commands import RefuseAppends
 from exacta.core.rejections import Rejection
+from exacta.ports.journal import Room
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.by_hand import Broker, Client, broker_by_hand
 from tests.pulsar.wire import client, running, send_frame
@@ -77,6 +78,46 @@ def test_nothing_that_is_sent_later_is_stored_before_what_was_refused(broker: Br
     broker.release_syncs()
     broker.settle()
     assert [type(each) for each in one.answers()] == [pb.CommandCloseProducer]
+    assert one.ask(open_producer(named=True)).last_sequence_id == -1
+
+
+def set_room(broker: Broker, append_bytes: int | None) -> None:
+    broker.storage.room = None if append_bytes is None else Room(append_bytes, is_used_up=False)
+    broker.engine._room.look()
+
+
+def test_producers_wait_while_the_disk_is_full(broker: Broker) -> None:
+    one = opened(broker, named=True)
+    set_room(broker, 0)
+    one.send_bytes(send_frame(b"a") + send_frame(b"b", sequence=1))
+    broker.settle()
+    assert [type(each) for each in one.answers()] == [pb.CommandCloseProducer]
+    refused = one.ask(open_producer(named=True))
+    assert refused.error == pb.ServerError.ProducerBlockedQuotaExceededError, "its client keeps trying"
+    assert "disk is full" in refused.message
+    set_room(broker, None)
+    assert one.ask(open_producer(named=True)).last_sequence_id == -1
+    one.send_bytes(send_frame(b"a") + send_frame(b"b", sequence=1))
+    broker.settle()
+    assert [each.message_id.entry_id for each in one.answers()] == [0, 1]
+
+
+@pytest.mark.parametrize("grows", [False, True])
+def test_no_smaller_message_overtakes_one_for_which_there_is_no_room(broker: Broker, grows: bool) -> None:
+    """The one that is refused would be taken for a repeat when it comes again, and be lost."""
+    one = opened(broker, named=True)
+    broker.held_syncs = []
+    set_room(broker, 1_000)
+    one.send_bytes(send_frame(b"a" * 2_000))
+    if grows:
+        broker.settle()
+        set_room(broker, None)
+    one.send_bytes(send_frame(b"b", sequence=1))
+    broker.settle()
+    broker.release_syncs()
+    broker.settle()
+    assert [type(each) for each in one.answers()] == [pb.CommandCloseProducer]
+    set_room(broker, None)
     assert one.ask(open_producer(named=True)).last_sequence_id == -1
 
 

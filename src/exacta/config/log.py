@@ -47,8 +47,8 @@ class LogOptions:
         Meta(
             ge=0,
             le=100,
-            description="The log warns when less of the disk of the data directory is free, since a full one stops the "
-            "broker; 0: never.",
+            description="The log warns when less of the disk of the data directory is free, since a full one takes no "
+            "records; 0: never.",
         ),
     ] = 5
     log_page_cache_trim_enable: Annotated[

@@ -37,6 +37,7 @@ from exacta.core.ids import (
     TransactionId,
     TransactionVersion,
 )
+from exacta.core.log.commands import SetDiskRoom
 from exacta.core.promises import Promise
 from exacta.core.rejections import Rejection
 from exacta.core.subscriptions.commands import (
@@ -108,6 +109,7 @@ __all__ = [
     "RefuseAppends",
     "Seek",
     "SetBrokerConfigs",
+    "SetDiskRoom",
     "SetTopicConfigs",
     "Skip",
     "Subscribe",

@@ -5,6 +5,7 @@ from typing import Any
 
 from exacta.core.commands import Command
 from exacta.core.groups import rules as groups
+from exacta.core.log import full_disk
 from exacta.core.log import rules as log
 from exacta.core.outcome import Outcome
 from exacta.core.room import within_bounds
@@ -19,7 +20,13 @@ def decide(state: State, command: Command, now_ms: int, owner: str = "") -> Outc
     `owner` is the host that asks, whose share of the tables it counts towards (`core.state.usage`); empty: it has none.
     """
     outcome = _DECIDE[type(command)](state, command, now_ms)
-    return within_bounds(state, command, outcome, owner) if outcome.events else outcome
+    if not outcome.events:
+        return outcome
+    if state.volatile.disk_room is not None:
+        refused = full_disk.refusal(state.volatile.disk_room, command, outcome)
+        if refused is not None:
+            return Outcome(reply=refused)
+    return within_bounds(state, command, outcome, owner)
 
 
 _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {

@@ -64,6 +64,7 @@ TAGS = {
     "NonDurableMessagesAcknowledged": 54,
     "AppendsRefused": 55,
     "DelaysEnded": 56,
+    "DiskRoomSet": 58,
     # all tables
     "EntriesOwned": 57,
 }

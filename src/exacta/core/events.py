@@ -39,6 +39,7 @@ from exacta.core.ids import (
 )
 from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
 from exacta.core.rejections import Rejection
+from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.usage import Table
 from exacta.core.subscriptions.events import (
     ConsumerConnected,
@@ -71,6 +72,7 @@ __all__ = [
     "ConsumerGroupChanged",
     "ConsumerGroupUpdated",
     "DelaysEnded",
+    "DiskRoomSet",
     "EntriesDelivered",
     "EntriesOwned",
     "EntriesTakenBack",
@@ -395,6 +397,13 @@ class AppendsRefused(Event, frozen=True, kw_only=True, array_like=True):
     durable: ClassVar[bool] = False
     partition_id: PartitionId
     reason: Rejection | None
+
+
+class DiskRoomSet(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: this is the room on the disk; None: there is plenty."""
+
+    durable: ClassVar[bool] = False
+    room: DiskRoom | None
 
 
 class CompactedForgotten(Event, frozen=True, kw_only=True, array_like=True):

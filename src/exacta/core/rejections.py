@@ -90,5 +90,9 @@ class Rejection(Enum):
     BACKLOG_QUOTA_EXCEEDED = auto()
     """More is kept for subscriptions than the backlog quota allows, and producers are refused until it is less."""
     # storage
+    DISK_FULL = auto()
+    """The disk has no room for this batch: it may have some later."""
+    RESERVE_USED_UP = auto()
+    """The disk is full, and so is what was kept of it for small things."""
     STORAGE_ERROR = auto()
     """The stored data could not be read, or the memory does not suffice for the request now."""

@@ -78,6 +78,11 @@ class CommitGroup:
         return CommitGroup(self.number + 1, self.records, self.marker_clock)
 
     @property
+    def payload_bytes(self) -> int:
+        """The bytes of all payloads."""
+        return sum(len(part) for entry in self.entries for part in entry.payload)
+
+    @property
     def has_one_waiter(self) -> bool:
         """True if it has entries and exactly one answer waits: no other client gains from being heard meanwhile."""
         return bool(self.entries) and len(self.releases) + len(self.written_releases) == 1

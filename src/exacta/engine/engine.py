@@ -32,6 +32,7 @@ from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.engine.commit_group import NOTHING, SYNC, WRITE, Wait
 from exacta.engine.deadlines import Deadlines
+from exacta.engine.disk_room import RoomWatch
 from exacta.engine.dispatch import Dispatcher
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
 from exacta.engine.journal_writer import JournalWriter
@@ -118,6 +119,13 @@ class Engine:
             journal, self.deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
         )
         self._upkeep = None if schedule is None else self._make_upkeep(schedule, clock)
+        self._room = RoomWatch(
+            self._state,
+            journal,
+            self.deadlines,
+            submit=lambda commands: self.submit(commands, _nobody),
+            gathering_bytes=lambda: self._writer.gathering.payload_bytes,
+        )
         self._begin(recovered)
 
     def _begin(self, recovered: Recovered) -> None:
@@ -126,6 +134,7 @@ class Engine:
             self._timers.set(timer)
         if recovered.fences:
             self.submit(recovered.fences, _nobody)
+        self._room.start()
 
     def _make_writer(self, records: RecordFormat, marker_clock: Callable[[], int]) -> JournalWriter:
         return JournalWriter(
@@ -369,6 +378,7 @@ class Engine:
         if self._let_go.settle(self._writer.durable_number) and self._upkeep is not None:
             self._upkeep.may_free()
         self._folding.look()
+        self._room.look()
 
     def _show(self, changes: Changes) -> None:
         for partition_id, seen in changes:
@@ -395,6 +405,7 @@ class Engine:
         self.deadlines.close()
         self._waits.close()
         self._folding.stop()
+        self._room.stop()
         if self._upkeep is not None:
             self._upkeep.stop()
 

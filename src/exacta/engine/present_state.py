@@ -72,8 +72,16 @@ class PresentState:
         partition = self._state.partitions.get(partition_id)
         return NotEntered.GONE if partition is None else staging.find_staged(partition, provisional_offset)
 
+    def has_room(self, size: int) -> bool:
+        """Return whether batches of this size in all fit on the disk."""
+        room = self._state.volatile.disk_room
+        return room is None or size <= room.append_bytes
+
     def refusal(self, partition_id: PartitionId) -> Rejection | None:
         """Return why a partition takes no batches; None: it takes them."""
+        room = self._state.volatile.disk_room
+        if room is not None and room.append_bytes <= 0:
+            return Rejection.DISK_FULL
         return self._state.volatile.refusing.get(partition_id)
 
     def has_consumers(self, topic: str) -> bool:

@@ -7,6 +7,8 @@ from exacta.core.rejections import Rejection
 
 _WITH_ADVICE: Final[Mapping[Rejection, str]] = {
     Rejection.LIMIT_REACHED: "a limit is reached; docs/reference/limits.md says which one, and what makes room",
+    Rejection.DISK_FULL: "the broker's disk is full, and takes no records until there is room",
+    Rejection.RESERVE_USED_UP: "the broker's disk is full, and so is what was kept of it for commits",
     Rejection.TOO_MUCH_STAGED: (
         "open transactions have written as much to sidecar topics as max.staged.bytes allows; "
         "`exacta transactions list` shows how much each of them has"

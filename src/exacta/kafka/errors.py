@@ -63,6 +63,10 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.OFFSET_METADATA_TOO_LARGE: ErrorCode.OFFSET_METADATA_TOO_LARGE,
     Rejection.OFFSET_OUT_OF_RANGE: ErrorCode.OFFSET_OUT_OF_RANGE,
     Rejection.STORAGE_ERROR: ErrorCode.KAFKA_STORAGE_ERROR,
+    # Every producer sends again after it.
+    Rejection.DISK_FULL: ErrorCode.KAFKA_STORAGE_ERROR,
+    # As in Kafka, whose coordinators turn a failure of their log into one of themselves: clients ask again.
+    Rejection.RESERVE_USED_UP: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     # Only Exacta's own ResetSubscription and AcknowledgeMessages are told so.
     Rejection.SUBSCRIPTION_NOT_FOUND: ErrorCode.RESOURCE_NOT_FOUND,
     # Only Exacta's own AcknowledgeMessages is told these. The first is KIP-932's word for "it cannot be acknowledged".

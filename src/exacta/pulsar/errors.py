@@ -35,6 +35,9 @@ CODES: Final[dict[Rejection, ServerError]] = {
     Rejection.BACKLOG_QUOTA_EXCEEDED: ServerError.ProducerBlockedQuotaExceededException,
     Rejection.OFFSET_OUT_OF_RANGE: ServerError.NotAllowedError,
     Rejection.STORAGE_ERROR: ServerError.PersistenceError,
+    # Clients open the producer again and again after it, and keep what they were to send.
+    Rejection.DISK_FULL: ServerError.ProducerBlockedQuotaExceededError,
+    Rejection.RESERVE_USED_UP: ServerError.ServiceNotReady,
 }
 
 CANNOT_HAPPEN_HERE: Final = frozenset(

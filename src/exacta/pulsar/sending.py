@@ -53,6 +53,8 @@ from exacta.pulsar.transactions import is_transactional, transaction_of
 from exacta.records.pulsar_admission import admit_entry, is_long, require_keys
 
 MOST_SEQUENCE = 2**63 - 1
+_CLOSING = frozenset({Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.DISK_FULL})
+"""The rejections that close a producer: its client opens it again, or is told why not."""
 CPP_CLIENT = "Pulsar-CPP-"
 """The name of the client for C++ begins so, and that of the clients that are made from it, for Python and others."""
 
@@ -181,10 +183,10 @@ class Sends:
         payloads: list[Buffer | None] = []
         asked: list[Send] = []
         highest: dict[tuple[str, Place], int] = {}
-        now_ms = self._broker.wall_ms()
+        now_ms, taken_bytes = self._broker.wall_ms(), 0
         for send in group.sends:
             try:
-                found = self._command(send, highest, now_ms)
+                found = self._command(send, highest, now_ms, taken_bytes)
             except BrokenEntry as broken:
                 send.refuse(self._giving_up(broken.error), str(broken))
                 continue
@@ -192,6 +194,7 @@ class Sends:
                 commands.append(found[0])
                 payloads.append(found[1])
                 asked.append(send)
+                taken_bytes += len(found[1])
 
         def done(answers: list[Answer]) -> None:
             for send, answer in zip(asked, answers, strict=True):
@@ -212,7 +215,7 @@ class Sends:
         return ServerError.ChecksumError if self._connection.client_version.startswith(CPP_CLIENT) else error
 
     def _command(
-        self, send: Send, highest: dict[tuple[str, Place], int], now_ms: int
+        self, send: Send, highest: dict[tuple[str, Place], int], now_ms: int, taken_bytes: int
     ) -> tuple[AppendBatch, bytes] | None:
         """Return the command and the bytes to be kept; None where the answer is known. Raises `BrokenEntry`."""
         producer, command = send.producer, send.command
@@ -241,6 +244,11 @@ class Sends:
             entry, rules, now_ms, self._broker.largest_payload(place[0]), producer_id, has_keys=send.has_keys
         )
         send.request.entry = None  # what is kept is a copy, and one of the two is enough
+        if not self._broker.engine.present.has_room(taken_bytes + len(kept)):
+            # In this step, lest a later and smaller message finds room before this one comes again.
+            send.answer = []
+            self._close(producer)
+            return None
         append = AppendBatch(
             topic=place[0],
             partition=place[1],
@@ -305,7 +313,7 @@ class Sends:
     def _take_answer(self, send: Send, answer: Answer) -> None:
         if isinstance(answer, Appended):
             send.receipt(answer.base_offset)
-        elif answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION:
+        elif answer in _CLOSING:
             send.answer = []
             self._close(send.producer)
         else:

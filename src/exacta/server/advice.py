@@ -16,7 +16,14 @@ _ADVICE = {
     errno.EMFILE: "let the process have more open files (ulimit -n), then start again",
     errno.ENFILE: "let the machine have more open files (fs.file-max), then start again",
 }
+_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 _ERRNO = re.compile(r"\[Errno (\d+)\]")
+
+
+def is_about_a_full_disk(reason: str) -> bool:
+    """Return whether the operating system has refused something because there is no room."""
+    found = _ERRNO.search(reason)
+    return found is not None and int(found[1]) in _IS_FULL
 
 
 def with_advice(reason: str) -> str:

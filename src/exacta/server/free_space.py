@@ -1,4 +1,4 @@
-"""The alarm before the disk is full: a broker that cannot write stops, and the operator hears of it in time.
+"""The alarm before the disk is full: records are refused then, and the operator hears of it in time.
 
 Theory of operation. The disk is asked at intervals, on a thread. A line is written when less is free than the option
 says, again as long as that lasts, and once more when there is room again.
@@ -60,7 +60,7 @@ class FreeSpaceAlarm:
             self._said_at = now
             logger.warning(
                 "the disk of %(data)s is almost full: %(percent).1f %% are free, %(free_bytes)d bytes "
-                "(disk.free.alarm.percent=%(least_percent)d). A full disk stops the broker: make room, or keep less by "
+                "(disk.free.alarm.percent=%(least_percent)d). A full disk takes no records: make room, or keep less by "
                 "retention.ms and retention.bytes",
                 values,
             )

@@ -9,12 +9,13 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from exacta.adapters.local.space.reserve import WHOLE_BYTES
 from exacta.config.configuration import Configuration, ConfigurationError
 from exacta.config.dynamic import text_of
 from exacta.config.options import changed
 from exacta.posix import resource
 from exacta.release import release
-from exacta.server.advice import with_advice
+from exacta.server.advice import is_about_a_full_disk, with_advice
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.free_space import FreeSpaceAlarm
@@ -23,7 +24,7 @@ from exacta.server.listeners import Doors, Listener
 from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL, Flood, configure_logging, never, set_level
 from exacta.server.open_files import files_allowed
 from exacta.server.run_time_options import drop_options_set_at_run_time
-from exacta.server.server import Server
+from exacta.server.server import Seams, Server
 from exacta.server.service_manager import READY, STOPPING, notify
 from exacta.server.signals import heed
 
@@ -31,6 +32,8 @@ logger = logging.getLogger("exacta.server")
 
 _FEW_FILES = 4096
 EXIT_FAILED = 1
+EXIT_DISK_FULL = 3
+"""Another start would end in the same way, until somebody makes room: no supervisor should try one."""
 _OLDEST_GENERATION = 2
 _SWITCH_INTERVAL_SECONDS = 0.0005
 """The journal's thread gets the interpreter so soon after a sync; Python's own 5 ms would be the latency."""
@@ -63,7 +66,7 @@ def serve(
                 sys.stderr.write(f"exacta: {error}\n")
             else:
                 logger.critical("%(reason)s", {"reason": str(error)})
-            return EXIT_FAILED
+            return EXIT_DISK_FULL if is_about_a_full_disk(str(error)) else EXIT_FAILED
         finally:
             flood.later = never  # the loop ends
             flood.tell()
@@ -147,7 +150,8 @@ async def _serve(
     loop = asyncio.get_running_loop()
     flood.later = lambda seconds, tell: loop.call_soon_threadsafe(loop.call_later, seconds, tell)
     refuse_foreign(data)
-    server = Server(loop, configuration, data, doors, begins=lambda: _tell_of_start(configuration, data))
+    seams = Seams(reserve_bytes=WHOLE_BYTES)
+    server = Server(loop, configuration, data, doors, seams, begins=lambda: _tell_of_start(configuration, data))
     await server.open_in_sight()
     if drops_run_time_options:
         drop_options_set_at_run_time(server.engine)

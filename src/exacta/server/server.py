@@ -90,6 +90,8 @@ class Seams(Struct, frozen=True, kw_only=True):
     clock: Callable[[], Clock] = Clock
     files: Callable[[Path], Files] | None = None
     """A function that makes the files of the journal's directory; None: those of the operating system."""
+    reserve_bytes: int = 0
+    """The most that is kept of the disk for when it is full."""
     connection: Callable[..., Connection] = Connection
     """A function that makes the connection of one of Kafka's clients."""
     loopback_has_share: bool = True
@@ -215,6 +217,7 @@ class Server:
                 segment_bytes=self._configuration.log_segment_bytes,
                 unsynced_writes=not self._configuration.transaction_sync_every_write,
                 trims_page_cache=self._configuration.log_page_cache_trim_enable,
+                reserve_bytes=self._seams.reserve_bytes,
             )
             identity = cluster_id(self._data / META_FILE)
             self._begins()

@@ -114,6 +114,12 @@ class Files(Protocol):
     def available_bytes(self) -> int:
         """Return how many more bytes can be written."""
 
+    def total_bytes(self) -> int:
+        """Return how large the file system is."""
+
+    def allocate(self, handle: int, size: int) -> None:
+        """Let the file have `size` bytes and take up as much of the disk; what it held before stays."""
+
     def random_bytes(self, size: int) -> bytes:
         """Return bytes that nobody can guess."""
 
@@ -350,6 +356,19 @@ class PosixFiles:
         """See `Files.available_bytes`."""
         found = os.statvfs(self.directory)
         return found.f_bavail * found.f_frsize
+
+    def total_bytes(self) -> int:
+        """See `Files.total_bytes`."""
+        found = os.statvfs(self.directory)
+        return found.f_blocks * found.f_frsize
+
+    def allocate(self, handle: int, size: int) -> None:
+        """See `Files.allocate`; macOS takes no such call, and gets zeros."""
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(handle, 0, size)
+            return
+        for offset in range(self.size(handle), size, _FREED_AT_ONCE_BYTES):
+            write_fully(self, handle, [bytes(min(_FREED_AT_ONCE_BYTES, size - offset))], offset)
 
     def random_bytes(self, size: int) -> bytes:
         """See `Files.random_bytes`."""

@@ -36,6 +36,7 @@ from exacta.adapters.local.opening import recovery
 from exacta.adapters.local.opening.unsynced_end import Tail
 from exacta.adapters.local.page_cache import KEPT_BYTES, Growth
 from exacta.adapters.local.snapshots.snapshot_schedule import Done as SnapshotDone
+from exacta.adapters.local.space.reserve import Reserve
 from exacta.adapters.local.sync_pace import Pace
 from exacta.adapters.local.worker import NewWorker, Worker
 from exacta.histogram import SECONDS, Histogram
@@ -78,6 +79,7 @@ class _Options(Struct, frozen=True, kw_only=True):
     snapshot_events: int
     unsynced_writes: bool
     trims_page_cache: bool
+    reserve_bytes: int
     new_worker: NewWorker
     elapsed_seconds: Callable[[], float]
     busy_seconds: Callable[[], float]
@@ -93,6 +95,7 @@ class LocalJournal(LocalJournalSpace):
         call_soon: Callable[..., object],
         job_runner: JobRunner,
         options: _Options,
+        reserve: Reserve,
     ) -> None:
         super().__init__(
             files,
@@ -102,6 +105,7 @@ class LocalJournal(LocalJournalSpace):
             options.new_worker,
             segment_bytes=options.segment_bytes,
             snapshot_events=options.snapshot_events,
+            reserve=reserve,
         )
         self._options = options
         self._pace = Pace()
@@ -109,9 +113,9 @@ class LocalJournal(LocalJournalSpace):
         """The times that syncs of groups took."""
         self._cache_growth = Growth() if options.trims_page_cache else None
         self._writer = recovered.writer
+        self._writer.give_room = reserve.give
         self._tail = Tail(files, recovered.position)
         self.may_have_lost = self._tail.may_have_lost
-        self._journal_thread = options.new_worker("exacta-journal", 1)
         # The append in flight: the position at its end, and the index rows with the position of their payload.
         self._in_flight_end: int | None = None
         self._in_flight_rows: Sequence[PlacedRows] = []
@@ -128,6 +132,7 @@ class LocalJournal(LocalJournalSpace):
         snapshot_events: int = SNAPSHOT_EVENTS,
         unsynced_writes: bool = True,
         trims_page_cache: bool = False,
+        reserve_bytes: int = 0,
         job_runner: JobRunner | None = None,
         new_worker: NewWorker = Worker,
         elapsed_seconds: Callable[[], float] = time.perf_counter,
@@ -138,7 +143,8 @@ class LocalJournal(LocalJournalSpace):
         `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. `schema` is
         what the caller's events and snapshots have; without one a directory of any schema is opened. A segment is
         sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes only what it is to make durable.
-        `trims_page_cache` gives cached segments back where writing is slow (`page_cache`). `job_runner` runs long jobs
+        `trims_page_cache` gives cached segments back where writing is slow (`page_cache`). `reserve_bytes` is the most
+        that the reserve of the disk holds (`space.reserve`); 0: there is none. `job_runner` runs long jobs
         over the files: a child process unless given. `new_worker` makes what runs the journal's other jobs: threads,
         except in simulations. `elapsed_seconds` measures how long a sync takes; `busy_seconds` measures the processor
         time of the thread that writes, since its wait for the interpreter's lock says nothing of the disk or the
@@ -153,6 +159,7 @@ class LocalJournal(LocalJournalSpace):
             snapshot_events=snapshot_events,
             unsynced_writes=unsynced_writes,
             trims_page_cache=trims_page_cache,
+            reserve_bytes=reserve_bytes,
             new_worker=new_worker,
             elapsed_seconds=elapsed_seconds,
             busy_seconds=busy_seconds,
@@ -160,7 +167,13 @@ class LocalJournal(LocalJournalSpace):
         try:
             files.lock()
             try:
-                return cls(files, recovery.recover(files, schema), call_soon, job_runner, options)
+                reserve = Reserve(files, reserve_bytes)
+                try:
+                    reserve.begin()
+                    return cls(files, recovery.recover(files, schema), call_soon, job_runner, options, reserve)
+                except BaseException:
+                    reserve.close()
+                    raise
             except BaseException:
                 files.unlock()
                 raise
@@ -247,6 +260,7 @@ class LocalJournal(LocalJournalSpace):
         try:
             if roll:
                 sealed = Sealed(self._writer.mark, self._writer.last_checksum)
+                self._reserve.ensure()
                 self._writer.roll(position)
             end = position
             if group is not None:
@@ -275,6 +289,7 @@ class LocalJournal(LocalJournalSpace):
         seconds = self._options.elapsed_seconds() - began
         self._pace.took(seconds)
         self.syncs.add(seconds)
+        self.room = self._reserve.measure(self.room)
         if seconds >= SLOW_SYNC_SECONDS:
             logger.warning(
                 "the disk took %(seconds).1f s for a sync of the journal; all answers waited for it",
@@ -379,5 +394,6 @@ class LocalJournal(LocalJournalSpace):
         self._index_writer.close()
         self._segments.clear()
         self._compactor.close()
+        self._reserve.close()
         self._index = Index()
         self._files.unlock()

@@ -16,10 +16,11 @@ from exacta.adapters.local.opening.recovery import Recovered
 from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.snapshots.snapshot_schedule import Snapshotter
 from exacta.adapters.local.space.compaction_plan import Compactor
+from exacta.adapters.local.space.reserve import Reserve
 from exacta.adapters.local.space.rewrite_queue import RewriteQueue
 from exacta.adapters.local.worker import NewWorker
 from exacta.ports.compaction import Compact
-from exacta.ports.journal import Cleaned, CompactionOrder, Failed
+from exacta.ports.journal import Cleaned, CompactionOrder, Failed, Room
 
 
 class LocalJournalSpace(LocalJournalReader):
@@ -35,15 +36,19 @@ class LocalJournalSpace(LocalJournalReader):
         *,
         segment_bytes: int,
         snapshot_events: int,
+        reserve: Reserve,
     ) -> None:
         super().__init__(files, recovered, Reader(files, call_soon, new_worker))
         self._call_soon = call_soon
         self._job_runner = job_runner
         self._wants_seal = False
+        self._reserve = reserve
+        self.room: Room | None = reserve.measure(None)
+        self._journal_thread = new_worker("exacta-journal", 1)
         self._keeping_thread = new_worker("exacta-journal-keep", 1)
         self._index_writer = IndexWriter(files, self._keeping_thread, self._post)
         self._snapshotter = Snapshotter(
-            files, job_runner, self._keeping_thread, self._post, snapshot_events=snapshot_events
+            files, job_runner, self._keeping_thread, self._post, reserve.lend, snapshot_events=snapshot_events
         )
         self._rewrites = RewriteQueue(
             files,
@@ -54,6 +59,7 @@ class LocalJournalSpace(LocalJournalReader):
             change_over=self._change_over,
             want_snapshot=self._snapshotter.want,
             on_damage=self._damaged,
+            on_error=reserve.lend,
         )
         self._compactor = Compactor(
             recovered.compacted,
@@ -89,6 +95,23 @@ class LocalJournalSpace(LocalJournalReader):
     def _sealed(self) -> list[Segment]:
         """Return the oldest segments, up to the first that has no segment index."""
         return list(takewhile(lambda segment: segment.index is not None, self._segments))
+
+    @property
+    def watches_room(self) -> bool:
+        """See `JournalSpace.watches_room`."""
+        return self._reserve.is_kept
+
+    def measure_room(self, done: Callable[[], None]) -> None:
+        """See `JournalSpace.measure_room`; it may fill the reserve, which may take long."""
+
+        def job() -> None:
+            try:
+                self._reserve.fill()
+                self.room = self._reserve.measure(self.room)
+            finally:
+                self._post(done)
+
+        self._journal_thread.submit(job)
 
     def seal(self) -> None:
         """See `JournalSpace.seal`."""

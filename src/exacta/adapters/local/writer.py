@@ -5,7 +5,8 @@ segment's handle for writing and the chain of checksums, and creates new segment
 when a new segment begins and what is done after a failure.
 """
 
-from collections.abc import Sequence
+import errno
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from crc32c import crc32c
@@ -24,6 +25,9 @@ from exacta.adapters.local.format import (
 )
 from exacta.ports.journal import Buffer
 
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""A disk or a quota that is full: what was not written can be written once there is room."""
+
 # Copying a buffer below this size costs less than handing it to the kernel by itself.
 JOIN_BELOW_BYTES = 4096
 
@@ -37,6 +41,8 @@ class Writer:
         self.last_checksum = last_checksum
         self.mark = header.mark
         self.durable_end = durable_end
+        self.give_room: Callable[[int], bool] = lambda size: False
+        """Makes so many bytes free for a write that has met a full disk; False: there are none to be had."""
         self._files = files
 
     def write_group(
@@ -60,7 +66,14 @@ class Writer:
             self.durable_end,
             unsynced=unsynced,
         )
-        write_fully(self._files, self.handle, join_small([header, *body]), position - self.base + SEGMENT_HEADER_BYTES)
+        buffers, offset = join_small([header, *body]), position - self.base + SEGMENT_HEADER_BYTES
+        try:
+            write_fully(self._files, self.handle, buffers, offset)
+        except OSError as error:
+            if error.errno not in NO_ROOM or not self.give_room(size):
+                raise
+            # A part may be written, and none of it is synced: the same bytes go to the same place.
+            write_fully(self._files, self.handle, buffers, offset)
         self.last_checksum = checksum
         return position + size
 

@@ -29,6 +29,7 @@ from exacta.ports.journal import (
     Fold,
     IndexEntry,
     Joining,
+    Room,
 )
 
 EVERYTHING = 1 << 63
@@ -297,6 +298,20 @@ class MemoryJournal(MemoryJournalReader):
             if row.stream == stream
         ]
         return max([self.compacted_to(stream), *sealed])
+
+    @property
+    def room(self) -> Room | None:
+        """See `JournalSpace.room`; a test may set `storage.room`."""
+        return self._storage.room
+
+    @property
+    def watches_room(self) -> bool:
+        """See `JournalSpace.watches_room`."""
+        return self._storage.room is not None
+
+    def measure_room(self, done: Callable[[], None]) -> None:
+        """See `JournalSpace.measure_room`."""
+        self._call_soon(done)
 
     def seal(self) -> None:
         """See `JournalSpace.seal`."""

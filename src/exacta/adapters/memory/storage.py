@@ -2,7 +2,7 @@
 
 from msgspec import Struct, field
 
-from exacta.ports.journal import IndexEntry
+from exacta.ports.journal import IndexEntry, Room
 
 
 class Group(Struct, frozen=True, kw_only=True):
@@ -35,6 +35,7 @@ class MemoryStorage(Struct, eq=False):
     """The batches that are left of each compacted stream, up to the offset to which it is compacted."""
     is_quick: bool = False
     """True if a group may be made durable while the event loop waits."""
+    room: Room | None = None
     append_fault: str | None = None
     clean_fault: str | None = None
     read_fault: str | None = None

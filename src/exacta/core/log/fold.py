@@ -9,6 +9,7 @@ from exacta.core.events import (
     BatchAppended,
     BrokerConfigsSet,
     CompactedForgotten,
+    DiskRoomSet,
     Event,
     LogStartMoved,
     PartitionsAdded,
@@ -147,6 +148,10 @@ def _appends_refused(state: State, event: AppendsRefused) -> None:
         state.volatile.refusing[event.partition_id] = event.reason
 
 
+def _room_set(state: State, event: DiskRoomSet) -> None:
+    state.volatile.disk_room = event.room
+
+
 def _compacted_forgotten(state: State, event: CompactedForgotten) -> None:
     partition = state.partitions[event.partition_id]
     _forget_aborted(state, partition, event.before_offset)
@@ -165,6 +170,8 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
     partition = state.partitions[event.partition_id]
     partition.next_offset = Offset(event.base_offset + event.record_count)
     partition.bodies.add(event.body)
+    if state.volatile.disk_room is not None:
+        state.volatile.disk_room = state.volatile.disk_room.less(event.size)
     remember_writer(state, partition, event, event.base_offset, transactional=event.transactional)
     if event.transactional:
         partition.open_transactions.setdefault(event.producer_id, event.base_offset)
@@ -202,6 +209,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     PartitionsAdded: _partitions_added,
     LogStartMoved: _log_start_moved,
     AppendsRefused: _appends_refused,
+    DiskRoomSet: _room_set,
     CompactedForgotten: _compacted_forgotten,
     BatchAppended: _batch_appended,
     TopicEpochMoved: _topic_epoch_moved,

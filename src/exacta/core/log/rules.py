@@ -13,11 +13,12 @@ from exacta.core.commands import (
     ForgetCompacted,
     RefuseAppends,
     SetBrokerConfigs,
+    SetDiskRoom,
     SetTopicConfigs,
     TakePartition,
     Trim,
 )
-from exacta.core.log import append, broker_configs, exclusive, keeping, log_start, topics
+from exacta.core.log import append, broker_configs, exclusive, full_disk, keeping, log_start, topics
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 
@@ -31,6 +32,7 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     ForgetCompacted: log_start.forget_compacted,
     SetTopicConfigs: topics.set_configs,
     SetBrokerConfigs: broker_configs.set_configs,
+    SetDiskRoom: full_disk.set_room,
     AppendBatch: append.append_batch,
     TakePartition: exclusive.take_partition,
 }

@@ -30,6 +30,8 @@ FEW_RECEIPTS = 50
 def _batch_staged(state: State, event: BatchStaged) -> None:
     partition = state.partitions[event.partition_id]
     partition.bodies.add(event.body)
+    if state.volatile.disk_room is not None:
+        state.volatile.disk_room = state.volatile.disk_room.less(event.size)
     remember_writer(state, partition, event, Offset(event.provisional_offset), transactional=True)
     stream = partition.staged.get(event.producer_id)
     before = 0 if stream is None else weights.staged(stream)

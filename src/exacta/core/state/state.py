@@ -11,6 +11,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup
 from exacta.core.state.delivery import Delivery
+from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
 from exacta.core.state.limits import Limits
@@ -63,6 +64,8 @@ class Volatile(Struct):
     """The non-durable subscriptions that read uncommitted messages."""
     refusing: dict[PartitionId, Rejection] = field(default_factory=dict)
     """The partitions that take no batches now, because of what is kept for their subscriptions, and the reasons."""
+    disk_room: DiskRoom | None = None
+    """The room on the disk; None: there is plenty."""
     pending_runs: int = 0
     """The sum of what open transactions have acknowledged (`Transaction.acknowledged_runs`)."""
     nameless_writers: int = 0

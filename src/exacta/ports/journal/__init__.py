@@ -40,7 +40,7 @@ from exacta.ports.journal.results import (
 )
 from exacta.ports.journal.schema import Schema
 from exacta.ports.journal.snapshots import Fold, JournalSnapshots
-from exacta.ports.journal.space import CompactionOrder, Joining, JournalSpace
+from exacta.ports.journal.space import CompactionOrder, Joining, JournalSpace, Room
 
 __all__ = [
     "AppendResult",
@@ -61,6 +61,7 @@ __all__ = [
     "JournalReader",
     "JournalSnapshots",
     "JournalSpace",
+    "Room",
     "Schema",
     "TimeEntry",
 ]

@@ -32,6 +32,15 @@ class CompactionOrder(NamedTuple):
     joining: Sequence[Joining] = ()
 
 
+class Room(NamedTuple):
+    """The room that is left on a disk that is not far from full."""
+
+    append_bytes: int
+    """The bytes of batches that may be written."""
+    is_used_up: bool
+    """True if only what frees space, or ends something, should be written."""
+
+
 class JournalSpace(Protocol):
     """Free storage, and compact streams.
 
@@ -46,6 +55,17 @@ class JournalSpace(Protocol):
         again until nothing is freed. A failure loses nothing. At most one call may be under way; appends and reads go
         on meanwhile.
         """
+
+    @property
+    def room(self) -> Room | None:
+        """Return the room as it was after the last append, or when it was last measured; None: there is plenty."""
+
+    @property
+    def watches_room(self) -> bool:
+        """Return whether `room` may ever be anything but None."""
+
+    def measure_room(self, done: Callable[[], None]) -> None:
+        """Look how much room there is, and call back."""
 
     def seal(self) -> None:
         """Let the next append seal what is written, so that it can be compacted; nothing written: nothing to do."""

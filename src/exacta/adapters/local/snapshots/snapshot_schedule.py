@@ -25,9 +25,17 @@ class Snapshotter:
     """Make the snapshots of one opened journal; every method is called on the event loop."""
 
     def __init__(
-        self, files: Files, job_runner: JobRunner, thread: Jobs, post: Callable[..., None], *, snapshot_events: int
+        self,
+        files: Files,
+        job_runner: JobRunner,
+        thread: Jobs,
+        post: Callable[..., None],
+        on_error: Callable[[OSError], None],
+        *,
+        snapshot_events: int,
     ) -> None:
-        """After `snapshot_events` events a snapshot is wanted."""
+        """After `snapshot_events` events a snapshot is wanted. `on_error` hears why one could not be written."""
+        self._on_error = on_error
         self._files = files
         self._job_runner = job_runner
         self._thread = thread
@@ -91,6 +99,8 @@ class Snapshotter:
             except (OSError, JournalDamaged) as error:
                 result = Failed(str(error))
                 logger.warning("a snapshot could not be written in %s: %s", self._files.directory, error)
+                if isinstance(error, OSError):
+                    self._on_error(error)
             finally:
                 if done is not None:
                     self._post(done, result)

@@ -31,7 +31,10 @@ from exacta.adapters.local.index.sealed_segment import (
 from exacta.adapters.local.index.segment_rows import DamagedIndex, Segment
 from exacta.adapters.local.opening.segment_scan import SegmentScan
 from exacta.adapters.local.snapshots import snapshot_files
+from exacta.adapters.local.space import reserve
 
+SPARED_BYTES = 256 << 10
+"""So much of a disk with a reserve is left alone: sizes are known about, and others write meanwhile."""
 MOST_SEGMENTS = 16
 """At most so many segments are made one at once, which bounds the time of that and of the readers' change-over."""
 
@@ -64,8 +67,11 @@ def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int
         if each.index is None or each.index.end != following.base:
             raise DamagedIndex(each.index_name)
     unneeded = [each for each in sealed if each.index is not None and each.index.end <= replays_begin_at]
-    choice = choose(unneeded, floors, segment_bytes)
+    most_bytes = _most_bytes(files, segment_bytes)
+    choice = choose(unneeded, floors, segment_bytes, most_bytes)
     if choice is None:
+        if most_bytes is not None and choose(unneeded, floors, segment_bytes) is not None:
+            require_space(files, SPARED_BYTES + segment_bytes)
         waits = len(unneeded) < len(sealed) and choose(sealed, floors, segment_bytes) is not None
         return Made((), waits_for_snapshot=waits)
     check_indexes(files, choice.segments)
@@ -73,30 +79,48 @@ def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int
     freed_bytes = sum(segment.size for segment in choice.segments)
     if choice.drops:
         return Made(ids, freed_bytes)
-    require_space(files, freed_bytes + segment_bytes)
+    if most_bytes is None:
+        require_space(files, freed_bytes + segment_bytes)
     new = write(files, choice.segments, floors)
     return Made(ids, freed_bytes - new.size, new)
 
 
-def choose(segments: Sequence[Segment], floors: Mapping[int, int], segment_bytes: int) -> Choice | None:
-    """Choose among these, the oldest ones, sealed, whose events nobody will replay; None: nothing is worth it."""
+def _most_bytes(files: Files, segment_bytes: int) -> int | None:
+    """Return how large a new segment may be on a disk with a reserve; None: without one much more must be free.
+
+    A reserve is for this, too: on a full disk the cleaning comes first, and what it leaves is a producer's.
+    """
+    if reserve.NAME not in files.names():
+        return None
+    return min(segment_bytes, files.available_bytes() - SPARED_BYTES)
+
+
+def choose(
+    segments: Sequence[Segment], floors: Mapping[int, int], segment_bytes: int, most_bytes: int | None = None
+) -> Choice | None:
+    """Choose among these, the oldest ones, sealed, whose events nobody will replay; None: nothing is worth it.
+
+    What takes their place has at most `segment_bytes`, and at most `most_bytes`, if that is given.
+    """
     sizes = [cleaned_bytes(segment, floors) for segment in segments]
     dead = next((at for at, size in enumerate(sizes) if size > SEGMENT_HEADER_BYTES), len(sizes))
     if dead:
         return Choice(segments[: min(dead, MOST_SEGMENTS)], drops=True)
-    worth_it = [size * 2 <= segment.size for size, segment in zip(sizes, segments, strict=True)]
+    most = segment_bytes if most_bytes is None else most_bytes
+    fits = [most_bytes is None or size <= most_bytes for size in sizes]
+    worth_it = [each and size * 2 <= of.size for each, size, of in zip(fits, sizes, segments, strict=True)]
     if True not in worth_it:
         return None
     begin = worth_it.index(True)
     end, total = begin + 1, sizes[begin]
-    while end < len(segments) and end - begin < MOST_SEGMENTS and total + sizes[end] <= segment_bytes:
+    while end < len(segments) and end - begin < MOST_SEGMENTS and total + sizes[end] <= most:
         # Also a small neighbour that is all alive: else years of cleaning leave thousands of files.
         if not worth_it[end] and segments[end].size * 2 > segment_bytes:
             break
         total += sizes[end]
         end += 1
     # What is left of it was mostly made one before: it is written once more only for as much that is new.
-    while begin and end - begin < MOST_SEGMENTS and sizes[begin - 1] <= min(total, segment_bytes - total):
+    while begin and end - begin < MOST_SEGMENTS and sizes[begin - 1] <= min(total, most - total):
         begin -= 1
         total += sizes[begin]
     return Choice(segments[begin:end], drops=False)

@@ -61,6 +61,7 @@ class RewriteQueue:
         change_over: Callable[[Sequence[Segment], Segment | None, Callable[[], None]], None],
         want_snapshot: Callable[[], None],
         on_damage: Callable[[DamagedIndex], None],
+        on_error: Callable[[OSError], None],
     ) -> None:
         """`change_over(old, new, then)` lets readers find all in `new`, and calls back when nobody reads in `old`."""
         self._files = files
@@ -71,6 +72,7 @@ class RewriteQueue:
         self._change_over = change_over
         self._want_snapshot = want_snapshot
         self._on_damage = on_damage
+        self._on_error = on_error
         self._is_busy = False
         self._is_stopped = False
         self._is_certain = True
@@ -130,6 +132,8 @@ class RewriteQueue:
                 self._post(self._on_damage, damage)
             except (OSError, JournalDamaged) as error:
                 logger.warning("%s in %s: %s", what_failed, self._files.directory, error)
+                if isinstance(error, OSError):
+                    self._on_error(error)
                 result = Failed(str(error))
             except Interrupted:
                 result = Failed("the journal is being closed")

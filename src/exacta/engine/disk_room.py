@@ -1,0 +1,103 @@
+"""The watch over the room on the disk: it tells the core how much there is, and the operator when it is full.
+
+Owns when the journal is asked. Owns neither how room is measured, nor the reserve (`JournalSpace`), nor what is refused
+(`exacta.core.log.full_disk`).
+
+Theory of operation. The journal measures after each group, and says nothing while there is plenty. Otherwise the core
+is told after each group that is durable, less what gathers meanwhile; batches that are appended until then count
+themselves. Where nothing is written, because all is refused, the journal is asked at intervals, or nobody would hear of
+the room that a deletion, or somebody else, has made.
+
+A journal frees no segment that is still written to. So it begins another when the disk is full: what is deleted from
+then on can be freed.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from exacta.core.commands import Command, SetDiskRoom
+from exacta.core.state.disk_room import DiskRoom
+from exacta.core.state.state import State
+from exacta.engine.deadlines import Deadlines
+from exacta.ports.journal import Journal
+
+INTERVAL_MS = 1_000
+FULL_BELOW_BYTES = 1 << 20
+"""The disk is called full where the largest batch of a default client (message.max.bytes) does not fit."""
+
+logger = logging.getLogger("exacta.server")
+
+
+class RoomWatch:
+    """Watches the room of one journal."""
+
+    def __init__(
+        self,
+        state: State,
+        journal: Journal,
+        deadlines: Deadlines,
+        *,
+        submit: Callable[[Sequence[Command]], object],
+        gathering_bytes: Callable[[], int],
+    ) -> None:
+        """`gathering_bytes` returns the bytes of the batches that are decided, and that the journal has not got yet."""
+        self._state = state
+        self._journal = journal
+        self._deadlines = deadlines
+        self._submit = submit
+        self._gathering_bytes = gathering_bytes
+        self._said = 0
+        """The last thing that the log said: 0, there is room; 1, the disk is full; 2, the reserve is used up."""
+        self._has_stopped = False
+
+    def start(self) -> None:
+        """Look at once, and at intervals, where the journal watches its disk."""
+        if self._journal.watches_room:
+            self.look()
+            self._deadlines.after(INTERVAL_MS, self._measure)
+
+    def stop(self) -> None:
+        """Ask for nothing any more: the engine stops."""
+        self._has_stopped = True
+
+    def look(self) -> None:
+        """Tell the core what the journal has measured, if there is anything to tell."""
+        measured = self._journal.room
+        if measured is None and self._state.volatile.disk_room is None:
+            return
+        room = None
+        if measured is not None:
+            left = measured.append_bytes - self._gathering_bytes()
+            room = DiskRoom(append_bytes=max(0, left), is_used_up=measured.is_used_up)
+        self._tell(room)
+        self._submit((SetDiskRoom(room=room),))
+
+    def _measure(self) -> None:
+        if not self._has_stopped:
+            self._journal.measure_room(self._measured)
+
+    def _measured(self) -> None:
+        if not self._has_stopped:
+            self.look()
+            self._deadlines.after(INTERVAL_MS, self._measure)
+
+    def _tell(self, room: DiskRoom | None) -> None:
+        full_below = FULL_BELOW_BYTES if self._said == 0 else 2 * FULL_BELOW_BYTES
+        now = 0 if room is None or room.append_bytes >= full_below else 2 if room.is_used_up else 1
+        if now == self._said:
+            return
+        if now == 0:
+            logger.info("the disk has room again: records are taken")
+        elif now == 1:
+            if self._said == 0:
+                self._journal.seal()
+            logger.error(
+                "the disk is full: no records are taken any more. Commits, acknowledgements and deletions go on out of "
+                "the reserve. Make room on the file system, or delete topics or records"
+            )
+        else:
+            logger.error(
+                "the disk is full, and its reserve is used up: commits and acknowledgements are refused, too. Ends of "
+                "transactions and deletions go on. Make room on the file system, or delete topics or records"
+            )
+        self._said = now
