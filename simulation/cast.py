@@ -23,7 +23,7 @@ from simulation.clients.leading import lead
 from simulation.clients.non_durable import non_durable
 from simulation.clients.offsets import keep_offsets
 from simulation.clients.operator import operate
-from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, pipeline
+from simulation.clients.pipeline import INPUTS, OUTPUTS, consumer_pipeline, moving_pipeline, pipeline
 from simulation.clients.plain_calls import PlainCalls
 from simulation.clients.pulsar import pulsar_pipeline
 from simulation.clients.reading import watch
@@ -92,8 +92,9 @@ class Cast:
         for number in range(chance.randint(1, 3)):
             places = [*INPUTS, *chance.choice([[], PLAIN, SHORT, AGING, KEYED, KEYED])]
             clients[f"writer{number}"] = _Client(transfers, places, chance.choice([1, 2]))
-        # A group speaks one protocol; a third of the worlds have KIP-848's.
-        pipe = consumer_pipeline if dice(self._seed, "protocol").random() < 1 / 3 else pipeline
+        # The protocol of the pipelines' group: KIP-848's, the classic one, or the one after the other.
+        protocol = dice(self._seed, "protocol").random()
+        pipe = consumer_pipeline if protocol < 1 / 3 else pipeline if protocol < 5 / 6 else moving_pipeline
         for number in range(chance.randint(0, 2)):
             clients[f"pipe{number}"] = _Client(pipe, [], chance.choice([1, 2]))
         if chance.random() < 0.7:

@@ -41,6 +41,10 @@ class GroupsTold:
             [answer] = answers
             if self._deletions[asked.group_id] != deletions:
                 pass  # it is told late, of the group that was deleted
+            elif isinstance(answer, Joined) and not answer.leader:
+                # It speaks the classic protocol in a group of the other one: its generation is its epoch.
+                key = asked.group_id, answer.member_id
+                self._epochs[key] = max(answer.generation, self._epochs.get(key, 0))
             elif isinstance(answer, Joined):
                 self._joined.setdefault(asked.group_id, set()).add(answer.generation)
             elif isinstance(asked, SyncGroup) and isinstance(answer, Synced):
@@ -78,9 +82,12 @@ class GroupsTold:
             if isinstance(event, GroupSettled):
                 settled.pop(event.group_id, None)
                 if event.membership is not None:
+                    consumers.pop(event.group_id, None)  # a group moves from the one protocol to the other
                     settled[event.group_id] = event.membership
                     latest[event.group_id] = event.membership.generation
             elif isinstance(event, ConsumerGroupUpdated):
+                settled.pop(event.group_id, None)
+                latest[event.group_id] = max(event.epoch, latest.get(event.group_id, 0))
                 consumers[event.group_id] = updated(consumers.get(event.group_id), event)
                 if not consumers[event.group_id].members:
                     del consumers[event.group_id]

@@ -1,13 +1,19 @@
 """Planted bugs of group membership over restarts."""
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from exacta.core import snapshot
 from exacta.core.apply import _APPLY
 from exacta.core.commands import ConsumerHeartbeat, SyncGroup
 from exacta.core.events import GroupSettled
+from exacta.core.groups import migration
 from exacta.core.groups.classic import step
+from exacta.core.groups.consumer import leaving
 from exacta.core.promises import Promise
+from exacta.core.state.classic_membership import Membership
+from exacta.core.state.consumer_membership import ConsumerGroup
 from exacta.core.state.state import State
 from exacta.engine import recovery
 from simulation.canaries import Replacements, canary
@@ -42,6 +48,27 @@ def consumer_change_forgotten() -> Replacements:
             state.volatile.consumer_groups[group_id] = replace(group, members=stale)
 
     return [(recovery, "after_recovery", behind)]
+
+
+@canary(
+    "a group moves to the consumer protocol, and gives a new member what another one reads still (KIP-848)",
+    shows=r"groups: .* moves, and gives",
+)
+def readers_forgotten_in_moving() -> Replacements:
+    return [(migration, "topic_partitions", lambda state, named: frozenset())]
+
+
+@canary(
+    "a group moves back to the classic protocol, and its generations begin again (decision 0012)",
+    shows=r"groups: GroupSettled.* comes after",
+)
+def generations_begin_again_in_moving() -> Replacements:
+    keep = migration.downgraded
+
+    def anew(state: State, group: ConsumerGroup, **options: Any) -> Membership:
+        return replace(keep(state, group, **options), generation=1)
+
+    return [(leaving, "downgraded", anew)]
 
 
 @canary("a restart forgets who is in a group (decision 0001)", shows=r"groups: there are \{\}, and there were")

@@ -14,8 +14,6 @@ from exacta.protocol.kafka.messages.k08_offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from exacta.protocol.kafka.messages.k13_leave_group import LeaveGroupRequest
-from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from simulation.clients.connection import Disconnected
 from simulation.clients.pipeline import ConsumerMember, Member, Rejoin, offset_request
 from simulation.clients.surroundings import Surroundings
@@ -33,7 +31,6 @@ PLACES: list[Place] = [("plain", 0), ("plain", 1)]
 NOBODY = ("", -1)
 SETTLED_SECONDS = 0.1
 """The seconds after which nothing arrives any more of what was sent on a connection that was given up."""
-LEAVING_EPOCH = -1
 
 
 class _ReadsNothing:
@@ -47,22 +44,9 @@ class _ReadsNothing:
 class _Sitter(_ReadsNothing, Member):
     """Such a member by the classic protocol."""
 
-    async def leave(self) -> None:
-        """Leave; the session ends it where nobody hears of that."""
-        request = LeaveGroupRequest(group_id=self.group, member_id=self.member_id)
-        await self._ask(request, 2, 8.0)
-
 
 class _ConsumerSitter(_ReadsNothing, ConsumerMember):
     """Such a member by the consumer protocol."""
-
-    async def leave(self) -> None:
-        """Leave; the session ends it where nobody hears of that."""
-        request = ConsumerGroupHeartbeatRequest(
-            group_id=self.group, member_id=self.member_id, member_epoch=LEAVING_EPOCH
-        )
-        await self._ask(request, 0, 8.0)
-        self.generation = 0
 
 
 class _Keeper:

@@ -1,13 +1,18 @@
 """A program that consumes, transforms and produces: one group, outputs and offsets in one transaction (KIP-447)."""
 
 import asyncio
+import struct
+from collections.abc import Sequence
+from itertools import cycle
 from math import inf
 from typing import Any
 
+from exacta.core.groups.consumer_words import read_assignment, write_assignment
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import (
     k11_join_group,
     k12_heartbeat,
+    k13_leave_group,
     k14_sync_group,
     k68_consumer_group_heartbeat,
 )
@@ -23,6 +28,8 @@ GROUP = "pipelines"
 SESSION_MS = 8_000
 REBALANCE_MS = 6_000
 STALLS = 0.05
+MOVES = 0.15
+LEAVING_EPOCH = -1
 STALL_SECONDS = (8.5, 13.0)
 INPUTS: list[Place] = [("in", 0), ("in", 1)]
 OUTPUTS: list[Place] = [("out", 0), ("out", 1)]
@@ -34,6 +41,9 @@ class Rejoin(Exception):
 
 class Member:
     """One membership."""
+
+    protocol_type = "simulation"
+    words = b""
 
     def __init__(self, here: Surroundings, group: str = GROUP) -> None:
         self.group = group
@@ -49,8 +59,8 @@ class Member:
                 session_timeout_ms=SESSION_MS,
                 rebalance_timeout_ms=REBALANCE_MS,
                 member_id=self.member_id,
-                protocol_type="simulation",
-                protocols=[k11_join_group.JoinGroupRequestProtocol(name="any", metadata=b"")],
+                protocol_type=self.protocol_type,
+                protocols=[k11_join_group.JoinGroupRequestProtocol(name="any", metadata=self.words)],
             )
             answer = await self._ask(request, 5, 30.0)
             if answer is None:
@@ -79,17 +89,23 @@ class Member:
         if joined.leader == self.member_id:
             members = [each.member_id for each in joined.members]
             for number, member_id in enumerate(members):
-                mine = [str(k) for k in range(len(INPUTS)) if k % len(members) == number]
-                assignments.append(
-                    k14_sync_group.SyncGroupRequestAssignment(member_id=member_id, assignment=",".join(mine).encode())
-                )
+                mine = self.written(INPUTS[number :: len(members)])
+                assignments.append(k14_sync_group.SyncGroupRequestAssignment(member_id=member_id, assignment=mine))
         request = k14_sync_group.SyncGroupRequest(
             group_id=self.group, generation_id=self.generation, member_id=self.member_id, assignments=assignments
         )
         answer = await self._ask(request, 3, 30.0)
         if answer is None or answer.error_code != ErrorCode.NONE:
             return None
-        return [INPUTS[int(number)] for number in answer.assignment.decode().split(",") if number]
+        return self.read(answer.assignment)
+
+    def written(self, places: list[Place]) -> bytes:
+        """Write an assignment."""
+        return ",".join(str(INPUTS.index(place)) for place in places).encode()
+
+    def read(self, assignment: bytes) -> list[Place]:
+        """Read an assignment."""
+        return [INPUTS[int(number)] for number in assignment.decode().split(",") if number]
 
     async def positions(self, places: list[Place]) -> dict[Place, int]:
         """Return where the group has come to, once no transaction holds an answer back."""
@@ -118,6 +134,28 @@ class Member:
                 self.member_id = ""
             raise Rejoin
         return answer is not None
+
+    async def leave(self) -> None:
+        """Leave; the session ends it where nobody hears of that."""
+        await self._ask(k13_leave_group.LeaveGroupRequest(group_id=self.group, member_id=self.member_id), 2, 8.0)
+
+
+class SubscribedMember(Member):
+    """One membership by the classic protocol, in the words of consumers: its group can move to the consumer protocol.
+
+    It gives all partitions up before it joins again, as consumers of the assignor `range` do.
+    """
+
+    protocol_type = "consumer"
+    words = struct.pack(">hih2sii", 1, 1, 2, INPUTS[0][0].encode(), -1, 0)
+
+    def written(self, places: list[Place]) -> bytes:
+        """Write an assignment."""
+        return write_assignment(1, places)
+
+    def read(self, assignment: bytes) -> list[Place]:
+        """Read an assignment."""
+        return list(read_assignment(assignment) or ())
 
 
 class ConsumerMember(Member):
@@ -153,6 +191,14 @@ class ConsumerMember(Member):
         if answer is not None and (not self._hear(answer) or self._owned != owned):
             raise Rejoin
         return answer is not None
+
+    async def leave(self) -> None:
+        """Leave; the session ends it where nobody hears of that."""
+        request = k68_consumer_group_heartbeat.ConsumerGroupHeartbeatRequest(
+            group_id=self.group, member_id=self.member_id, member_epoch=LEAVING_EPOCH
+        )
+        await self._ask(request, 0, 8.0)
+        self.generation = 0
 
     def _hear(self, answer: Any) -> bool:
         if answer is None or answer.error_code != ErrorCode.NONE:
@@ -195,15 +241,22 @@ def offsets_in(answer: Any) -> dict[Place, int] | None:
 
 async def pipeline(here: Surroundings) -> bool:
     """Consume, transform, produce, until the world is over; return whether another instance should go on."""
-    return await _pipe(here, Member(here))
+    return await _pipe(here, [Member])
 
 
 async def consumer_pipeline(here: Surroundings) -> bool:
     """Do the same as a member by the consumer protocol."""
-    return await _pipe(here, ConsumerMember(here))
+    return await _pipe(here, [ConsumerMember])
 
 
-async def _pipe(here: Surroundings, member: Member) -> bool:
+async def moving_pipeline(here: Surroundings) -> bool:
+    """Do the same in a group whose members speak either protocol, and move to the other one now and then."""
+    return await _pipe(here, here.chance.sample([SubscribedMember, ConsumerMember], 2))
+
+
+async def _pipe(here: Surroundings, kinds: Sequence[type[Member]]) -> bool:
+    """Be a member of the first kind; with several of them go on as one of the next kind now and then."""
+    member, kinds_to_come = kinds[0](here), cycle([*kinds[1:], kinds[0]])
     producer = Producer(here)
     number = 0
     try:
@@ -216,6 +269,11 @@ async def _pipe(here: Surroundings, member: Member) -> bool:
                     await member.heartbeat()
                     number += 1
                     await _turn(here, producer, member, positions, number)
+                    if len(kinds) > 1 and here.chance.random() < MOVES:
+                        if here.chance.random() < 0.8:  # else its session ends
+                            await member.leave()
+                        member = next(kinds_to_come)(here)
+                        break
             except Rejoin:
                 pass
     except Fenced:

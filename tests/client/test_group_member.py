@@ -3,14 +3,11 @@
 import pytest
 from confluent_kafka import Consumer
 
-from exacta.client.errors import KafkaError
 from exacta.client.group_member import GroupMember
 from exacta.client.group_offsets import fetch_offsets
 from exacta.client.transactions import TopicPartition
-from exacta.protocol.kafka.errors import ErrorCode
 from exacta.testing.rebalancing import rebalance
 from tests.client.described import members_of
-from tests.conformance.brokers import ON_KAFKA
 from tests.spark.clusters import new_topic
 
 HEARTBEATS = 1000
@@ -115,9 +112,11 @@ def test_a_member_hears_by_its_heartbeat_that_it_was_fenced(client, topic, membe
     assert beating(member, until=[2]) == [both(topic)]
 
 
-def test_a_member_shares_with_one_of_librdkafka(client, topic, member, beating, clock):
+@pytest.mark.parametrize("protocol", ["consumer", "classic"])
+def test_a_member_shares_with_one_of_librdkafka(client, topic, member, beating, clock, protocol):
     beating(member, until=[2])
-    theirs = Consumer({"bootstrap.servers": client.bootstrap, "group.id": topic, "group.protocol": "consumer"})
+    configuration = {"bootstrap.servers": client.bootstrap, "group.id": topic, "group.protocol": protocol}
+    theirs = Consumer(configuration | ({"heartbeat.interval.ms": 100} if protocol == "classic" else {}))
     theirs.subscribe([topic])
     try:
         for _ in range(HEARTBEATS):
@@ -136,17 +135,3 @@ def test_two_topics_are_read_by_one_member(client, topic, new_member, beating):
     other = new_topic(client.bootstrap, 1)
     member = new_member(topic, other)
     assert beating(member, until=[3]) == [{*both(topic), TopicPartition(other, 0)}]
-
-
-@pytest.mark.skipif(ON_KAFKA, reason="Apache Kafka turns such a group into one of KIP-848's protocol")
-def test_a_group_of_the_classic_protocol_is_refused(client, topic, member, beating, clock):
-    theirs = Consumer({"bootstrap.servers": client.bootstrap, "group.id": topic})
-    theirs.subscribe([topic])
-    while not theirs.assignment():
-        theirs.poll(0.05)
-    try:
-        with pytest.raises(KafkaError) as refused:
-            member.assigned()
-        assert refused.value.code == ErrorCode.GROUP_ID_NOT_FOUND
-    finally:
-        theirs.close()

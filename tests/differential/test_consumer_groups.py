@@ -55,11 +55,10 @@ from tests.kafka.wire import Wire, front
 pytestmark = marks
 
 
-_KAFKAS = (
+KAFKAS = (
     "group.consumer.assignment.interval.ms=0",
     "group.consumer.min.assignment.interval.ms=0",
     "group.consumer.assignor.offload.enable=false",
-    "group.consumer.migration.policy=disabled",
 )
 _NOT_YET = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -302,7 +301,7 @@ def _until(condition: Callable[[], bool]) -> None:
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Broker]]:
     """Apache Kafka and Exacta."""
-    with kafka_process(tmp_path_factory.mktemp("kafka"), overrides=_KAFKAS) as kafka, front() as exacta:
+    with kafka_process(tmp_path_factory.mktemp("kafka"), overrides=KAFKAS) as kafka, front() as exacta:
         both = Broker((HOST, kafka.port)), Broker(exacta.address)
         yield both
         for broker in both:

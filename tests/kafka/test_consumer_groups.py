@@ -1,12 +1,17 @@
 """Groups of the consumer protocol over the wire (KIP-848): what the front asks of a request, and makes of answers."""
 
+import struct
 from typing import Any
 
 import pytest
 
+from exacta.core.groups.consumer_words import read_assignment
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import (
+    k11_join_group,
+    k12_heartbeat,
     k13_leave_group,
+    k14_sync_group,
     k15_describe_groups,
     k16_list_groups,
     k42_delete_groups,
@@ -185,3 +190,38 @@ def test_offsets_are_fenced_by_member_epochs(wire: Wire, topic_id: bytes) -> Non
     late = {"member_id": "m", "generation_id": epoch + 1}
     assert producer.commit_offset(7, 3, **late) == ErrorCode.ILLEGAL_GENERATION, "what older versions know"
     assert producer.commit_offset(7, 6, topic_id=topic_id, **late) == ErrorCode.STALE_MEMBER_EPOCH
+
+
+def test_a_group_with_members_of_both_protocols(wire: Wire, topic_id: bytes) -> None:
+    words = struct.pack(">hih1sii", 1, 1, 1, b"t", -1, 0)
+    protocols = [k11_join_group.JoinGroupRequestProtocol(name="range", metadata=words)]
+    asked = k11_join_group.JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=protocols,
+        group_instance_id="i",
+    )
+    classic = wire.ask(asked, 9)
+    named = {"group_id": "g", "member_id": classic.member_id, "group_instance_id": "i"}
+    assert wire.ask(k14_sync_group.SyncGroupRequest(generation_id=1, **named), 4).error_code == 0
+    assert join(wire).error_code == 0
+    shown = wire.ask(k69_consumer_group_describe.ConsumerGroupDescribeRequest(group_ids=["g"]), 1).groups[0]
+    assert {member.member_id: member.member_type for member in shown.members} == {classic.member_id: 0, "m": 1}
+    assert (
+        wire.ask(k12_heartbeat.HeartbeatRequest(generation_id=1, **named), 4).error_code
+        == ErrorCode.REBALANCE_IN_PROGRESS
+    )
+    asked.member_id = classic.member_id
+    again = wire.ask(asked, 9)
+    assert (again.error_code, again.leader, again.members) == (0, "", [])
+    synced = wire.ask(
+        k14_sync_group.SyncGroupRequest(
+            generation_id=again.generation_id, protocol_type="consumer", protocol_name="range", **named
+        ),
+        5,
+    )
+    assert (synced.error_code, read_assignment(synced.assignment)) == (0, (("t", 0),))
+    assert beat(wire, "m", -1).error_code == 0
+    assert wire.ask(k15_describe_groups.DescribeGroupsRequest(groups=["g"]), 5).groups[0].protocol_type == "consumer"

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from exacta.kafka.consumer_protocol import subscribed_topics
+from exacta.core.groups.consumer_words import subscribed_topics
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k47_offset_delete as m
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from exacta.core.groups.consumer_words import subscribed_topics
 from exacta.core.state.limits import Limits
-from exacta.kafka.consumer_protocol import subscribed_topics
 from exacta.kafka.handlers.k19_create_topics import MOST_AT_ONCE
 from exacta.kafka.request_size import FEWEST_ELEMENTS, most_elements
 from exacta.protocol.kafka.errors import ErrorCode

@@ -81,7 +81,7 @@ class GroupMember:
 
         A member that was fenced has none at first: what it has read and not committed will be read again, maybe by
         another member.
-        Raises `KafkaError`, GROUP_ID_NOT_FOUND where the group is of the classic protocol, and `UnsupportedByBroker`.
+        Raises `KafkaError`, GROUP_ID_NOT_FOUND where a classic group cannot move, and `UnsupportedByBroker`.
         """
         if not self.seconds_to_heartbeat:
             try:

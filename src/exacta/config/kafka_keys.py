@@ -241,7 +241,7 @@ _PROMISES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("delegation.token.master.key", "there are no delegation tokens", ("",)),
     ("delete.topic.enable", "every client may delete topics", ("true",)),
     ("group.coordinator.rebalance.protocols", "the protocols classic and consumer are served", ("classic,consumer",)),
-    ("group.consumer.migration.policy", "a group changes its protocol when it has no members", ("disabled",)),
+    ("group.consumer.migration.policy", "groups move to the other protocol in both directions", ("bidirectional",)),
     ("kafka.metrics.reporters", _NO_CLASSES, ("",)),
     ("metric.reporters", _NO_CLASSES, ("", "org.apache.kafka.common.metrics.jmxreporter")),
     ("max.connection.creation.rate", "connections are bounded by number, not by rate", ("2147483647",)),

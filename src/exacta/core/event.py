@@ -45,6 +45,7 @@ TAGS = {
     "ConsumerGroupChanged": 28,
     "ConsumerGroupUpdated": 29,
     "GroupEmptied": 34,
+    "MemberDue": 39,
     # subscriptions
     "SubscriptionCreated": 40,
     "SubscriptionChanged": 41,

@@ -92,7 +92,7 @@ NEVER_REFUSED: frozenset[type[Command]] = frozenset(
 
 def within_bounds(state: State, command: Command, outcome: Outcome, owner: str) -> Outcome:
     """Return the outcome, or a refusal where a table has no room for it. What it makes belongs to `owner`."""
-    if type(command) in NEVER_REFUSED:
+    if type(command) in NEVER_REFUSED or (isinstance(command, commands.ConsumerHeartbeat) and command.leaves):
         return outcome
     grown: dict[tuple[Table, Hashable], int] = {}
     for event in outcome.events:
@@ -269,7 +269,10 @@ def _offsets_growth(present: OffsetMap, event: OffsetsCommitted | TransactionalO
 
 def _membership_changed(state: State, event: MembershipChanged) -> Growth:
     before = state.volatile.memberships.get(event.group_id)
-    yield Table.MEMBERS, event.group_id, weights.membership_growth(event.group_id, before, event.membership)
+    growth = weights.membership_growth(event.group_id, before, event.membership)
+    # It takes the place of a group of the consumer protocol.
+    gone = weights.consumer_group(event.group_id, state.volatile.consumer_groups.get(event.group_id))
+    yield Table.MEMBERS, event.group_id, growth - gone
 
 
 def _settled(state: State, event: GroupSettled) -> Growth:
@@ -280,7 +283,10 @@ def _settled(state: State, event: GroupSettled) -> Growth:
 def _consumers_updated(state: State, event: ConsumerGroupUpdated) -> Growth:
     now = updated(state.settled_consumers.get(event.group_id), event)
     before = state.volatile.consumer_groups.get(event.group_id)
-    yield Table.MEMBERS, event.group_id, weights.consumer_growth(event.group_id, before, now)
+    growth = weights.consumer_growth(event.group_id, before, now)
+    # It takes the place of a classic group, as it is and as its last rebalance has left it.
+    classic = (state.volatile.memberships.get(event.group_id), state.settled.get(event.group_id))
+    yield Table.MEMBERS, event.group_id, growth - sum(weights.membership(event.group_id, each) for each in classic)
 
 
 def _consumers_changed(state: State, event: ConsumerGroupChanged) -> Growth:

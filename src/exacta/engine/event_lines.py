@@ -172,7 +172,10 @@ class EventLines:
 
     def _group_settled(self, event: GroupSettled) -> None:
         before, now = self._state.settled.get(event.group_id), event.membership
-        if now is None:
+        if event.group_id in self._state.settled_consumers:
+            text = "group '%(group)s' is one of the classic protocol again: its last member of KIP-848's has gone"
+            self._later(groups, logging.INFO, text, group=event.group_id)
+        elif now is None:
             self._later(groups, logging.INFO, "group '%(group)s' has no members any more", group=event.group_id)
         elif before is None or before.generation != now.generation:
             self._rebalanced(event.group_id, now.generation, len(now.members))
@@ -180,6 +183,9 @@ class EventLines:
     def _consumer_group_updated(self, event: ConsumerGroupUpdated) -> None:
         group = self._state.volatile.consumer_groups.get(event.group_id)
         before = {} if group is None else group.members
+        if event.group_id in self._state.settled:
+            text = "group '%(group)s' is one of KIP-848's protocol now: the first member of it has joined"
+            self._later(groups, logging.INFO, text, group=event.group_id)
         members = (before.keys() | {each.member_id for each in event.members}) - set(event.gone)
         if not members:
             self._later(groups, logging.INFO, "group '%(group)s' has no members any more", group=event.group_id)

@@ -15,6 +15,7 @@ from exacta.core.ids import (
     TransactionVersion,
 )
 from exacta.core.promises import Promise
+from exacta.core.state.consumer_membership import JOINING_EPOCH
 
 
 class JoinGroup(Parked, frozen=True, kw_only=True):
@@ -98,6 +99,11 @@ class ConsumerHeartbeat(Command, frozen=True, kw_only=True):
     assignor: str | None = None
     owned: frozenset[tuple[bytes, int]] | None = None
     hidden: frozenset[str] = frozenset()
+
+    @property
+    def leaves(self) -> bool:
+        """Return whether the member leaves, for good or for a while."""
+        return self.member_epoch < JOINING_EPOCH
 
     @property
     def is_full(self) -> bool:

@@ -52,10 +52,12 @@ def _check_consumer(state: State, group: ConsumerGroup, commit: Commit) -> Rejec
     member = group.members.get(commit.member_id)
     if member is None:
         return Rejection.UNKNOWN_MEMBER_ID
-    if isinstance(commit, CommitOffsets) and not commit.knows_member_epochs:
+    if isinstance(commit, CommitOffsets) and not commit.knows_member_epochs and member.classic is None:
         return Rejection.MEMBER_EPOCH_NEEDED
     if commit.generation == member.epoch:
         return None
+    if member.classic is not None:
+        return Rejection.ILLEGAL_GENERATION
     if commit.generation < member.epoch and _has_held_all_since(state, member, commit):
         return None
     return Rejection.STALE_MEMBER_EPOCH
@@ -88,4 +90,6 @@ def check_reader(state: State, group_id: str, member_id: str | None, member_epoc
     member = group.members.get(member_id or "")
     if member is None:
         return Rejection.UNKNOWN_MEMBER_ID
-    return None if member.epoch == member_epoch else Rejection.STALE_MEMBER_EPOCH
+    if member.epoch == member_epoch:
+        return None
+    return Rejection.STALE_MEMBER_EPOCH if member.classic is None else Rejection.ILLEGAL_GENERATION

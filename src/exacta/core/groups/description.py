@@ -71,6 +71,8 @@ class DescribedConsumer(Struct, frozen=True, kw_only=True):
     client_id: str
     client_host: str
     epoch: int
+    speaks_classic: bool
+    """It speaks the classic protocol, while the group moves from the one to the other."""
     topics: tuple[str, ...]
     pattern: str
     assignment: tuple[AssignedTopic, ...]
@@ -169,6 +171,7 @@ def _consumer(state: State, group: ConsumerGroup, member: ConsumerMember) -> Des
         client_id=member.client_id,
         client_host=member.client_host,
         epoch=member.epoch,
+        speaks_classic=member.classic is not None,
         topics=tuple(sorted(member.topics)),
         pattern=member.pattern,
         assignment=_assigned(state, member.assigned.keys() | member.revoking.keys()),

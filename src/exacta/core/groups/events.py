@@ -35,6 +35,18 @@ class MemberSeen(Event, frozen=True, kw_only=True, array_like=True):
     deadline_ms: int
 
 
+class MemberDue(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: a member that speaks the classic protocol in a group of the other one must join or sync until then.
+
+    None: it has.
+    """
+
+    durable: ClassVar[bool] = False
+    group_id: str
+    member_id: str
+    due_ms: int | None
+
+
 class GroupEmptied(Event, frozen=True, kw_only=True, array_like=True):
     """Volatile: the group's last member is gone."""
 
@@ -76,7 +88,8 @@ class ConsumerGroupChanged(Event, frozen=True, kw_only=True, array_like=True):
 class GroupSettled(Event, frozen=True, kw_only=True, array_like=True):
     """A rebalance of the classic protocol has ended, and the group is this now; None: it has no members any more.
 
-    It is written, too, where a static member's successor takes its place without a rebalance.
+    It is written, too, where a static member's successor takes its place without a rebalance. And it makes a classic
+    group of one of the consumer protocol, whose remaining members all speak the classic one.
     """
 
     group_id: str
@@ -85,6 +98,8 @@ class GroupSettled(Event, frozen=True, kw_only=True, array_like=True):
 
 class ConsumerGroupUpdated(Event, frozen=True, kw_only=True, array_like=True):
     """A group of the consumer protocol has changed: these members and targets are new, and those of `gone` have left.
+
+    It also makes such a group of a classic one, with that one's members. No other event is needed for this.
 
     `topics` and `matched` are None where they are as they were. What is a set in the group is in order here, so that
     the same history has the same bytes.

@@ -12,6 +12,7 @@ from exacta.core.events import (
     GroupEmptied,
     GroupEpochsReserved,
     GroupSettled,
+    MemberDue,
     MemberSeen,
     MembershipChanged,
     OffsetsCommitted,
@@ -80,9 +81,16 @@ def _group_deleted(state: State, event: GroupDeleted) -> None:
         _count_offsets(state, event.group_id, -weights.group(group))
     _settle(state, event.group_id, None)
     state.settled_consumers.pop(event.group_id, None)
+    volatile = state.volatile
+    volatile.emptied_ms.pop(event.group_id, None)
+    classic, group_of_consumers = (
+        volatile.memberships.get(event.group_id, NOBODY),
+        _forget_consumers(state, event.group_id),
+    )
     _change_membership(state, event.group_id, None)
-    state.volatile.emptied_ms.pop(event.group_id, None)
-    _forget_consumer_group(state, event.group_id)
+    # A group of the same name goes on counting where this one has ended.
+    last = max(classic.generation, 0 if group_of_consumers is None else group_of_consumers.epoch)
+    volatile.first_group_epoch = max(volatile.first_group_epoch, last)
 
 
 def _group_emptied(state: State, event: GroupEmptied) -> None:
@@ -106,9 +114,11 @@ def _offsets_deleted(state: State, event: OffsetsDeleted) -> None:
 
 def _membership_changed(state: State, event: MembershipChanged) -> None:
     before = state.volatile.memberships.get(event.group_id, NOBODY)
-    _forget_deadlines(state, event.group_id, before.members.keys() - event.membership.members.keys())
+    consumers = state.volatile.consumer_groups.get(event.group_id)
+    former = before.members.keys() | (consumers.members.keys() if consumers is not None else set())
+    _forget_deadlines(state, event.group_id, former - event.membership.members.keys())
     _change_membership(state, event.group_id, event.membership)
-    _forget_consumer_group(state, event.group_id)
+    _forget_consumers(state, event.group_id)
 
 
 def _change_membership(state: State, group_id: str, membership: Membership | None) -> None:
@@ -136,10 +146,13 @@ def _count_members(state: State, group_id: str, size: int) -> None:
 def _forget_deadlines(state: State, group_id: str, member_ids: Iterable[str]) -> None:
     for member_id in member_ids:
         state.volatile.member_deadlines_ms.pop((group_id, member_id), None)
+        state.volatile.members_due_ms.pop((group_id, member_id), None)
 
 
 def _group_settled(state: State, event: GroupSettled) -> None:
     _settle(state, event.group_id, event.membership)
+    if event.membership is not None:
+        state.settled_consumers.pop(event.group_id, None)
 
 
 def _group_epochs_reserved(state: State, event: GroupEpochsReserved) -> None:
@@ -158,25 +171,37 @@ def _change_consumers(state: State, group_id: str, group: ConsumerGroup) -> None
 
 def _consumer_group_updated(state: State, event: ConsumerGroupUpdated) -> None:
     group = updated(state.settled_consumers.get(event.group_id), event)
-    _forget_deadlines(state, event.group_id, event.gone)
+    classic = state.volatile.memberships.get(event.group_id, NOBODY)
+    _forget_deadlines(state, event.group_id, (*event.gone, *(classic.members.keys() - group.members.keys())))
     _change_consumers(state, event.group_id, group)
     _change_membership(state, event.group_id, None)
+    _settle(state, event.group_id, None)
     if group.members:
         state.settled_consumers[event.group_id] = group
     else:
         state.settled_consumers.pop(event.group_id, None)
 
 
-def _forget_consumer_group(state: State, group_id: str) -> None:
-    """A group of the same name goes on counting where this one ended."""
+def _forget_consumers(state: State, group_id: str) -> ConsumerGroup | None:
+    """Take a group of the consumer protocol out, and what its members had to do; return it."""
     group = state.volatile.consumer_groups.pop(group_id, None)
-    if group is not None:
-        _count_members(state, group_id, -weights.consumer_group(group_id, group))
-        state.volatile.first_group_epoch = max(state.volatile.first_group_epoch, group.epoch)
+    if group is None:
+        return None
+    for member_id in group.members:
+        state.volatile.members_due_ms.pop((group_id, member_id), None)
+    _count_members(state, group_id, -weights.consumer_group(group_id, group))
+    return group
 
 
 def _member_seen(state: State, event: MemberSeen) -> None:
     state.volatile.member_deadlines_ms[event.group_id, event.member_id] = event.deadline_ms
+
+
+def _member_due(state: State, event: MemberDue) -> None:
+    if event.due_ms is None:
+        state.volatile.members_due_ms.pop((event.group_id, event.member_id), None)
+    else:
+        state.volatile.members_due_ms[event.group_id, event.member_id] = event.due_ms
 
 
 FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
@@ -188,6 +213,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     GroupEpochsReserved: _group_epochs_reserved,
     MembershipChanged: _membership_changed,
     MemberSeen: _member_seen,
+    MemberDue: _member_due,
     GroupSettled: _group_settled,
     ConsumerGroupChanged: _consumer_group_changed,
     ConsumerGroupUpdated: _consumer_group_updated,

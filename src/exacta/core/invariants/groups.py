@@ -1,6 +1,6 @@
 """The invariants of groups: their offsets, members and epochs; `invariants.py` says how such functions are made."""
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 from msgspec.structs import replace
 
@@ -18,10 +18,13 @@ from exacta.core.events import (
     TransactionalOffsetsCommitted,
     TransactionEnded,
 )
+from exacta.core.groups.consumer_updates import updated
+from exacta.core.groups.consumer_words import read_assignment
 from exacta.core.groups.expiry import KEPT_METADATA
 from exacta.core.ids import TransactionId
 from exacta.core.invariants.log import Log
-from exacta.core.state.classic_membership import Phase, settled
+from exacta.core.state.classic_membership import Membership, Phase, settled
+from exacta.core.state.consumer_membership import ConsumerGroup, TopicPartition
 from exacta.core.state.state import State
 
 
@@ -137,10 +140,12 @@ def _remembers_spark(group_id: str, log: Log) -> bool:
 
 
 def groups_are_durable(state: State, log: Log) -> Iterator[str]:
-    """The journal has all that members are told of their groups; epochs only grow, below what is reserved (0025, 0012).
+    """The journal has all that members are told of their groups (0025), and a group is of one protocol.
 
     And no partition is two members' in the consumer protocol.
     """
+    for group_id in state.settled.keys() & state.settled_consumers.keys():
+        yield f"groups: {group_id} is of both protocols"
     for group_id, membership in state.volatile.memberships.items():
         if membership.phase is Phase.STABLE and settled(membership) != state.settled.get(group_id):
             yield f"groups: {group_id} is {membership}, and a restart finds {state.settled.get(group_id)}"
@@ -151,20 +156,97 @@ def groups_are_durable(state: State, log: Log) -> Iterator[str]:
         held = [partition for member in group.members.values() for partition in member.held]
         if len(held) != len(set(held)):
             yield f"groups: a partition is held by two members of {group_id}: {group}"
-    reserved, last = 0, dict[tuple[type[Event], str], int]()
+
+
+def group_epochs_grow(state: State, log: Log) -> Iterator[str]:
+    """Epochs only grow, below what is reserved (0012); also where a group changes its protocol with its members.
+
+    A group of the classic protocol whose last member is gone may count from 1 again.
+    """
+    reserved, last = 0, dict[tuple[type[Event] | None, str], int]()
+    members: dict[str, set[str]] = {}
     for event in log:
-        if isinstance(event, GroupEpochsReserved):
-            reserved = event.end_epoch
-        if isinstance(event, GroupSettled):
-            epoch = None if event.membership is None else event.membership.generation
-        elif isinstance(event, ConsumerGroupUpdated):
-            epoch = event.epoch
-        else:
-            continue
-        key = type(event), event.group_id
-        if epoch is None:
-            last.pop(key, None)
-        elif last.get(key, 0) <= epoch < reserved:
-            last[key] = epoch
-        else:
-            yield f"groups: {event} comes after {last.get(key)}, and {reserved} is reserved"
+        match event:
+            case GroupEpochsReserved():
+                reserved = event.end_epoch
+                continue
+            case GroupDeleted():
+                members.pop(event.group_id, None)
+                continue
+            case GroupSettled():
+                now = event.membership
+                present, epoch = (set(), None) if now is None else (set(now.members), now.generation)
+            case ConsumerGroupUpdated():
+                joined = {each.member_id for each in event.members}
+                present, epoch = members.get(event.group_id, set()) - set(event.gone) | joined, event.epoch
+            case _:
+                continue
+        members[event.group_id] = present
+        for key in ((type(event), event.group_id), (None, event.group_id)):
+            if epoch is not None and not last.get(key, 0) <= epoch < reserved:
+                yield f"groups: {event} comes after {last.get(key)}, and {reserved} is reserved"
+            elif epoch is not None:
+                last[key] = epoch
+        if not present:
+            last.pop((GroupSettled, event.group_id), None)
+            last.pop((None, event.group_id), None)
+
+
+def groups_move_with_their_members(state: State, log: Log) -> Iterator[str]:
+    """A group that changes its protocol has the members that it had, each with what it has been assigned (KIP-848).
+
+    Those that are gone are the one whose leaving moves it, and a static member that has come back under another id. A
+    group may be deleted only without members, so that the next of its name has had none.
+    """
+    topics: dict[str, bytes] = {}
+    classic: dict[str, Membership] = {}
+    consumers: dict[str, ConsumerGroup] = {}
+    for event in log:
+        match event:
+            case TopicCreated():
+                topics[event.topic] = event.topic_id
+            case TopicDeleted():
+                topics.pop(event.topic, None)
+            case GroupSettled():
+                before = consumers.pop(event.group_id, None)
+                if event.membership is not None:
+                    classic[event.group_id] = event.membership
+                    yield from _against_downgrade(event.group_id, before, event.membership, topics)
+                else:
+                    classic.pop(event.group_id, None)
+            case ConsumerGroupUpdated():
+                now = consumers[event.group_id] = updated(consumers.get(event.group_id), event)
+                if (settled_as := classic.pop(event.group_id, None)) is not None:
+                    yield from _against_upgrade(event.group_id, settled_as, now, topics)
+            case _:
+                pass
+
+
+def _against_upgrade(
+    group_id: str, before: Membership, now: ConsumerGroup, topics: Mapping[str, bytes]
+) -> Iterator[str]:
+    taken: dict[TopicPartition, str] = {}
+    for key, member in before.members.items():
+        heir = now.members.get(key if member.instance_id is None else now.static.get(member.instance_id, key))
+        assigned = read_assignment(member.assignment) or ()
+        owned = {(topics[topic], index) for topic, index in assigned if topic in topics} - taken.keys()
+        taken |= dict.fromkeys(owned, key)
+        if heir is None:
+            continue  # a rebalance that was under way is not in the log: the member may have left in it
+        others = [each for each in now.members.values() if each is not heir]
+        for partition in owned:
+            if any(partition in each.held for each in others):
+                yield f"groups: {group_id} moves, and gives {partition} of {key}, which reads it still, to another"
+
+
+def _against_downgrade(
+    group_id: str, before: ConsumerGroup | None, now: Membership, topics: Mapping[str, bytes]
+) -> Iterator[str]:
+    for key, consumer in before.members.items() if before is not None else ():
+        if consumer.classic is not None and key not in now.members and consumer.instance_id is None:
+            yield f"groups: {group_id} moves back, and forgets {key}"
+    for key, member in now.members.items() if before is not None and before.members else ():
+        had = before.members.get(key) if before is not None else None
+        assigned = {(topics.get(topic), index) for topic, index in read_assignment(member.assignment) or ()}
+        if had is not None and not assigned <= had.assigned.keys():
+            yield f"groups: {group_id} moves back, and {key} has {assigned}, which it did not have: {had}"

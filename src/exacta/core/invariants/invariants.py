@@ -10,7 +10,13 @@ from collections.abc import Iterator, Sequence, Set
 from exacta.core.apply import apply
 from exacta.core.ids import TransactionId
 from exacta.core.invariants.bounds import tables_are_counted, tables_keep_their_bounds
-from exacta.core.invariants.groups import group_offsets_have_taken_effect, groups_are_durable, groups_expire_unused
+from exacta.core.invariants.groups import (
+    group_epochs_grow,
+    group_offsets_have_taken_effect,
+    groups_are_durable,
+    groups_expire_unused,
+    groups_move_with_their_members,
+)
 from exacta.core.invariants.log import (
     Acknowledged,
     Log,
@@ -96,6 +102,8 @@ def violations(
         *internal_topics_are_empty(log),
         *broker_configs_are_the_last(state, log),
         *groups_are_durable(state, log),
+        *group_epochs_grow(state, log),
+        *groups_move_with_their_members(state, log),
         *groups_expire_unused(state, log),
         *tables_are_counted(state),
         *tables_keep_their_bounds(state),

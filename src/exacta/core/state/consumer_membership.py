@@ -38,11 +38,18 @@ class GroupPhase(IntEnum):
     STABLE = 3
 
 
+class ClassicTerms(Struct, frozen=True, kw_only=True, array_like=True):
+    """What a member that speaks the classic protocol has said of it. The first protocol is the one that it is told."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+
+
 class ConsumerMember(Struct, frozen=True, kw_only=True, array_like=True):
     """One member. What it has been told to own is `assigned`, what it must give up `revoking`.
 
     Both say of each partition in which epoch it was assigned (KIP-1251). `revoke_by_ms` is when a member that gives
-    nothing up is out.
+    nothing up is out. `classic`: the member speaks the classic protocol, and its epoch is its generation.
     """
 
     member_id: str
@@ -60,6 +67,7 @@ class ConsumerMember(Struct, frozen=True, kw_only=True, array_like=True):
     assigned: dict[TopicPartition, int] = {}
     revoking: dict[TopicPartition, int] = {}
     revoke_by_ms: int = 0
+    classic: ClassicTerms | None = None
 
     @property
     def held(self) -> set[TopicPartition]:

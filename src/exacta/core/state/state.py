@@ -41,6 +41,8 @@ class Volatile(Struct):
     emptied_ms: dict[str, int] = field(default_factory=dict)
     """The times at which groups have lost their last members, of those that had some since the last start."""
     member_deadlines_ms: dict[tuple[str, str], int] = field(default_factory=dict)
+    members_due_ms: dict[tuple[str, str], int] = field(default_factory=dict)
+    """The times until which members that speak the classic protocol in a group of the other one must join or sync."""
     writer_ids: dict[str, WriterId] = field(default_factory=dict)
     """Named writers by their names."""
     holder_by_producer: dict[ProducerId, TransactionalId] = field(default_factory=dict)
@@ -126,6 +128,11 @@ class State(Struct):
         """Return whether there is a group of this name: it has offsets, or has had members since the last start."""
         volatile = self.volatile
         return group_id in self.groups or group_id in volatile.memberships or group_id in volatile.consumer_groups
+
+    def has_consumers(self, group_id: str) -> bool:
+        """Return whether this is a group of the consumer protocol that has members, whichever protocol they speak."""
+        group = self.volatile.consumer_groups.get(group_id)
+        return group is not None and bool(group.members)
 
     @property
     def unknown_group(self) -> Rejection:

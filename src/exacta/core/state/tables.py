@@ -75,6 +75,7 @@ BOUNDS: tuple[Bound, ...] = (
             "ConsumerMember.topics",
             "ConsumerMember.assigned",
             "ConsumerMember.revoking",
+            "ClassicTerms.protocols",
         ),
         table=Table.MEMBERS,
         counts=(
@@ -255,6 +256,7 @@ DERIVED: dict[str, str] = {
     "Volatile.topic_names": "an index over topics",
     "Volatile.emptied_ms": "one number of a group",
     "Volatile.member_deadlines_ms": "one number of a member",
+    "Volatile.members_due_ms": "one number of a member",
     "Volatile.writer_ids": "an index over the names of writers",
     "Volatile.holder_by_producer": "an index over transactional ids",
     "Volatile.transaction_by_producer": "an index over transactions",

@@ -31,6 +31,8 @@ MEMBER = 1_200
 """A member, with the ids of its client, of which 255 characters are kept, and its timers."""
 PENDING_MEMBER = 1_200
 """An id of a group that was given out, with its timer; it has the client's id in it."""
+CLASSIC_TERMS = 200
+"""What a member that speaks the classic protocol in a group of the other one has said of it, beside its protocols."""
 PROTOCOL = 250
 NAME = 150
 """One name of a topic in a subscription, beside its text."""
@@ -118,9 +120,13 @@ def writer(entry: KnownWriter) -> int:
 
 def member(entry: Member) -> int:
     """Return the weight of a member of a classic group."""
-    size = MEMBER + text(entry.member_id) + text(entry.instance_id) + len(entry.assignment)
-    size += sum(PROTOCOL + text(name) + len(metadata) for name, metadata in entry.protocols)
+    size = MEMBER + text(entry.member_id) + text(entry.instance_id) + len(entry.assignment) + protocols(entry.protocols)
     return size + (0 if entry.subscription is None else NAME * len(entry.subscription) + texts(entry.subscription))
+
+
+def protocols(said: Iterable[tuple[str, bytes]]) -> int:
+    """Return the weight of the protocols that a member has offered."""
+    return sum(PROTOCOL + text(name) + len(metadata) for name, metadata in said)
 
 
 def _member_growth(before: Member, now: Member) -> int:
@@ -165,6 +171,7 @@ def consumer_member(entry: ConsumerMember) -> int:
         + NAME * len(entry.topics)
         + texts(entry.topics)
         + PLACE * (len(entry.assigned) + len(entry.revoking))
+        + (0 if entry.classic is None else CLASSIC_TERMS + protocols(entry.classic.protocols))
     )
 
 

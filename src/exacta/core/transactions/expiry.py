@@ -22,6 +22,7 @@ from exacta.core.commands import (
     ExpireTransactionalIds,
 )
 from exacta.core.events import Event, ProducersExpired, TransactionalIdsExpired, WritersExpired
+from exacta.core.groups.consumer.step import session_timeout_ms
 from exacta.core.ids import Cause, PartitionId, ProducerId, WriterId
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.replies import DONE
@@ -67,11 +68,11 @@ def _sessions(state: State, now_ms: int) -> Iterator[Timer]:
     for group_id, membership in state.volatile.memberships.items():
         for key, member in membership.members.items():
             yield Timer(now_ms + member.session_timeout_ms, ExpireMember(group_id=group_id, member_id=key))
-    session_ms = state.limits.group_consumer_session_timeout_ms
     for group_id, group in state.volatile.consumer_groups.items():
         for key, consumer in group.members.items():
+            session_ms = session_timeout_ms(state, consumer)
             yield Timer(now_ms + session_ms, ExpireConsumer(group_id=group_id, member_id=key))
-            if consumer.phase is MemberPhase.UNREVOKED:
+            if consumer.phase is MemberPhase.UNREVOKED and consumer.classic is None:
                 revocation = ExpireRevocation(group_id=group_id, member_id=key)
                 yield Timer(now_ms + consumer.rebalance_timeout_ms, revocation)
 

@@ -1,11 +1,11 @@
 """JoinGroup (classic protocol) is answered when every member has joined, or time is up."""
 
 from exacta.core.commands import JoinGroup
+from exacta.core.groups.consumer_words import subscribed_topics
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Joined, MemberIdRequired
 from exacta.engine.engine import Answer
 from exacta.kafka.broker import BrokerContext
-from exacta.kafka.consumer_protocol import subscribed_topics
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply

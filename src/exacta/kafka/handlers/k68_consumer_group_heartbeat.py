@@ -41,7 +41,10 @@ MOST_MATCHED_AT_ONCE = 1_000
 
 MESSAGES = {
     Rejection.UNKNOWN_MEMBER_ID: "Nobody of this member id, or instance id, is a member of the group: join again.",
-    Rejection.GROUP_ID_NOT_FOUND: "There is no group of this id, or it is one of the classic protocol.",
+    Rejection.GROUP_ID_NOT_FOUND: (
+        "There is no group of this id, or it is one of the classic protocol that cannot become one of this protocol: "
+        "its members are no consumers, have an assignor of their own, or are too many."
+    ),
     Rejection.FENCED_MEMBER_EPOCH: "The member has another epoch: it must give up its partitions and join again.",
     Rejection.FENCED_INSTANCE_ID: "Another member has taken over this instance id.",
     Rejection.UNRELEASED_INSTANCE_ID: "A member that has not left owns this instance id.",

@@ -28,7 +28,7 @@ from exacta.protocol.kafka.messages.k69_consumer_group_describe import (
 KEY = ApiKey.CONSUMER_GROUP_DESCRIBE
 MIN_VERSION = 0
 MAX_VERSION = 1
-MEMBER_OF_CONSUMER_PROTOCOL = 1  # KIP-1099; 0 is a member of the classic one
+MEMBER_OF_CLASSIC_PROTOCOL, MEMBER_OF_CONSUMER_PROTOCOL = 0, 1  # KIP-1099
 
 NEEDS = (
     Each(Operation.DESCRIBE, ResourceKind.GROUP, "group_ids", "groups", name=""),
@@ -97,7 +97,7 @@ def _member(member: DescribedConsumer) -> Member:
         subscribed_topic_regex=member.pattern,
         assignment=_assignment(member.assignment),
         target_assignment=_assignment(member.target),
-        member_type=MEMBER_OF_CONSUMER_PROTOCOL,
+        member_type=MEMBER_OF_CLASSIC_PROTOCOL if member.speaks_classic else MEMBER_OF_CONSUMER_PROTOCOL,
     )
 
 

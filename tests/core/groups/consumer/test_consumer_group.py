@@ -253,7 +253,7 @@ def test_who_is_no_member(world: World) -> None:
     assert b.send(1) is UNKNOWN
 
 
-def test_a_group_speaks_one_protocol_at_a_time(world: World) -> None:
+def test_a_group_of_consumers_is_not_joined_by_others(world: World) -> None:
     a = Consumer(world, "a", "t")
     a.join()
     join = JoinGroup(

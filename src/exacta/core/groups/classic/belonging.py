@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from exacta.core.commands import Heartbeat, SyncGroup
 from exacta.core.events import Event, MemberSeen
 from exacta.core.groups.classic.step import Step, check_generation, synced_reply
+from exacta.core.groups.consumer import classic_members
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
@@ -14,6 +15,8 @@ from exacta.core.state.state import State
 
 def sync(state: State, command: SyncGroup, now_ms: int) -> Outcome:
     """Fetch the assignment of a member; a leader also brings the assignments of all members."""
+    if state.has_consumers(command.group_id):
+        return classic_members.sync(state, command, now_ms)
     step = Step(state, command.group_id, now_ms)
     rejection = _check_sync(step.membership, command) or _check_size(state, command)
     if rejection is not None:
@@ -64,6 +67,8 @@ def heartbeat(state: State, command: Heartbeat, now_ms: int) -> Outcome:
     """Extend the member's session; tell it of a rebalance."""
     if not command.group_id:
         return Outcome(reply=Rejection.INVALID_GROUP_ID)
+    if state.has_consumers(command.group_id):
+        return classic_members.heartbeat(state, command, now_ms)
     membership = state.volatile.memberships.get(command.group_id, NOBODY)
     rejection = check_generation(membership, command.member_id, command.instance_id, command.generation)
     if rejection is not None:

@@ -4,6 +4,8 @@ from msgspec.structs import replace
 
 from exacta.core.commands import ExpireMember, JoinGroup
 from exacta.core.groups.classic.step import Step, check_member, choose_protocol, joined_reply
+from exacta.core.groups.consumer import classic_members
+from exacta.core.groups.migration import downgraded, is_classic_without, supports
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import MemberIdRequired
@@ -20,9 +22,11 @@ def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
     step = Step(state, command.group_id, now_ms)
     if (rejection := _check_request(step, command)) is not None:
         return Outcome(reply=rejection)
-    consumers = state.volatile.consumer_groups.get(command.group_id)
-    if consumers is not None and consumers.members:
-        return Outcome(reply=Rejection.INCONSISTENT_GROUP_PROTOCOL)  # a group speaks one protocol at a time
+    if state.has_consumers(command.group_id):
+        classic = _by_replacing_the_last_consumer(state, command, now_ms)
+        if classic is None:
+            return classic_members.join(state, command, now_ms)
+        step = classic
     if command.member_id and not state.has_group(command.group_id):
         return Outcome(reply=Rejection.UNKNOWN_MEMBER_ID)
     if not state.has_room_for_group(command.group_id):
@@ -43,6 +47,26 @@ def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
     if rejection is not None:
         return Outcome(reply=rejection)
     return _join_again(step, command)
+
+
+def _by_replacing_the_last_consumer(state: State, command: JoinGroup, now_ms: int) -> Step | None:
+    """Return the classic group that a group becomes as its last member of the consumer protocol comes back without it.
+
+    Only a static member can, under its instance id; its predecessor is still in the group. If all had what they shall
+    have, and the member reads what it has read, nobody needs to rebalance.
+    """
+    group = state.volatile.consumer_groups[command.group_id]
+    named = None if command.member_id or command.instance_id is None else group.static.get(command.instance_id)
+    if named is None or not is_classic_without(state, group, {named}):
+        return None
+    if command.subscription is None or not supports(group, command.protocol_type, command.protocols):
+        return None
+    membership = downgraded(state, group, replaced={named: command.protocols})
+    step = Step(state, command.group_id, now_ms, downgraded=membership)
+    has_all = all(group.target.get(key) == member.assigned.keys() for key, member in group.members.items())
+    if not has_all or group.epoch > group.target_epoch or command.subscription != group.members[named].topics:
+        step.begin_rebalance()
+    return step
 
 
 def _check_request(step: Step, command: JoinGroup) -> Rejection | None:

@@ -24,22 +24,30 @@ NOBODY_LEADS_MS = 1_000
 class Step:
     """The membership as it was, changed by methods into what it will be."""
 
-    def __init__(self, state: State, group_id: str, now_ms: int) -> None:
+    def __init__(self, state: State, group_id: str, now_ms: int, *, downgraded: Membership | None = None) -> None:
+        """Begin with the group as it is, or with what a group of the consumer protocol becomes."""
         self.state = state
         self.limits = state.limits
         self.group_id = group_id
         self.now_ms = now_ms
-        self.membership = self.before = state.volatile.memberships.get(group_id, NOBODY)
+        self.downgraded = downgraded
+        self.membership = self.before = (
+            downgraded or state.volatile.memberships.get(group_id) or _nobody(state, group_id)
+        )
         self.reserved = state.reserved_group_epoch
         self.wakes: list[Wake] = []
         self.timers: list[Timer] = []
         self.seen: list[Event] = []
+        for member in downgraded.members.values() if downgraded is not None else ():
+            self.keep_alive(member)
 
     def outcome(self, reply: Reply | Rejection | None) -> Outcome:
         """Return the outcome of the decision. Generations are reserved before a member learns of one."""
         events: list[Event] = []
         if self.reserved != self.state.reserved_group_epoch:
             events.append(GroupEpochsReserved(end_epoch=self.reserved))
+        if self.downgraded is not None:
+            events.append(GroupSettled(group_id=self.group_id, membership=settled(self.downgraded)))
         events += self._settled()
         events.append(MembershipChanged(group_id=self.group_id, membership=self.membership))
         if self.before.members and not self.membership.members:
@@ -152,6 +160,12 @@ class Step:
             members[key] = replace(member, join_ticket=None, synced=False, new=False)
         self.membership = replace(self.membership, members=members)
         self.set_deadline(_rebalance_timeout_ms(self.membership))
+
+
+def _nobody(state: State, group_id: str) -> Membership:
+    """Return a group without members; where it was of the consumer protocol it counts on (decision 0012)."""
+    consumers = state.volatile.consumer_groups.get(group_id)
+    return NOBODY if consumers is None else replace(NOBODY, generation=consumers.epoch)
 
 
 def check_member(membership: Membership, member_id: str, instance_id: str | None) -> Rejection | None:

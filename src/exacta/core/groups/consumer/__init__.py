@@ -19,6 +19,18 @@ well (KIP-447).
 Each change is durable before its member learns of it. So are the epochs, and none is given out twice (decisions 0025
 and 0012). What a member holds from before a crash is therefore the present, or is known to be of the past.
 
-The modules: `heartbeat` decides on a member that joins or goes on, `leaving` on members that leave, and `step` changes
-the group for both. `subscriptions`, `assignors` and `reconciliation` are functions of plain values.
+While a fleet moves from one protocol to the other, a group has members that speak the classic one (`..migration`). They
+are led to the same target. They report what they own in JoinGroup, and hear in Heartbeat that they must join again:
+
+    a member that speaks the classic protocol is      a heartbeat is answered    a sync is answered
+    STABLE or UNRELEASED, of an earlier epoch         REBALANCE_IN_PROGRESS      REBALANCE_IN_PROGRESS
+    UNREVOKED                                         REBALANCE_IN_PROGRESS      its assignment
+    UNRELEASED, and what it waits for is free         REBALANCE_IN_PROGRESS      its assignment
+    anything else                                     ok                         its assignment
+
+It must join within its rebalance time-out then, and sync within that time after it has joined, or it is out.
+
+The modules: `heartbeat` decides on a member that joins or goes on, `classic_members` on one that speaks the classic
+protocol, `leaving` on members that leave, and `step` changes the group for them. `subscriptions`, `assignors` and
+`reconciliation` are functions of plain values.
 """

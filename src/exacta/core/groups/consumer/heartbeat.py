@@ -6,6 +6,7 @@ from exacta.core.commands import ConsumerHeartbeat
 from exacta.core.groups.consumer.leaving import leave
 from exacta.core.groups.consumer.step import Step
 from exacta.core.groups.consumer.subscriptions import is_pattern
+from exacta.core.groups.migration import upgraded
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
@@ -21,14 +22,19 @@ def heartbeat(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.UNSUPPORTED_ASSIGNOR)
     if texts((*(command.topics or ()), command.pattern or "")) > state.limits.member_metadata_max_bytes:
         return Outcome(reply=Rejection.LIMIT_REACHED)
-    if command.member_epoch < JOINING_EPOCH:
+    if command.leaves:
         return leave(state, command, now_ms)
     joins = command.member_epoch == JOINING_EPOCH
-    if not _is_ours(state, command.group_id, joins=joins):
-        return Outcome(reply=Rejection.GROUP_ID_NOT_FOUND if joins else state.unknown_group)
+    classic = state.volatile.memberships.get(command.group_id, NOBODY)
+    if not joins and command.group_id not in state.volatile.consumer_groups:
+        # The group may have gone back to the classic protocol without this member, which joins again then.
+        return Outcome(reply=state.unknown_group if classic.phase is Phase.EMPTY else Rejection.UNKNOWN_MEMBER_ID)
     if not state.has_room_for_group(command.group_id):
         return Outcome(reply=Rejection.LIMIT_REACHED)
-    step = Step(state, command.group_id, now_ms)
+    group = None if classic.phase is Phase.EMPTY else upgraded(state, command.group_id)
+    if group is None and classic.phase is not Phase.EMPTY:
+        return Outcome(reply=Rejection.GROUP_ID_NOT_FOUND)
+    step = Step(state, command.group_id, now_ms, upgraded=group)
     members = step.group.members
     if command.member_id not in members and len(members) >= step.limits.group_consumer_max_size:
         return Outcome(reply=Rejection.GROUP_MAX_SIZE_REACHED)
@@ -36,13 +42,6 @@ def heartbeat(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
     if isinstance(known, Rejection):
         return Outcome(reply=known)
     return _go_on(step, command, known, joins=joins)
-
-
-def _is_ours(state: State, group_id: str, *, joins: bool) -> bool:
-    """Return whether the group is of this protocol, or may become one as a classic group without members may."""
-    if group_id in state.volatile.consumer_groups:
-        return True
-    return joins and state.volatile.memberships.get(group_id, NOBODY).phase is Phase.EMPTY
 
 
 def _find(step: Step, command: ConsumerHeartbeat, *, joins: bool) -> ConsumerMember | Rejection:
@@ -53,7 +52,7 @@ def _find(step: Step, command: ConsumerHeartbeat, *, joins: bool) -> ConsumerMem
         if joins:
             if predecessor is None:
                 return step.group.members.get(command.member_id) or ConsumerMember(member_id=command.member_id)
-            if predecessor.epoch != LEFT_FOR_A_WHILE_EPOCH:
+            if predecessor.epoch != LEFT_FOR_A_WHILE_EPOCH and predecessor.classic is None:
                 return Rejection.UNRELEASED_INSTANCE_ID
             return step.succeed(predecessor, command.member_id)
         if predecessor is None:
@@ -114,5 +113,6 @@ def _described(known: ConsumerMember, command: ConsumerHeartbeat) -> ConsumerMem
         topics=known.topics if command.topics is None else command.topics,
         pattern=known.pattern if command.pattern is None else command.pattern,
         assignor=known.assignor if command.assignor is None else command.assignor,
+        classic=None,
     )
     return known if said == known else said

@@ -3,11 +3,13 @@
 from msgspec.structs import replace
 
 from exacta.core.commands import ConsumerHeartbeat, ExpireConsumer, ExpireRevocation, LeaveGroup
+from exacta.core.groups.classic.step import Step as ClassicStep
 from exacta.core.groups.consumer.step import Step
+from exacta.core.groups.migration import downgraded, is_classic_without
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, ConsumerHeartbeatDone, MembersLeft
-from exacta.core.state.consumer_membership import LEFT_FOR_A_WHILE_EPOCH, MemberPhase
+from exacta.core.replies import DONE, ConsumerHeartbeatDone, MembersLeft, Reply
+from exacta.core.state.consumer_membership import LEFT_FOR_A_WHILE_EPOCH, ConsumerMember, MemberPhase
 from exacta.core.state.state import State
 
 
@@ -25,15 +27,26 @@ def leave(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
     member = step.group.members.get(command.member_id)
     if member is None:
         return Outcome(reply=Rejection.UNKNOWN_MEMBER_ID)
-    if command.member_epoch == LEFT_FOR_A_WHILE_EPOCH:
-        step.put(replace(member, epoch=LEFT_FOR_A_WHILE_EPOCH, revoking={}))
-    else:
-        step.remove([command.member_id])
-    return step.outcome(ConsumerHeartbeatDone(member_id=command.member_id, member_epoch=command.member_epoch))
+    reply = ConsumerHeartbeatDone(member_id=command.member_id, member_epoch=command.member_epoch)
+    if command.member_epoch != LEFT_FOR_A_WHILE_EPOCH:
+        return _without(step, {command.member_id}, reply)
+    step.put(replace(member, epoch=LEFT_FOR_A_WHILE_EPOCH, revoking={}))
+    return step.outcome(reply)
+
+
+def _without(step: Step, gone: set[str], reply: Reply) -> Outcome:
+    """Take members out. If all that stay speak the classic protocol, the group is a classic one, which rebalances."""
+    if gone >= step.group.members.keys() or not is_classic_without(step.state, step.group, gone):
+        step.remove(gone)
+        return step.outcome(reply)
+    classic = downgraded(step.state, step.group, gone=gone)
+    rebalance = ClassicStep(step.state, step.group_id, step.now_ms, downgraded=classic)
+    rebalance.begin_rebalance()
+    return rebalance.outcome(reply)
 
 
 def remove_members(state: State, command: LeaveGroup, now_ms: int) -> Outcome:
-    """Remove members by the classic protocol's request, as administrators do."""
+    """Remove members by the classic protocol's request, as administrators and members of that protocol do."""
     step = Step(state, command.group_id, now_ms)
     gone: set[str] = set()
     rejections: list[Rejection | None] = []
@@ -46,9 +59,8 @@ def remove_members(state: State, command: LeaveGroup, now_ms: int) -> Outcome:
         else:
             rejections.append(None)
             gone.add(named)
-    if gone:
-        step.remove(gone)
-    return step.outcome(MembersLeft(rejections=tuple(rejections)))
+    reply = MembersLeft(rejections=tuple(rejections))
+    return _without(step, gone, reply) if gone else Outcome(reply=reply)
 
 
 def expire_member(state: State, command: ExpireConsumer, now_ms: int) -> Outcome:
@@ -59,19 +71,24 @@ def expire_member(state: State, command: ExpireConsumer, now_ms: int) -> Outcome
     deadline_ms = state.volatile.member_deadlines_ms.get((command.group_id, command.member_id), now_ms)
     if now_ms < deadline_ms:
         return Outcome(reply=DONE, timers=(Timer(deadline_ms, command),))
-    step = Step(state, command.group_id, now_ms)
-    step.remove([command.member_id])
-    return step.outcome(DONE)
+    return _without(Step(state, command.group_id, now_ms), {command.member_id}, DONE)
 
 
 def expire_revocation(state: State, command: ExpireRevocation, now_ms: int) -> Outcome:
-    """Remove a member that lives but has not given up its revoked partitions."""
+    """Remove a member that lives but has not given up its revoked partitions, or has not joined or synced in time."""
     group = state.volatile.consumer_groups.get(command.group_id)
     member = None if group is None else group.members.get(command.member_id)
-    if member is None or member.phase is not MemberPhase.UNREVOKED or member.epoch == LEFT_FOR_A_WHILE_EPOCH:
+    due_ms = None if member is None else _due_ms(state, command, member)
+    if due_ms is None:
         return Outcome(reply=DONE)
-    if now_ms < member.revoke_by_ms:
-        return Outcome(reply=DONE, timers=(Timer(member.revoke_by_ms, command),))
-    step = Step(state, command.group_id, now_ms)
-    step.remove([command.member_id])
-    return step.outcome(DONE)
+    if now_ms < due_ms:
+        return Outcome(reply=DONE, timers=(Timer(due_ms, command),))
+    return _without(Step(state, command.group_id, now_ms), {command.member_id}, DONE)
+
+
+def _due_ms(state: State, command: ExpireRevocation, member: ConsumerMember) -> int | None:
+    """Return the time until which a member must do what it has been told; None: it must do nothing."""
+    if member.classic is not None:
+        return state.volatile.members_due_ms.get((command.group_id, command.member_id))
+    waited_for = member.phase is MemberPhase.UNREVOKED and member.epoch != LEFT_FOR_A_WHILE_EPOCH
+    return member.revoke_by_ms if waited_for else None

@@ -5,15 +5,17 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from exacta.core.commands import ExpireConsumer, ExpireRevocation
-from exacta.core.events import ConsumerGroupChanged, Event, GroupEmptied, GroupEpochsReserved, MemberSeen
+from exacta.core.events import ConsumerGroupChanged, Event, GroupEmptied, GroupEpochsReserved, MemberDue, MemberSeen
 from exacta.core.groups.consumer.assignors import ASSIGNORS, Subscriber
 from exacta.core.groups.consumer.reconciliation import Owned, reconcile
 from exacta.core.groups.consumer.subscriptions import resolve, topics_version
 from exacta.core.groups.consumer_updates import update
 from exacta.core.groups.epochs import next_epoch, reserve
+from exacta.core.ids import Ticket
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
+from exacta.core.state.classic_membership import NOBODY, Member
 from exacta.core.state.consumer_membership import (
     JOINING_EPOCH,
     ConsumerGroup,
@@ -23,22 +25,38 @@ from exacta.core.state.consumer_membership import (
 )
 from exacta.core.state.state import State
 
+Wake = tuple[Ticket, Reply | Rejection]
+
 
 class Step:
     """The group as it was, changed by methods into what it will be."""
 
-    def __init__(self, state: State, group_id: str, now_ms: int) -> None:
+    def __init__(self, state: State, group_id: str, now_ms: int, *, upgraded: ConsumerGroup | None = None) -> None:
+        """Begin with the group as it is, or with what a group of the classic protocol becomes."""
         self.state = state
         self.limits = state.limits
         self.group_id = group_id
         self.now_ms = now_ms
-        first = state.volatile.first_group_epoch
-        self.group = state.volatile.consumer_groups.get(group_id) or ConsumerGroup(epoch=first, target_epoch=first)
+        classic = state.volatile.memberships.get(group_id, NOBODY)
+        first = max(state.volatile.first_group_epoch, classic.generation)  # a group counts on (decision 0012)
+        present = upgraded or state.volatile.consumer_groups.get(group_id)
+        self.group = present or ConsumerGroup(epoch=first, target_epoch=first)
         self.is_new = group_id not in state.volatile.consumer_groups
         self.before = self.group
         self.reserved = state.reserved_group_epoch
+        self.wakes: list[Wake] = []
         self.timers: list[Timer] = []
-        self.events: list[Event] = []
+        self.events: list[MemberSeen | MemberDue] = []
+        if upgraded is not None:
+            self._take_over(classic.members.values())
+
+    def _take_over(self, members: Iterable[Member]) -> None:
+        """Answer the members of a classic group that wait, so that they join again; their sessions begin anew."""
+        for member in members:
+            for ticket in (member.join_ticket, member.sync_ticket):
+                if ticket is not None:
+                    self.wakes.append((ticket, Rejection.REBALANCE_IN_PROGRESS))
+            self.keep_alive(member.member_id, joins=True)
 
     def outcome(self, reply: Reply | Rejection) -> Outcome:
         """Return the outcome of the decision. Epochs are reserved before a member learns of one."""
@@ -51,7 +69,8 @@ class Step:
             events.append(update(self.group_id, held, self.group) or looked)
         if self.before.members and not self.group.members:
             events.append(GroupEmptied(group_id=self.group_id, at_ms=self.now_ms))
-        return Outcome(events=(*events, *self.events), reply=reply, timers=tuple(self.timers))
+        heard = (each for each in self.events if each.member_id in self.group.members)  # not of whom it has replaced
+        return Outcome(events=(*events, *heard), reply=reply, wakes=tuple(self.wakes), timers=tuple(self.timers))
 
     def bump(self) -> None:
         """Begin the group's next epoch, which no group has ever had before a restart or a deletion."""
@@ -100,21 +119,30 @@ class Step:
 
     def keep_alive(self, member_id: str, *, joins: bool) -> None:
         """Begin or extend the member's session; its timer, when due, sees the later deadline."""
-        deadline_ms = self.now_ms + self.limits.group_consumer_session_timeout_ms
+        deadline_ms = self.now_ms + session_timeout_ms(self.state, self.group.members[member_id])
         self.events.append(MemberSeen(group_id=self.group_id, member_id=member_id, deadline_ms=deadline_ms))
         if joins:
             expire = ExpireConsumer(group_id=self.group_id, member_id=member_id)
             self.timers.append(Timer(deadline_ms, expire))
 
-    def look_at_topics(self, *, resubscribed: bool, hidden: frozenset[str]) -> None:
+    def must_come_by(self, member_id: str, due_ms: int) -> None:
+        """Let a member that speaks the classic protocol be out then, unless it has joined or synced by that time."""
+        self.events.append(MemberDue(group_id=self.group_id, member_id=member_id, due_ms=due_ms))
+        self.timers.append(Timer(due_ms, ExpireRevocation(group_id=self.group_id, member_id=member_id)))
+
+    def look_at_topics(self, *, resubscribed: bool, hidden: frozenset[str] | None) -> None:
         """Begin the next epoch if the members' subscriptions, or the topics that they name, have changed.
 
-        Another assignor begins one too, once most members ask for it.
+        Another assignor begins one too, once most members ask for it. Where it is not known what is hidden (None),
+        patterns stay as they were matched last.
         """
         version = topics_version(self.state)
         changed = False
         if resubscribed or version != self.group.topics_version:
-            topics, matched = resolve(self.state, self.group.members.values(), hidden)
+            known = self.group.matched if hidden is None else None
+            topics, matched = resolve(self.state, self.group.members.values(), hidden or frozenset(), known)
+            if known and matched:
+                version = self.group.topics_version  # the next heartbeat looks for what patterns match
             changed = topics != self.group.topics or matched != self.group.matched
             self.group = replace(self.group, topics=topics, matched=matched, topics_version=version)
         offered = self.limits.group_consumer_assignors
@@ -167,13 +195,19 @@ class Step:
         )
         if led is member:
             return member
-        if led.phase is MemberPhase.UNREVOKED:
+        if led.phase is MemberPhase.UNREVOKED and led.classic is None:
             revoke_by_ms = self.now_ms + led.rebalance_timeout_ms
             led = replace(led, revoke_by_ms=revoke_by_ms)
             expire = ExpireRevocation(group_id=self.group_id, member_id=member.member_id)
             self.timers.append(Timer(revoke_by_ms, expire))
         self.put(led)
         return led
+
+
+def session_timeout_ms(state: State, member: ConsumerMember) -> int:
+    """Return the session time-out of a member: one that speaks the classic protocol has said its own."""
+    terms = member.classic
+    return state.limits.group_consumer_session_timeout_ms if terms is None else terms.session_timeout_ms
 
 
 def preferred_assignor(group: ConsumerGroup, offered: tuple[str, ...]) -> str:

@@ -1,6 +1,6 @@
 """The subscriptions of a group's members: names, and patterns in RE2's syntax (KIP-848)."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 
 from exacta.core.pattern import matcher, matching
 from exacta.core.state.consumer_membership import ConsumerMember, SubscribedTopic
@@ -29,17 +29,23 @@ def is_pattern(pattern: str) -> bool:
 
 
 def resolve(
-    state: State, members: Iterable[ConsumerMember], hidden: frozenset[str]
+    state: State,
+    members: Iterable[ConsumerMember],
+    hidden: frozenset[str],
+    known: Mapping[str, frozenset[str]] | None = None,
 ) -> tuple[dict[str, SubscribedTopic], dict[str, frozenset[str]]]:
     """Return the topics that exist of those that members subscribe to, and what each pattern matches.
 
-    No pattern matches what is hidden.
+    No pattern matches what is hidden. Where the matches are `known`, nothing is matched.
     """
     patterns: dict[str, frozenset[str]] = {}
     names: set[str] = set()
     for member in members:
         if member.pattern and member.pattern not in patterns:
-            patterns[member.pattern] = matching(member.pattern, state.topics.keys() - hidden)
+            matches = None if known is None else known.get(member.pattern, frozenset())
+            patterns[member.pattern] = (
+                matching(member.pattern, state.topics.keys() - hidden) if matches is None else matches
+            )
             names |= patterns[member.pattern]
         names |= member.topics
     topics = {
