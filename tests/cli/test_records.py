@@ -22,7 +22,6 @@ from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition, list_transactions
 from tests.cli.conftest import Commands
 from tests.client.described import members_of
-from tests.conformance.brokers import ON_KAFKA
 from tests.signals import heard
 from tests.spark.clusters import new_topic, read_committed
 
@@ -162,10 +161,7 @@ def test_a_group_goes_on_where_it_stands(run, topic):
     member.subscribe([topic])
     while not member.assignment():
         member.poll(0.05)
-    if not ON_KAFKA:  # which turns such a group into one of KIP-848's protocol
-        assert run.refused("consume", topic, "--group", topic, "-e") == (
-            f"group {topic} has members of the classic protocol, and this command speaks KIP-848's"
-        )
+    assert run("consume", topic, "--group", topic, "-e") == "", "the group moves to KIP-848's protocol and back"
     run("produce", topic, "-p", "0", typed="4\n")
     out, err = run.both("consume", topic, "-p", "0", "--group", topic, "-e", code=1)
     assert out == "4\n"

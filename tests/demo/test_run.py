@@ -135,6 +135,6 @@ def test_a_signal_ends_the_demo_and_all_of_it(tmp_path: Path, number: signal.Sig
         children = psutil.Process(demo.pid).children(recursive=True)
         assert children
         demo.send_signal(number)
-        assert demo.wait(60) == 128 + number
+        assert demo.wait(200) == 128 + number
     assert [*tmp_path.glob("exacta-demo-*")] == []
     assert not [child for child in children if child.is_running()]

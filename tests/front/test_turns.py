@@ -19,7 +19,10 @@ class Rig:
         self.log: list[str] = []
         self.threads: list[tuple[Callable[[], Any], Callable[[Any], None]]] = []
         self.turns = Turns(
-            self.loop, Conversions(lambda call, done: self.threads.append((call, done))), lambda: self.now_s
+            self.loop,
+            Conversions(lambda call, done: self.threads.append((call, done))),
+            lambda: self.now_s,
+            lambda: self.now_s,
         )
         self.is_wanted = True
 
@@ -150,6 +153,7 @@ def test_what_is_not_wanted_any_more_is_closed_where_it_stands(rig: Rig) -> None
 
 
 def test_work_that_keeps_the_loop_is_told(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    rig.turns.is_used_up()
     rig.take("Metadata from 10.0.0.1", rig.counted("a", 1, LONG_TURN_SECONDS))
     assert rig.turns.took_long == 1
     assert rig.turns.longest_seconds >= LONG_TURN_SECONDS

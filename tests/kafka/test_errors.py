@@ -84,5 +84,7 @@ def test_only_what_may_pass_by_itself_is_retriable(rejection: Rejection) -> None
         Rejection.UNKNOWN_TOPIC_ID,
         Rejection.INCONSISTENT_TOPIC_ID,
         Rejection.STORAGE_ERROR,
+        Rejection.DISK_FULL,
+        Rejection.RESERVE_USED_UP,
         Rejection.CONCURRENT_TRANSACTIONS,  # only to a request of our own: its transaction may end meanwhile
     }

@@ -57,6 +57,8 @@ def test_every_type_and_reason_has_its_words() -> None:
         Wait.PENDING: "acknowledged messages",
         Wait.HELD_BACK: "holds back",
         Wait.DELAYED: "delayed",
+        Wait.UNREADABLE: "could not be read",
+        Wait.NO_ROOM: "all subscriptions together",
     }
     assert len(subscriptions.WAITS) == len(Wait) == len(words)
     assert all(word in subscriptions.WAITS[wait] for wait, word in words.items())

@@ -8,6 +8,7 @@ returns: a producer is fenced, a transaction expires, a group begins to rebalanc
 from collections.abc import Callable, Collection
 from typing import Protocol, TypeVar
 
+from exacta.client.errors import KafkaError
 from exacta.client.explanations import Explanation
 from exacta.client.routing import Client
 from exacta.client.transactions import init_producer_id
@@ -143,8 +144,13 @@ class Faults(RequestFaults):
 
         Raises ValueError if nobody has the transactional id.
         """
-        if not self._broker.explain(transactional_id).state:
-            raise ValueError(f"fence({transactional_id!r}): no producer has this transactional id")
+        unknown = f"fence({transactional_id!r}): no producer has this transactional id"
+        try:
+            found = self._broker.explain(transactional_id)
+        except KafkaError as error:
+            raise ValueError(unknown) from error
+        if not found.state:  # it is forgotten, and its incidents are not
+            raise ValueError(unknown)
         with self._broker.client() as client:
             init_producer_id(client, transactional_id, transaction_timeout_ms=_FENCING_TIMEOUT_MS)
 

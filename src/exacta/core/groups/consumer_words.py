@@ -20,7 +20,7 @@ Named = tuple[str, int]
 
 
 class Subscription(Struct, frozen=True, kw_only=True):
-    """What a member says when it joins; `owned` are the partitions that it has not given up (KIP-429)."""
+    """The words of a member that joins; `owned` are the partitions that it has not given up (KIP-429)."""
 
     topics: frozenset[str]
     owned: tuple[Named, ...] = ()

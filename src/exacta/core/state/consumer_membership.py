@@ -39,7 +39,7 @@ class GroupPhase(IntEnum):
 
 
 class ClassicTerms(Struct, frozen=True, kw_only=True, array_like=True):
-    """What a member that speaks the classic protocol has said of it. The first protocol is the one that it is told."""
+    """The words of a member that speaks the classic protocol. The first protocol is the one that it is told."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]

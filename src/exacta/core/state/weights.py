@@ -32,7 +32,7 @@ MEMBER = 1_200
 PENDING_MEMBER = 1_200
 """An id of a group that was given out, with its timer; it has the client's id in it."""
 CLASSIC_TERMS = 200
-"""What a member that speaks the classic protocol in a group of the other one has said of it, beside its protocols."""
+"""The words of a member that speaks the classic protocol in a group of the other one, beside its protocols."""
 PROTOCOL = 250
 NAME = 150
 """One name of a topic in a subscription, beside its text."""
