@@ -19,6 +19,7 @@ from exacta.demo import run, topics
 from exacta.demo.flights import FlightsMissing
 from exacta.demo.run import DemoFailed, DemoSettings, Outcome, telling
 from exacta.demo.screen import Screen
+from tests.signals import heard
 
 
 def test_where_a_cause_was_raised_is_told_with_it() -> None:
@@ -122,19 +123,20 @@ def test_a_demo_that_fails_unexpectedly_names_its_directory(ran: Callable[..., R
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_demo_and_all_of_it(tmp_path: Path, number: signal.Signals) -> None:
-    demo = subprocess.Popen(
-        [sys.executable, "-m", "exacta.cli", "demo", "--flights", "500", "--kills", "none"],
-        env=os.environ | {"TMPDIR": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    with heard(number):
+        demo = subprocess.Popen(
+            [sys.executable, "-m", "exacta.cli", "demo", "--flights", "500", "--kills", "none"],
+            env=os.environ | {"TMPDIR": str(tmp_path)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
     with demo:
         assert demo.stdout is not None
         assert any("the pipeline is starting" in line for line in demo.stdout)
         children = psutil.Process(demo.pid).children(recursive=True)
         assert children
         demo.send_signal(number)
-        assert demo.wait(200) == 128 + number
+        assert demo.wait(60) == 128 + number
     assert [*tmp_path.glob("exacta-demo-*")] == []
     assert not [child for child in children if child.is_running()]
