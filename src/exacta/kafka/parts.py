@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from exacta.front.turns import Steps, Until
+from exacta.kafka.needs import Each
 from exacta.protocol.kafka.schema import Message
 
 Serve = Callable[[Message, Callable[[Message | None], None]], None]
@@ -43,6 +44,11 @@ class Parts(Struct, frozen=True):
     """The most elements, inner ones included, that are served in one step."""
     most_in_all: int = 2**31
     """A request with more elements is refused by POLICY_VIOLATION."""
+
+
+def divided_by(need: Each, **more: Any) -> Parts:
+    """Return the parts by the elements whose rights are asked for one by one; `more` are further fields."""
+    return Parts(need.elements, need.answers, need.name, **more)
 
 
 def parts_of(ways: tuple[Parts, ...], request: Any, *, is_long: bool) -> Parts | None:
@@ -139,7 +145,7 @@ def in_parts(parts: Parts, request: Message, serve: Serve, reply: Callable[[Mess
         done = Until()
         waiting.append(done)
         serve(part, partial(answered, number, done))
-        # What is released by one sync stays short, too.
+        # The answers that one sync releases stay few, too.
         yield waiting.popleft() if len(waiting) == MOST_IN_FLIGHT else None
     while waiting:
         yield waiting.popleft()

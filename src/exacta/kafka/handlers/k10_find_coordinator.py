@@ -11,7 +11,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.internal_topics import OF_GROUPS, OF_TRANSACTIONS
 from exacta.kafka.needs import Each, Whole
-from exacta.kafka.parts import Parts
+from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -96,6 +96,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(Parts("coordinator_keys", "coordinators", name=""),),
+    parts=(divided_by(NEEDS[2]),),
     refused=refused,
 )

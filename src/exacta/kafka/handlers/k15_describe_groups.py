@@ -7,7 +7,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
-from exacta.kafka.parts import Parts
+from exacta.kafka.parts import divided_by
 from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -30,7 +30,7 @@ NEEDS = (Each(Operation.DESCRIBE, ResourceKind.GROUP, "groups", "groups", name="
 
 
 def handle(broker: BrokerContext, request: DescribeGroupsRequest, context: RequestContext, reply: Reply) -> None:
-    """Answer all groups from one state."""
+    """Answer all groups of a request, or of a part of it, from one state."""
 
     def view(state: State, now_ms: int) -> DescribeGroupsResponse:
         return DescribeGroupsResponse(
@@ -81,6 +81,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(Parts("groups", "groups", name="", most=200),),
+    parts=(divided_by(NEEDS[0], most=200),),
     refused=refused,
 )

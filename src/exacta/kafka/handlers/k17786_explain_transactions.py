@@ -28,7 +28,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.listing import describe_all
 from exacta.kafka.needs import Each, Shown
-from exacta.kafka.parts import Parts
+from exacta.kafka.parts import Parts, divided_by
 from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -190,7 +190,7 @@ HANDLER = Handler(
     needs=NEEDS,
     handle=handle,
     parts=(
-        Parts("transactional_ids", "transactions", name="", most=200, once=("handles",)),
+        divided_by(NEEDS[0], most=200, once=("handles",)),
         Parts("handles", "transactions", name="", most=200),
     ),
     refused=refused,

@@ -5,7 +5,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import leader_epoch_error
 from exacta.kafka.needs import Each, or_on_cluster
-from exacta.kafka.parts import Parts
+from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -85,6 +85,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(Parts("topics", "topics", name="topic", inner="partitions", inner_answers="partitions"),),
+    parts=(divided_by(NEEDS[0], inner="partitions", inner_answers="partitions"),),
     refused=refused,
 )

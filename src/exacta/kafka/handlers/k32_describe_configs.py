@@ -16,7 +16,7 @@ from exacta.kafka.config_source import BROKER_LOGGER_SOURCE, SOURCE_NUMBERS, Res
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
-from exacta.kafka.parts import Parts
+from exacta.kafka.parts import divided_by
 from exacta.kafka.request_size import first_time
 from exacta.kafka.topic_names import is_legal_name
 from exacta.ports.authorizer import Operation
@@ -41,159 +41,129 @@ NEEDS = (Each(Operation.DESCRIBE_CONFIGS, configured, "resources", "results", na
 def handle(broker: BrokerContext, request: DescribeConfigsRequest, context: RequestContext, reply: Reply) -> None:
     """Describe each resource; synonyms and documentation only where asked for."""
 
+    describer = _Describer(broker, request)
+
     def view(state: State, now_ms: int) -> DescribeConfigsResponse:
-        results = []
         is_first = first_time()
-        topics = _TopicConfigs(broker, request)
-        for resource in request.resources:
-            if is_first((resource.resource_type, resource.resource_name)):
-                result = _describe(broker, state, resource, topics)
-                if resource.resource_type != ResourceType.TOPIC:
-                    _leave_out(request, result)
-                results.append(result)
-        return DescribeConfigsResponse(results=results)
+        return DescribeConfigsResponse(
+            results=[
+                describer.result(state, each)
+                for each in request.resources
+                if is_first((each.resource_type, each.resource_name))
+            ]
+        )
 
     broker.read(context, view, reply)
 
 
-def _leave_out(request: DescribeConfigsRequest, result: DescribeConfigsResult) -> None:
-    for config in result.configs:
-        if not request.include_synonyms:
-            config.synonyms = []
-        if not request.include_documentation:
-            config.documentation = None
+GROUP_CONFIGS = ("consumer.heartbeat.interval.ms", "consumer.session.timeout.ms")
+"""The part of a group's configuration that clients know; the broker's options have `group.` before these names."""
+
+_TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, str: ConfigType.LIST}
 
 
-def _describe(
-    broker: BrokerContext, state: State, resource: DescribeConfigsResource, topics: "_TopicConfigs"
-) -> DescribeConfigsResult:
-    result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
-    name = resource.resource_name
-    configs: list[DescribeConfigsResourceResult] = []
-    match resource.resource_type:
-        case ResourceType.TOPIC if not is_legal_name(name):
-            result.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
-        case ResourceType.TOPIC if name not in state.topics:
-            result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        case ResourceType.TOPIC:
-            result.configs = topics.described(state.topics[name].configs, resource.configuration_keys)
-            return result
-        case ResourceType.BROKER if name == str(broker.node_id):
-            configs = [_broker_config(broker, option) for option in options().values()]
-        case ResourceType.BROKER if name == ALL_BROKERS:
-            configs = _of_all_brokers(broker)
-        case ResourceType.BROKER_LOGGER if name == str(broker.node_id):
-            configs = [_logger_config(each) for each in loggers.names()]
-        case ResourceType.BROKER | ResourceType.BROKER_LOGGER if name:
-            result.error_code = ErrorCode.INVALID_REQUEST
-            result.error_message = f"this is broker {broker.node_id}"
-        case ResourceType.GROUP | ResourceType.CLIENT_METRICS | ResourceType.BROKER_LOGGER if not name:
-            result.error_code = ErrorCode.INVALID_REQUEST
-            result.error_message = "a name is needed"
-        case ResourceType.GROUP:
-            configs = _group_configs(broker)
-        case ResourceType.CLIENT_METRICS:
-            pass
-        case unknown:
-            result.error_code = ErrorCode.INVALID_REQUEST
-            result.error_message = f"there are no resources of type {unknown} here"
-    keys = frozenset(resource.configuration_keys or ())
-    result.configs = [config for config in configs if not keys or config.name in keys]
-    return result
-
-
-class _TopicConfigs:
-    """Describes the configurations of topics for one request: of those topics that set nothing, once."""
+class _Describer:
+    """Describes what one request asks for; the topics that set nothing have one description, which they share."""
 
     def __init__(self, broker: BrokerContext, request: DescribeConfigsRequest) -> None:
         self._broker = broker
         self._request = request
         self._of_defaults: dict[frozenset[str], list[DescribeConfigsResourceResult]] = {}
 
-    def described(self, configs: dict[str, str], keys: list[str] | None) -> list[DescribeConfigsResourceResult]:
-        """Return what was asked for of a topic with these configurations of its own."""
-        wanted = frozenset(keys or ())
-        if configs:
-            return self._describe(configs, wanted)
-        found = self._of_defaults.get(wanted)
-        if found is None:
-            found = self._of_defaults[wanted] = self._describe(configs, wanted)
-        return found
+    def result(self, state: State, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+        """Return the answer about one resource."""
+        result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
+        name, node_id = resource.resource_name, str(self._broker.node_id)
+        keys = frozenset(resource.configuration_keys or ())
+        configs: list[DescribeConfigsResourceResult] = []
+        match resource.resource_type:
+            case ResourceType.TOPIC if not is_legal_name(name):
+                result.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
+            case ResourceType.TOPIC if name not in state.topics:
+                result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            case ResourceType.TOPIC:
+                result.configs = self._of_topic(state.topics[name].configs, keys)
+                return result
+            case ResourceType.BROKER if name == node_id:
+                configs = [self._option(each, self._broker.options.values_of(each)) for each in options().values()]
+            case ResourceType.BROKER if name == ALL_BROKERS:
+                configs = self._of_all_brokers()
+            case ResourceType.BROKER_LOGGER if name == node_id:
+                configs = [_logger_config(each) for each in loggers.names()]
+            case ResourceType.BROKER | ResourceType.BROKER_LOGGER if name:
+                result.error_code = ErrorCode.INVALID_REQUEST
+                result.error_message = f"this is broker {node_id}"
+            case ResourceType.GROUP | ResourceType.CLIENT_METRICS | ResourceType.BROKER_LOGGER if not name:
+                result.error_code = ErrorCode.INVALID_REQUEST
+                result.error_message = "a name is needed"
+            case ResourceType.GROUP:
+                configs = self._of_group()
+            case ResourceType.CLIENT_METRICS:
+                pass
+            case unknown:
+                result.error_code = ErrorCode.INVALID_REQUEST
+                result.error_message = f"there are no resources of type {unknown} here"
+        result.configs = [config for config in configs if not keys or config.name in keys]
+        return result
 
-    def _describe(self, configs: dict[str, str], wanted: frozenset[str]) -> list[DescribeConfigsResourceResult]:
-        described = []
-        for name, config in TOPIC_CONFIGS.items():
-            if wanted and name not in wanted:
-                continue
-            values = values_of(configs, name, self._broker.options)
-            [(_, value, source), *_] = values
-            described.append(
-                DescribeConfigsResourceResult(
-                    name=name,
-                    value=value,
-                    config_source=SOURCE_NUMBERS[source],
-                    synonyms=_synonyms(values) if self._request.include_synonyms else [],
-                    config_type=config.type,
-                    documentation=config.description if self._request.include_documentation else None,
-                )
+    def _of_topic(self, configs: dict[str, str], keys: frozenset[str]) -> list[DescribeConfigsResourceResult]:
+        """Describe the configurations with these names of a topic that has these of its own; no names: all."""
+        if not configs and keys in self._of_defaults:
+            return self._of_defaults[keys]
+        described = [
+            self._config(
+                name, values_of(configs, name, self._broker.options), config_type=config.type, text=config.description
             )
+            for name, config in TOPIC_CONFIGS.items()
+            if not keys or name in keys
+        ]
+        if not configs:
+            self._of_defaults[keys] = described
         return described
 
+    def _of_group(self) -> list[DescribeConfigsResourceResult]:
+        """Describe what holds for every group: by the names that Kafka has for one group's, and the broker's own."""
+        described = []
+        for option in options().values():
+            name = option.name.removeprefix("group.")
+            if name in GROUP_CONFIGS:
+                config = self._option(option, self._broker.options.values_of(option))
+                config.name, config.read_only = name, True
+                described.append(config)
+        return described
 
-_TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, str: ConfigType.LIST}
+    def _of_all_brokers(self) -> list[DescribeConfigsResourceResult]:
+        """Describe what was set for all brokers while they ran; only this, as Apache Kafka does."""
+        described = []
+        for option in options().values():
+            found = self._broker.options.values_of(option)
+            values = [each for each in found if each[2] is ConfigSource.DYNAMIC_DEFAULT]
+            if values:
+                described.append(self._option(option, values))
+        return described
 
+    def _option(self, option: Option, values: Sequence[Value]) -> DescribeConfigsResourceResult:
+        config = self._config(option.name, values, config_type=_TYPES[option.type], text=option.description)
+        config.read_only = not option.dynamic
+        return config
 
-GROUP_CONFIGS = ("consumer.heartbeat.interval.ms", "consumer.session.timeout.ms")
-"""The part of a group's configuration that clients know; the broker's options have `group.` before these names."""
-
-
-def _group_configs(broker: BrokerContext) -> list[DescribeConfigsResourceResult]:
-    """Describe what holds for every group: by the names that Kafka has for one group's, and the broker's own."""
-    described = []
-    for option in options().values():
-        name = option.name.removeprefix("group.")
-        if name in GROUP_CONFIGS:
-            config = _broker_config(broker, option)
-            config.name, config.read_only = name, True
-            described.append(config)
-    return described
+    def _config(
+        self, name: str, values: Sequence[Value], *, config_type: ConfigType, text: str
+    ) -> DescribeConfigsResourceResult:
+        [(_, value, source), *_] = values
+        synonyms = values if self._request.include_synonyms else ()
+        return DescribeConfigsResourceResult(
+            name=name,
+            value=value,
+            config_source=SOURCE_NUMBERS[source],
+            synonyms=[DescribeConfigsSynonym(name=n, value=v, source=SOURCE_NUMBERS[s]) for n, v, s in synonyms],
+            config_type=config_type,
+            documentation=text if self._request.include_documentation else None,
+        )
 
 
 def _logger_config(name: str) -> DescribeConfigsResourceResult:
     return DescribeConfigsResourceResult(name=name, value=loggers.level_of(name), config_source=BROKER_LOGGER_SOURCE)
-
-
-def _broker_config(broker: BrokerContext, option: Option) -> DescribeConfigsResourceResult:
-    return _described(option, broker.options.values_of(option))
-
-
-def _of_all_brokers(broker: BrokerContext) -> list[DescribeConfigsResourceResult]:
-    """Describe what was set for all brokers while they ran; only this, as Apache Kafka does."""
-    described = []
-    for option in options().values():
-        values = [each for each in broker.options.values_of(option) if each[2] is ConfigSource.DYNAMIC_DEFAULT]
-        if values:
-            described.append(_described(option, values))
-    return described
-
-
-def _described(option: Option, values: Sequence[Value]) -> DescribeConfigsResourceResult:
-    [(_, value, source), *_] = values
-    return DescribeConfigsResourceResult(
-        name=option.name,
-        value=value,
-        read_only=not option.dynamic,
-        config_source=SOURCE_NUMBERS[source],
-        synonyms=_synonyms(values),
-        config_type=_TYPES[option.type],
-        documentation=option.description,
-    )
-
-
-def _synonyms(values: Sequence[Value]) -> list[DescribeConfigsSynonym]:
-    return [
-        DescribeConfigsSynonym(name=name, value=value, source=SOURCE_NUMBERS[source]) for name, value, source in values
-    ]
 
 
 def refused(request: DescribeConfigsRequest, code: ErrorCode, version: int) -> DescribeConfigsResponse:
@@ -214,6 +184,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(Parts("resources", "results", name="resource_name", most=50),),
+    parts=(divided_by(NEEDS[0], most=50),),
     refused=refused,
 )

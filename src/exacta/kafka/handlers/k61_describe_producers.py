@@ -10,7 +10,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
-from exacta.kafka.parts import Parts
+from exacta.kafka.parts import divided_by
 from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -35,7 +35,7 @@ NEEDS = (Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),)
 
 
 def handle(broker: BrokerContext, request: DescribeProducersRequest, context: RequestContext, reply: Reply) -> None:
-    """Answer all partitions from one state."""
+    """Answer all partitions of a request, or of a part of it, from one state."""
 
     def view(state: State, now_ms: int) -> DescribeProducersResponse:
         is_first = first_time()
@@ -95,6 +95,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(Parts("topics", "topics", inner="partition_indexes", inner_answers="partitions"),),
+    parts=(divided_by(NEEDS[0], inner="partition_indexes", inner_answers="partitions"),),
     refused=refused,
 )

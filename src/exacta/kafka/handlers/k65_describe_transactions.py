@@ -12,7 +12,7 @@ from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Shown
-from exacta.kafka.parts import Parts
+from exacta.kafka.parts import divided_by
 from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -35,7 +35,7 @@ NEEDS = (
 
 
 def handle(broker: BrokerContext, request: DescribeTransactionsRequest, context: RequestContext, reply: Reply) -> None:
-    """Answer all ids from one state."""
+    """Answer all ids of a request, or of a part of it, from one state."""
 
     def view(state: State, now_ms: int) -> DescribeTransactionsResponse:
         return DescribeTransactionsResponse(
@@ -82,6 +82,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(Parts("transactional_ids", "transaction_states", name="", most=200),),
+    parts=(divided_by(NEEDS[0], most=200),),
     refused=refused,
 )

@@ -11,7 +11,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside
-from exacta.kafka.parts import Parts
+from exacta.kafka.parts import divided_by
 from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -37,7 +37,7 @@ NEEDS = (
 
 
 def handle(broker: BrokerContext, request: ConsumerGroupDescribeRequest, context: RequestContext, reply: Reply) -> None:
-    """Answer all groups from one state."""
+    """Answer all groups of a request, or of a part of it, from one state."""
 
     def view(state: State, now_ms: int) -> ConsumerGroupDescribeResponse:
         return ConsumerGroupDescribeResponse(
@@ -123,6 +123,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(Parts("group_ids", "groups", name="", most=200),),
+    parts=(divided_by(NEEDS[0], most=200),),
     refused=refused,
 )
