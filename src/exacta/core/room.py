@@ -8,6 +8,8 @@ makes room. The bytes that the end of a transaction needs are counted when the t
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from exacta.core import commands
 from exacta.core.commands import Command
 from exacta.core.events import (
@@ -112,18 +114,9 @@ def within_bounds(state: State, command: Command, outcome: Outcome, owner: str) 
     if not owner:
         return outcome
     new = tuple((table, key) for (table, key), size in grown.items() if size > 0 and key not in usage[table].charges)
-    return _owned(outcome, EntriesOwned(owner=owner, entries=new)) if new else outcome
-
-
-def _owned(outcome: Outcome, owned: EntriesOwned) -> Outcome:
-    return Outcome(
-        events=(owned, *outcome.events),
-        reply=outcome.reply,
-        wakes=outcome.wakes,
-        timers=outcome.timers,
-        inside_transaction=outcome.inside_transaction,
-        notices=outcome.notices,
-    )
+    if not new:
+        return outcome
+    return replace(outcome, events=(EntriesOwned(owner=owner, entries=new), *outcome.events))
 
 
 def own(state: State, event: EntriesOwned) -> None:
