@@ -16,6 +16,7 @@ It is closed before the core is asked, so that none of its later messages can be
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from google.protobuf.message import Message
@@ -67,6 +68,8 @@ class Send(Struct, eq=False):
     command: CommandSend
     answer: list[Buffer] | None = None
     partition_id: PartitionId = PartitionId(-1)
+    entry: Entry | None = None
+    """The entry, where it was read before the SEND was gathered."""
     has_keys: bool = False
     """True: a thread has seen that each message has a key."""
 
@@ -142,16 +145,14 @@ class Sends:
         rules, entry = self._broker.batch_rules(send.producer.place[0]), send.request.entry
         if rules is None or not rules.needs_keys or entry is None:
             return False
-        try:
-            return is_long(parse_entry(entry))
-        except BrokenEntry:
-            return False
+        with suppress(BrokenEntry):  # which is refused in its turn
+            send.entry = parse_entry(entry)
+        return send.entry is not None and is_long(send.entry)
 
     def _require_keys(self, send: Send) -> Steps:
         """Look at the keys on a thread. Then append the SEND, alone, by what holds of its topic in that step."""
-        assert send.request.entry is not None
-        entry = parse_entry(send.request.entry)
-        found = yield partial(require_keys, entry)
+        assert send.entry is not None
+        found = yield partial(require_keys, send.entry)
         if isinstance(found, BrokenEntry):
             send.refuse(self._giving_up(found.error), str(found))
             self._leave()
@@ -232,7 +233,7 @@ class Sends:
         assert rules is not None
         send.partition_id = producer.partition_id
         assert send.request.entry is not None
-        entry = parse_entry(send.request.entry)
+        entry = parse_entry(send.request.entry) if send.entry is None else send.entry
         check_entry(entry, command)
         transaction, producer_id = self._transaction(command)
         writer: NamedWriter | NamelessWriter | None
@@ -243,7 +244,7 @@ class Sends:
         kept, time_ms = admit_entry(
             entry, rules, now_ms, self._broker.largest_payload(place[0]), producer_id, has_keys=send.has_keys
         )
-        send.request.entry = None  # what is kept is a copy, and one of the two is enough
+        send.request.entry = send.entry = None  # what is kept is a copy, and one of the two is enough
         if not self._broker.engine.present.has_room(taken_bytes + len(kept)):
             # In this step, lest a later and smaller message finds room before this one comes again.
             send.answer = []
