@@ -13,9 +13,12 @@ import tests.differential.reads
 import tests.differential.transactions  # noqa: F401  # how steps are sent
 from tests.conformance.brokers import HOST, kafka_process
 from tests.differential.exhaustion import prepare_exacta, prepare_kafka
+from tests.differential.group_brokers import brokers
 from tests.differential.side import Side, prepared_name
 from tests.differential.steps import CLIENTS
 from tests.kafka.wire import front
+
+__all__ = ["brokers", "sides"]
 
 _KAFKAS = (
     "num.partitions=2",

@@ -10,11 +10,9 @@ from __future__ import annotations
 import itertools
 import struct
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
 from hypothesis import note
 from hypothesis import strategies as st
 
@@ -27,24 +25,22 @@ from exacta.protocol.kafka.messages import (
     k13_leave_group,
     k14_sync_group,
 )
-from tests.conformance.brokers import HOST, kafka_process
 from tests.differential.agree import marks, on_both
+from tests.differential.group_brokers import Broker
 from tests.differential.group_steps import Beat, Member
-from tests.differential.test_consumer_groups import KAFKAS, Broker
-from tests.kafka.wire import front
 
 pytestmark = marks
 
 NAMES = {"p": None, "q": None, "s": "i"}
 LONG_MS = 1_800_000
 LED = [("t", 0), ("t", 2), ("u", 1)]
-"""What a leader assigns to itself while the group is a classic one."""
+"""The partitions that a leader assigns to itself while the group is a classic one."""
 Named = tuple[str, int]
 
 
 @dataclass
 class Classic:
-    """What a member that speaks the classic protocol knows: its id on each broker, and what both have told it."""
+    """The knowledge of a member that speaks the classic protocol: its id on each broker, and what both have told it."""
 
     ids: dict[int, str] = field(default_factory=dict)
     generation: int = -1
@@ -165,16 +161,6 @@ def learn(step: Step, member: Classic, answer: tuple[Any, ...]) -> None:
         member.owned = list(read_assignment(answer[3]) or ())
     elif answer[0] == ErrorCode.UNKNOWN_MEMBER_ID or (step.kind == "leave" and answer[1] == [0]):
         member.ids, member.generation, member.owned = {}, -1, []
-
-
-@pytest.fixture(scope="module")
-def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Broker]]:
-    """Apache Kafka and Exacta."""
-    with kafka_process(tmp_path_factory.mktemp("kafka"), overrides=KAFKAS) as kafka, front() as exacta:
-        both = Broker((HOST, kafka.port)), Broker(exacta.address)
-        yield both
-        for broker in both:
-            broker.wire.socket.close()
 
 
 _numbers = itertools.count()
