@@ -312,7 +312,7 @@ class WatchedEngine(Engine):
                 self.complain(f"7: nothing will ever end the transaction of {name_of(transaction)}")
         if not self._is_closing:
             self.group_use.look(self.now_ms(), self.complain)
-        # What is volatile is over soon, and no later look would find it.
+        # A volatile fact is over soon, and no later look would find it.
         for violation in (*entries_have_one_place(self._state), *waits_can_end(self._state)):
             self.complain(violation)
         count = len(self.ledger.events)

@@ -16,7 +16,7 @@ AIM_MS = 50
 ALLOWED_MS = 150
 """Three times the aim: machines differ, and a turn of 20 ms may be followed by a collection of garbage."""
 ALLOWED_IN_ONE_STEP_MS = 600
-"""What owes all of its answer to one state is bounded by its number of partitions (limits.md)."""
+"""The bound for an answer that owes all to one state: its number of partitions is bounded (limits.md)."""
 
 
 def test_no_request_keeps_the_loop(tmp_path, capsys):

@@ -118,4 +118,4 @@ FILLS: dict[Table, Callable[[World, int], object]] = {
     Table.SUBSCRIPTIONS: _subscription,
     Table.DELIVERIES: _consumer,
 }
-"""What makes the entry of a number, and returns the answer."""
+"""A function that makes the entry of a number, and returns the answer."""

@@ -131,7 +131,7 @@ def test_what_sqlite_rolls_back_by_itself(
 def test_a_block_cannot_end_the_transaction_of_sqlite(
     place: shop.Place, open_database: Callable[[shop.Place], Any], ends: Callable[[Any], None]
 ) -> None:
-    """What it did before, and what it does afterwards, belongs to the transaction."""
+    """The rows of before, and those of afterwards, belong to the transaction."""
     with both_of(place, open_database(place)) as both:
         with both.transaction() as transaction:
             transaction.execute("INSERT INTO orders VALUES (1)")

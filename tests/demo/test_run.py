@@ -36,7 +36,7 @@ def test_where_a_cause_was_raised_is_told_with_it() -> None:
 
 
 class StandIn:
-    """What `run` sees of a demo: it may fail, be ended, and has judged some outputs."""
+    """A demo as `run` sees it: it may fail, be ended, and has judged some outputs."""
 
     def __init__(self, verdicts: Sequence[bool], restarts: dict[str, int], ends_with: BaseException | None) -> None:
         self.verdicts = [SimpleNamespace(exactly_once=each) for each in verdicts]

@@ -48,7 +48,7 @@ def test_a_bound_that_changes_holds_for_the_next_connection() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])
 def test_a_few_more_of_the_machine_itself(host: str) -> None:
-    """Whoever has taken all there is, an operator can still look, and change the bound."""
+    """An operator can still look, and change the bound, when others have taken all connections."""
     doors = admission(most=1)
     assert [doors.admit("10.0.0.1"), doors.admit("10.0.0.2")] == [True, False]
     assert [doors.admit(host) for _ in range(LOOPBACK_RESERVE + 1)] == [True] * LOOPBACK_RESERVE + [False]

@@ -1,4 +1,4 @@
-"""What is refused on a full disk: every command, at every level."""
+"""A full disk refuses what its table says: every command is tried, at every level."""
 
 import pytest
 from msgspec import structs

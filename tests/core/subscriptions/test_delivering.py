@@ -315,7 +315,7 @@ def test_delivery_waits_where_too_many_runs_are_acknowledged(world: World) -> No
 def test_the_oldest_messages_are_delivered_where_too_many_runs_are_acknowledged(
     world: World, subscription_type: SubscriptionType
 ) -> None:
-    """Who connects then, or asks for everything again, must get them: delivery waits for their acknowledgement."""
+    """A consumer that connects then, or asks for all again, must get them: delivery waits for their acknowledgement."""
     world.state.limits = replace(SMALL, max_acknowledged_runs=2)
     dispatcher = Dispatcher(world, subscription_type)
     write(world, 9)
