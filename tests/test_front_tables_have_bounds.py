@@ -78,7 +78,7 @@ BOUNDS = {
     "WebConnection._received": "one read: the connection is not read until its turn",
     "WebServer._admitted": "MOST_CONNECTIONS",
     "WebServer._names": OPTIONS,
-    "_TopicConfigs._of_defaults": REQUESTS,
+    "_Describer._of_defaults": REQUESTS,
 }
 
 
