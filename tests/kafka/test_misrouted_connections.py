@@ -42,7 +42,9 @@ def reached(wire: Wire) -> tuple[str, int]:
     return metadata.cluster_id, node.node_id
 
 
-def ask(wire: Wire, means: tuple[str | None, int], software: tuple[str, str] = ("x", "1"), version: int = NAMING) -> Any:
+def ask(
+    wire: Wire, means: tuple[str | None, int], software: tuple[str, str] = ("x", "1"), version: int = NAMING
+) -> Any:
     request = ApiVersionsRequest(client_software_name=software[0], client_software_version=software[1])
     request.cluster_id, request.node_id = means
     return wire.ask(request, version)
