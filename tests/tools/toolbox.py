@@ -21,7 +21,7 @@ MAIN_CLASSES = {
     "kafka-broker-api-versions": _TOOLS + "BrokerApiVersionsCommand",
     "kafka-client-metrics": _TOOLS + "ClientMetricsCommand",
     "kafka-cluster": _TOOLS + "ClusterTool",
-    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-configs": _TOOLS + "ConfigCommand",
     "kafka-console-consumer": _TOOLS + "consumer.ConsoleConsumer",
     "kafka-console-producer": _TOOLS + "ConsoleProducer",
     "kafka-consumer-groups": _TOOLS + "consumer.group.ConsumerGroupCommand",
