@@ -30,8 +30,6 @@ LONG_FUNCTIONS |= {"src/exacta/cli/produce.py:produce": _OPTIONS, "src/exacta/cl
 
 _TO_BE_DIVIDED = "it is divided when rules and doors move (architecture: the log behind a list of doors)"
 LONG_FILES = {
-    "src/exacta/core/commands.py": _TO_BE_DIVIDED,
-    "src/exacta/core/events.py": _TO_BE_DIVIDED,
     "src/exacta/engine/engine.py": _TO_BE_DIVIDED,
     "src/exacta/server/server.py": _TO_BE_DIVIDED,
     "src/exacta/front/connection.py": "frames, back-pressure and steps are one state machine",
