@@ -5,7 +5,8 @@ Runs as `test_differential.py` does.
 
 from __future__ import annotations
 
-from exacta.kafka.coverage import UNSERVED
+from website.pages.protocol import UNSERVED
+
 from exacta.kafka.handlers import HANDLERS
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest
 from tests.differential.agree import marks
