@@ -33,7 +33,8 @@ from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.compression import CODECS, NONE
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.record_keys import record_keys
-from exacta.protocol.kafka.record_times import lowest_and_highest, record_times
+from exacta.protocol.kafka.record_times import record_times
+from exacta.protocol.kafka.record_walk import lowest_and_highest
 from exacta.protocol.kafka.records import (
     HEADER_SIZE,
     WRITTEN_BY_BROKERS,
