@@ -6,9 +6,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from exacta.protocol.kafka import record_walk
 from exacta.protocol.kafka.record_keys import UnreadableRecords
 from exacta.protocol.kafka.record_walk import lowest_and_highest
-from exacta.protocol.kafka.record_writing import record
+from exacta.protocol.kafka.record_writing import VARINTS, record
 from exacta.protocol.kafka.records import HEADER_SIZE
 from tests.protocol.kafka.test_record_times import build
 
@@ -50,88 +51,154 @@ def walked(records: bytes, count: int) -> tuple[int, int] | None:
         return None
 
 
+def swallowing(encoded: bytes, others: bytes) -> bytes:
+    """Return a record whose length says that others behind it are its own."""
+    length, behind = varint(encoded, 0, 5)
+    return VARINTS[length + len(others)] + encoded[behind:] + others
+
+
 def stretched(encoded: bytes) -> bytes:
     """Return a record whose length has one byte more than it needs."""
     _, behind = varint(encoded, 0, 5)
     return encoded[: behind - 1] + bytes([encoded[behind - 1] | 0x80, 0]) + encoded[behind:]
 
 
-SIZES = st.sampled_from(
-    [
-        lambda number: 100,
-        lambda number: 20,
-        lambda number: 9_000 if number % 100 == 70 else 40,
-        lambda number: number * 37 % 90 + 20,
-        lambda number: number * 37 % 300 + 100,
-        lambda number: 30 + number // 200,
-        lambda number: 57 + number // 70 % 20 - 10,
-    ]
-)
-TIMES = st.sampled_from(
-    [
-        lambda number: 0,
-        lambda number: number // 50,
-        lambda number: number // 10 - 20,
-        lambda number: number,
-        lambda number: 200 + number * 7 % 1_000,
-        lambda number: number * 7_919 % 100_000 - 50_000,
-        lambda number: (1 << 40) - number * 991,
-        lambda number: 1 << number % 63,
-    ]
-)
-COUNTS = st.integers(1, 200) | st.sampled_from([1_000, 1_100, 2_300, 8_200, 8_300, 9_300])
-FEW_COUNTS = st.integers(1, 200) | st.just(1_100)
+SIZES: dict[str, Callable[[int], int]] = {
+    "equal": lambda number: 100,
+    "equal and short": lambda number: 20,
+    "some are long": lambda number: 9_000 if number % 100 == 70 else 40,
+    "around 64": lambda number: number * 37 % 90 + 20,
+    "above 64": lambda number: number * 37 % 300 + 100,
+    "growing": lambda number: 30 + number // 200,
+    "growing slowly around 64": lambda number: 47 + number // 70 % 20,
+}
+"""The sizes of values, by the number of their record."""
+
+TIMES: dict[str, Callable[[int], int]] = {
+    "equal": lambda number: 0,
+    "close": lambda number: number // 50 % 60,
+    "from below zero": lambda number: number // 10 - 20,
+    "growing": lambda number: number // 3,
+    "of two bytes": lambda number: 200 + number * 7 % 1_000,
+    "of three": lambda number: number * 7_919 % 100_000 - 50_000,
+    "falling": lambda number: (1 << 40) - number * 991,
+    "of every size": lambda number: 1 << number % 63,
+}
 
 
-def batch(count: int, size: Callable[[int], int], time: Callable[[int], int]) -> list[bytes]:
+def batch(count: int, size: str, time: str) -> list[bytes]:
     """Build records of these sizes and times."""
-    return [record(number, time(number), None, bytes(size(number))) for number in range(count)]
-
-
-@given(count=COUNTS, size=SIZES, time=TIMES)
-def test_the_walk_says_what_a_plain_reader_says(
-    count: int, size: Callable[[int], int], time: Callable[[int], int]
-) -> None:
-    plain = b"".join(batch(count, size, time))
-    expected = min(map(time, range(count))), max(map(time, range(count)))
-    assert walked(plain, count) == plainly_read(plain, count) == expected
+    return [record(number, TIMES[time](number), None, bytes(SIZES[size](number))) for number in range(count)]
 
 
 @given(
-    count=FEW_COUNTS,
-    size=SIZES,
-    time=TIMES,
+    count=st.integers(1, 200) | st.sampled_from([1_000, 1_100, 2_300, 8_200, 8_300, 9_300]),
+    size=st.sampled_from(list(SIZES)),
+    time=st.sampled_from(list(TIMES)),
+)
+@example(count=71, size="some are long", time="equal")
+def test_the_walk_says_what_a_plain_reader_says(count: int, size: str, time: str) -> None:
+    plain = b"".join(batch(count, size, time))
+    times_ms = [TIMES[time](number) for number in range(count)]
+    assert walked(plain, count) == plainly_read(plain, count) == (min(times_ms), max(times_ms))
+
+
+@pytest.mark.parametrize(
+    ("size", "time", "most"),
+    [
+        ("equal", "close", 0),
+        ("equal", "growing", 0),
+        ("growing", "growing", 1 << 10),  # a part of them, where the numbers of their times get longer
+        ("equal and short", "of two bytes", 0),
+        ("growing", "close", 0),
+        ("around 64", "equal", 64),
+        ("above 64", "of two bytes", 0),
+        ("above 64", "growing", 1 << 10),
+    ],
+)
+@pytest.mark.parametrize("count", [17, 160, 8_000, 17_000])
+def test_hardly_any_record_of_a_long_batch_is_read_by_itself(
+    size: str, time: str, most: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_themselves = 0
+    one_by_one = record_walk._one_by_one
+
+    def counted(records: memoryview, at: int, index: int, end: int) -> tuple[int, int, int, int]:
+        nonlocal by_themselves
+        by_themselves += end - index
+        return one_by_one(records, at, index, end)
+
+    monkeypatch.setattr(record_walk, "_one_by_one", counted)
+    assert lowest_and_highest(b"".join(batch(count, size, time)), count)
+    assert by_themselves <= most
+
+
+@given(
+    count=st.integers(1, 200) | st.just(1_100),
+    size=st.sampled_from(list(SIZES)),
+    time=st.sampled_from(list(TIMES)),
     where=st.floats(0, 1, exclude_max=True),
-    change=st.sampled_from(["flipped", "longer", "shorter", "twice", "stretched", "gone", "another"]),
-    within=st.integers(0, 12),
-    bit=st.integers(0, 7),
+    change=st.sampled_from(["longer", "shorter", "twice", "stretched", "gone", "another", "swallows"]),
+    bit=st.integers(0, 20),
     claimed=st.sampled_from([0, 0, 0, -1, 1]),
 )
 def test_the_walk_refuses_what_a_plain_reader_refuses(
-    count: int,
-    size: Callable[[int], int],
-    time: Callable[[int], int],
-    where: float,
-    change: str,
-    within: int,
-    bit: int,
-    claimed: int,
+    count: int, size: str, time: str, where: float, change: str, bit: int, claimed: int
 ) -> None:
     records = batch(count, size, time)
     at = int(where * count)
-    flipped = bytearray(records[at])
-    flipped[within % len(flipped)] ^= 1 << bit
     records[at : at + 1] = {
-        "flipped": [bytes(flipped)],
         "longer": [records[at] + b"\x00"],
         "shorter": [records[at][:-1]],
         "twice": [records[at]] * 2,
         "stretched": [stretched(records[at])],
         "gone": [],
-        "another": [record(at ^ 1 << bit, time(at), None, bytes(size(at)))],
+        "another": [record(at ^ 1 << bit, TIMES[time](at), None, bytes(SIZES[size](at)))],
+        "swallows": [swallowing(records[at], b"".join(records[at + 1 : at + 2]))],
     }[change]
-    plain = b"".join(records)
-    assert walked(plain, max(count + claimed, 1)) == plainly_read(plain, max(count + claimed, 1))
+    plain, count = b"".join(records), max(count + claimed, 1)
+    assert walked(plain, count) == plainly_read(plain, count)
+
+
+@pytest.mark.parametrize("size", ["equal", "equal and short", "around 64", "above 64"])
+@pytest.mark.parametrize("at", [0, 1, 30, 70, 98, 99])
+def test_a_bit_in_a_record_is_seen_where_a_plain_reader_sees_it(size: str, at: int) -> None:
+    records = batch(100, size, "from below zero")
+    before, after = b"".join(records[:at]), b"".join(records[at + 1 :])
+    for place in range(8):
+        for bit in range(8):
+            flipped = bytearray(records[at])
+            flipped[place] ^= 1 << bit
+            plain = b"".join([before, flipped, after])
+            assert walked(plain, 100) == plainly_read(plain, 100)
+    for wrong in (swallowing(records[at], b"".join(records[at + 1 : at + 2])), stretched(records[at])):
+        plain = b"".join([before, wrong, after])
+        assert walked(plain, 100) == plainly_read(plain, 100)
+
+
+@pytest.mark.parametrize(
+    "mimic",
+    [
+        lambda delta: record(
+            delta, -3, b"k" * delta, b"v"
+        ),  # the key's length, for an offset behind a time of two bytes
+        lambda delta: record(delta, delta << 14 | 1_234, b"k", b"v"),  # the third byte of a time
+        lambda delta: b"\x8a\x00\x00\x00" + bytes([2 * delta, 1, 1]),  # a length of 5, in two bytes
+        lambda delta: b"\x0a\x00\x00" + bytes([2 * delta, 1, 1]),
+        lambda delta: b"\x0d\x00\x00" + bytes([2 * delta, 1, 1, 0]),  # a length below zero
+        lambda delta: b"\x0c\x00\x81\x80\x80\x80\x00" if delta == 6 else record(delta, 0, None, None),  # no offset
+    ],
+    ids=["one byte", "three bytes", "short in two bytes", "short", "negative", "the next one's length"],
+)
+@pytest.mark.parametrize("others", [False, True])
+def test_what_looks_like_a_record_in_columns_is_none(mimic: Callable[[int], bytes], others: bool) -> None:
+    for those in ({6}, {20}, {6, 20}, set(range(40))):
+        time_ms = 300 if others else 3
+        records = [
+            mimic(delta) if delta in those else record(delta, time_ms, None, b"v" * delta) for delta in range(40)
+        ]
+        plain = b"".join(records)
+        assert walked(plain, 40) == plainly_read(plain, 40)
 
 
 @given(records=st.binary(max_size=400), count=st.integers(1, 50))
