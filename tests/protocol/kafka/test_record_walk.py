@@ -123,10 +123,10 @@ def test_hardly_any_record_of_a_long_batch_is_read_by_itself(
     by_themselves = 0
     one_by_one = record_walk._one_by_one
 
-    def counted(records: memoryview, at: int, index: int, end: int) -> tuple[int, int, int, int]:
+    def counted(records: memoryview, at: int, index: int, end: int, times: set[int]) -> tuple[int, int]:
         nonlocal by_themselves
         by_themselves += end - index
-        return one_by_one(records, at, index, end)
+        return one_by_one(records, at, index, end, times)
 
     monkeypatch.setattr(record_walk, "_one_by_one", counted)
     assert lowest_and_highest(b"".join(batch(count, size, time)), count)

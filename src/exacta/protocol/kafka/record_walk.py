@@ -47,7 +47,7 @@ _SECOND_OF_THREE: Final = bytes(byte | 0x80 for byte in _SECOND)
 _CONTINUED: Final = bytes(range(0x80, 0x100))
 """The bytes of a number that are not its last one."""
 _MANY_TIMES: Final = 512
-"""To look for each possible time in so many is quicker than to look at each of them."""
+"""In so many times, looking for each one that there can be is quicker than taking each one that is there."""
 
 _NOWHERE: Final = 1 << 62
 """A length that leads out of every batch: what the tables below say of a number that is none that they know."""
@@ -61,9 +61,8 @@ _HIGH: Final = tuple(2 + (byte << 6) if 0 < byte < 0x80 else _NOWHERE for byte i
 _HEAD: Final = 2
 """A record's place is so many bytes before its attributes, where it begins if its length has two bytes."""
 
-_Part: TypeAlias = tuple[int, int, int, int]
-"""Records that have been read: their number from the first of the batch on, where they end, and their lowest and their
-highest timestamp delta."""
+_Part: TypeAlias = tuple[int, int]
+"""How far the records have been read: their number from the first of the batch on, and where they end."""
 
 
 def lowest_and_highest(plain: Buffer, record_count: int) -> tuple[int, int]:
@@ -72,20 +71,20 @@ def lowest_and_highest(plain: Buffer, record_count: int) -> tuple[int, int]:
     Raises `UnreadableRecords` where they are not `record_count` records at successive offsets.
     """
     records = memoryview(plain)  # a copy of a megabyte would take as long as the walk
-    deltas_ms: list[int] = []
+    times: set[int] = set()
     index = at = 0
     try:
         while index < record_count:
             end = min(record_count, _end_of_width(index))
-            part = _in_columns(records, at, index, end) if end - index > _FEW else None
+            part = _in_columns(records, at, index, end, times) if end - index > _FEW else None
             if part is None:
-                part = _one_by_one(records, at, index, min(end, index + _PART))
-            index, at, *extremes_ms = part
-            deltas_ms += extremes_ms
+                part = _one_by_one(records, at, index, min(end, index + _PART), times)
+            index, at = part
     except IndexError as error:
         raise UnreadableRecords("one ends outside the batch") from error
     if at != len(records):
         raise UnreadableRecords(f"they take {at} bytes, where there are {len(records)}")
+    deltas_ms = [number >> 1 ^ -(number & 1) for number in times]
     return min(deltas_ms), max(deltas_ms)
 
 
@@ -94,10 +93,10 @@ def _end_of_width(index: int) -> int:
     return _TWO_BYTES_FROM if index < _TWO_BYTES_FROM else (index // _THREE_BYTES_FROM + 1) * _THREE_BYTES_FROM
 
 
-def _in_columns(records: memoryview, at: int, index: int, end: int) -> _Part | None:
-    """Read a part of the records `index` to `end`, more than a few; None: it does not go in columns.
+def _in_columns(records: memoryview, at: int, index: int, end: int, times: set[int]) -> _Part | None:
+    """Read a part of the records `index` to `end`, more than a few, as `_one_by_one` does.
 
-    Raises IndexError, UnreadableRecords.
+    None: it does not go in columns. Raises IndexError, UnreadableRecords.
     """
     if index >= _FOUR_BYTES_FROM:
         return None
@@ -105,21 +104,22 @@ def _in_columns(records: memoryview, at: int, index: int, end: int) -> _Part | N
     if not places:
         return None
     count = len(places)
-    times = bytes(_column(records, places, _HEAD + 1))
-    if times.isascii():
-        zigzags: Iterable[int] = set(times) if count < _MANY_TIMES else [each for each in range(0x80) if each in times]
+    low = bytes(_column(records, places, _HEAD + 1))
+    if low.isascii():
+        found: Iterable[int] = low if count < _MANY_TIMES else [number for number in range(0x80) if number in low]
         offset_at = _HEAD + 2
-    elif not times.translate(None, _CONTINUED) and (high := bytes(_column(records, places, _HEAD + 2))).isascii():
+    elif not low.translate(None, _CONTINUED) and (high := bytes(_column(records, places, _HEAD + 2))).isascii():
         pairs = bytearray(2 * count)
-        pairs[::2], pairs[1::2] = times, high
-        zigzags = [pair & 0x7F | pair >> 8 << 7 for pair in set(unpack(f"<{count}H", pairs))]
+        pairs[::2], pairs[1::2] = low, high
+        found = [pair & 0x7F | pair >> 8 << 7 for pair in set(unpack(f"<{count}H", pairs))]
         offset_at = _HEAD + 3
     else:
         return None
     for number, expected in enumerate(_offset_columns(index, count), offset_at):
         if _column(records, places, number) != expected:
             return None
-    return _part(index + count, at, zigzags)
+    times.update(found)
+    return index + count, at
 
 
 def _places(records: memoryview, at: int, most: int) -> tuple[Sequence[int], int]:
@@ -189,10 +189,12 @@ def _offset_columns(index: int, count: int) -> list[bytes]:
     return [_FIRST[within], _SECOND_OF_THREE[within], bytes([index // _THREE_BYTES_FROM]) * count]
 
 
-def _one_by_one(records: memoryview, at: int, index: int, end: int) -> _Part:
-    """Read the records `index` to `end`, the first of which begins at `at`. Raises IndexError, UnreadableRecords."""
-    zigzags: set[int] = set()
-    add = zigzags.add
+def _one_by_one(records: memoryview, at: int, index: int, end: int, times: set[int]) -> _Part:
+    """Read the records `index` to `end`, the first of which begins at `at`, and add their times, as zigzag numbers.
+
+    Raises IndexError, UnreadableRecords.
+    """
+    add = times.add
     for offset_delta in range(2 * index, 2 * end, 2):
         number = records[at]
         at += 1
@@ -230,9 +232,4 @@ def _one_by_one(records: memoryview, at: int, index: int, end: int) -> _Part:
         if at > record_end:
             raise UnreadableRecords("one is shorter than its numbers")
         at = record_end
-    return _part(end, at, zigzags)
-
-
-def _part(record_count: int, end: int, zigzags: Iterable[int]) -> _Part:
-    deltas_ms = [number >> 1 ^ -(number & 1) for number in zigzags]
-    return record_count, end, min(deltas_ms), max(deltas_ms)
+    return end, at
