@@ -79,6 +79,7 @@ TIMES: dict[str, Callable[[int], int]] = {
     "close": lambda number: number // 50 % 60,
     "from below zero": lambda number: number // 10 - 20,
     "growing": lambda number: number // 3,
+    "of one byte": lambda number: (number // 100 * 7 + 2) % 128 - 64,
     "of two bytes": lambda number: 200 + number * 7 % 1_000,
     "of three": lambda number: number * 7_919 % 100_000 - 50_000,
     "falling": lambda number: (1 << 40) - number * 991,
@@ -107,6 +108,7 @@ def test_the_walk_says_what_a_plain_reader_says(count: int, size: str, time: str
     ("size", "time", "most"),
     [
         ("equal", "close", 0),
+        ("equal", "of one byte", 0),
         ("equal", "growing", 0),
         ("growing", "growing", 1 << 10),  # a part of them, where the numbers of their times get longer
         ("equal and short", "of two bytes", 0),
@@ -129,8 +131,17 @@ def test_hardly_any_record_of_a_long_batch_is_read_by_itself(
         return one_by_one(records, at, index, end, times)
 
     monkeypatch.setattr(record_walk, "_one_by_one", counted)
-    assert lowest_and_highest(b"".join(batch(count, size, time)), count)
+    times_ms = [TIMES[time](number) for number in range(count)]
+    assert lowest_and_highest(b"".join(batch(count, size, time)), count) == (min(times_ms), max(times_ms))
     assert by_themselves <= most
+
+
+@pytest.mark.parametrize("count", [1, 20, 40])
+def test_a_time_has_one_to_ten_bytes(count: int) -> None:
+    for bits in range(63):
+        for time_ms in (1 << bits, (1 << bits) + 1, -1 << bits, -(1 << bits) - 1):
+            plain = b"".join(record(delta, time_ms, None, bytes(100 + delta)) for delta in range(count))
+            assert lowest_and_highest(plain, count) == (time_ms, time_ms)
 
 
 @given(
@@ -190,13 +201,12 @@ def test_a_bit_in_a_record_is_seen_where_a_plain_reader_sees_it(size: str, at: i
     ],
     ids=["one byte", "three bytes", "short in two bytes", "short", "negative", "the next one's length"],
 )
-@pytest.mark.parametrize("others", [False, True])
-def test_what_looks_like_a_record_in_columns_is_none(mimic: Callable[[int], bytes], others: bool) -> None:
+@pytest.mark.parametrize("time_ms", [3, 300])
+@pytest.mark.parametrize("size", [0, 100])
+def test_what_looks_like_a_record_in_columns_is_none(mimic: Callable[[int], bytes], time_ms: int, size: int) -> None:
+    others = [record(delta, time_ms, None, bytes(size + delta)) for delta in range(40)]
     for those in ({6}, {20}, {6, 20}, set(range(40))):
-        time_ms = 300 if others else 3
-        records = [
-            mimic(delta) if delta in those else record(delta, time_ms, None, b"v" * delta) for delta in range(40)
-        ]
+        records = [mimic(delta) if delta in those else others[delta] for delta in range(40)]
         plain = b"".join(records)
         assert walked(plain, 40) == plainly_read(plain, 40)
 
@@ -229,6 +239,7 @@ def test_offsets_follow_one_another_however_long_their_numbers_are(count: int, t
         record(count, 0, None, b"v"),
         record(count ^ 128, 0, None, b"v"),
         record(count ^ 16_384, 0, None, b"v"),
+        record(count - 1 + 8_192, (count - 1) % times - 30, None, b"v"),
     ):
         with pytest.raises(UnreadableRecords, match="do not follow"):
             lowest_and_highest(b"".join([*records[:-1], wrong]), count)
@@ -250,6 +261,6 @@ def test_offsets_of_four_bytes_follow_those_of_three() -> None:
         [record(delta, 0, None, None) for delta in deltas] for deltas in (range(three), range(four, four + 99))
     ]
     assert lowest_and_highest(b"".join([*begin, middle, *end]), four + 99) == (0, 0)
-    end[70] = end[71]
-    with pytest.raises(UnreadableRecords, match="do not follow"):
-        lowest_and_highest(b"".join([*begin, middle, *end]), four + 99)
+    for wrong in (end[71], record(2 * four + 70, 0, None, None)):
+        with pytest.raises(UnreadableRecords, match="do not follow"):
+            lowest_and_highest(b"".join([*begin, middle, *end[:70], wrong, *end[71:]]), four + 99)
