@@ -47,7 +47,7 @@ _SECOND_OF_THREE: Final = bytes(byte | 0x80 for byte in _SECOND)
 _CONTINUED: Final = bytes(range(0x80, 0x100))
 """The bytes of a number that are not its last one."""
 _MANY_TIMES: Final = 512
-"""In so many times, looking for each one that there can be is quicker than taking each one that is there."""
+"""The number of times from which on it is quicker to look for each possible one than to take each of them."""
 
 _NOWHERE: Final = 1 << 62
 """A length that leads out of every batch: what the tables below say of a number that is none that they know."""
@@ -62,7 +62,7 @@ _HEAD: Final = 2
 """A record's place is so many bytes before its attributes, where it begins if its length has two bytes."""
 
 _Part: TypeAlias = tuple[int, int]
-"""How far the records have been read: their number from the first of the batch on, and where they end."""
+"""The number of records that have been read, from the first of the batch on, and where they end."""
 
 
 def lowest_and_highest(plain: Buffer, record_count: int) -> tuple[int, int]:
