@@ -11,6 +11,7 @@ The table in docs/explanation/tests.md says of each sweep what it proves, how la
 import os
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,9 @@ LEAST_EXAMPLES = 5
 
 ROOT = Path(__file__).parents[1]
 Place = TypeVar("Place")
+
+handed_on: frozenset[Path] | None = None
+"""What another process, which has begun the run, has found to be changed."""
 
 
 def chosen() -> int | None:
@@ -70,11 +74,17 @@ def examples(number: int) -> int:
     return max(shared(number), min(LEAST_EXAMPLES, number))
 
 
-def changed() -> set[Path]:
-    """Return the files that the last ten commits or the working tree have changed; without git there are none."""
+@cache
+def changed() -> frozenset[Path]:
+    """Return the files that the last ten commits or the working tree have changed; without git there are none.
+
+    The process that begins a run asks git, and hands the answer on: a file that is saved meanwhile changes nothing.
+    """
+    if handed_on is not None:
+        return handed_on
     since = ["git", "log", "--first-parent", "-m", f"-{SHARES}", "--name-only", "--format="]
     names = _git(*since) + _git("git", "diff", "--name-only", "HEAD")
-    return {ROOT / name for name in names.splitlines() if name}
+    return frozenset(ROOT / name for name in names.splitlines() if name)
 
 
 def closing_line() -> str:

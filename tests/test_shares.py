@@ -51,6 +51,13 @@ def test_the_commit_chooses_the_share(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert shares._commits() == 0, "without git"
 
 
+def test_git_is_asked_once_which_files_have_changed(pytestconfig: pytest.Config) -> None:
+    handed_on = getattr(pytestconfig, "workerinput", {}).get("changed")
+    assert (shares.handed_on is None) == (handed_on is None)
+    assert handed_on is None or {*map(str, shares.changed())} == {*handed_on}
+    assert shares.changed() is shares.changed()
+
+
 @pytest.mark.parametrize("word", ["10", "-1", "some", "1.0"])
 def test_another_word_is_refused(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHARE", word)
