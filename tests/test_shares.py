@@ -69,7 +69,11 @@ def test_the_page_tells_of_each_module_with_a_sweep() -> None:
     using = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "tests").rglob("*.py")
-        if re.search(r"^from tests\.shares import|^from tests import .*shares", path.read_text(), re.MULTILINE)
+        if re.search(
+            r"^from tests\.shares import|^from tests import .*shares|^@pytest\.mark\.sweep",
+            path.read_text(),
+            re.MULTILINE,
+        )
     }
     ours = {"tests/conftest.py", "tests/suites.py", "tests/test_shares.py"}
     rows = re.findall(r"`([\w/]+\.py)`", PAGE)

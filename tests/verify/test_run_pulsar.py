@@ -85,6 +85,7 @@ def records_at_wrong_places(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(into_pulsar, "read_records", turned_round)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("damage", "workload", "kind"),
     [
