@@ -57,15 +57,10 @@ def pytest_configure_node(node: Any) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose the share of each sweep, and let the longest tests begin first, so that no process finishes alone."""
-    sweeps: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("sweep"):
-            sweeps.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    left = {item for cases in sweeps.values() for item in cases} - {
-        item for cases in sweeps.values() for item in shares.share_of(cases)
-    }
-    items[:] = [item for item in items if item not in left]
-    config.hook.pytest_deselected(items=list(left))
+    swept = {item for item in items if item.get_closest_marker("sweep")}
+    ours = shares.share_of_cases((item for item in items if item in swept), name=lambda item: item.nodeid)
+    config.hook.pytest_deselected(items=[item for item in items if item in swept - ours])
+    items[:] = [item for item in items if item not in swept - ours]
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers > 1:
         items[:] = order.dealt(items, workers, name=lambda item: item.nodeid)

@@ -10,7 +10,7 @@ The table in docs/explanation/tests.md says of each sweep what it proves, how la
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -23,6 +23,7 @@ LEAST_EXAMPLES = 5
 
 ROOT = Path(__file__).parents[1]
 Place = TypeVar("Place")
+Case = TypeVar("Case", bound=Hashable)
 
 handed_on: frozenset[Path] | None = None
 """What another process, which has begun the run, has found to be changed."""
@@ -54,6 +55,14 @@ def share_of(whole: Sequence[Place]) -> list[Place]:
     if share is None or not whole:
         return list(whole)
     return list(whole[share::SHARES]) or [whole[share % len(whole)]]
+
+
+def share_of_cases(cases: Iterable[Case], *, name: Callable[[Case], str]) -> set[Case]:
+    """Return the share of the cases of each test; its name ends where its parameters begin."""
+    sweeps: dict[str, list[Case]] = {}
+    for case in cases:
+        sweeps.setdefault(name(case).partition("[")[0], []).append(case)
+    return {case for whole in sweeps.values() for case in share_of(whole)}
 
 
 def block_of(whole: Sequence[Place]) -> list[Place]:

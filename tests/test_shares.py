@@ -29,6 +29,12 @@ def test_ten_shares_make_the_whole(
     assert cut(range(size)) == list(range(size))
 
 
+def test_each_marked_sweep_runs_its_own_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [f"test_{test}[{case}]" for case in range(20) for test in ("a", "b")]
+    monkeypatch.setenv("SHARE", "3")
+    assert shares.share_of_cases(cases, name=str) == {f"test_{test}[{case}]" for case in (3, 13) for test in ("a", "b")}
+
+
 def test_a_small_sweep_runs_one_of_its_places_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     run = set()
     for number in range(shares.SHARES):
@@ -66,14 +72,9 @@ def test_another_word_is_refused(word: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_page_tells_of_each_module_with_a_sweep() -> None:
+    uses = re.compile(r"^from tests\.shares import|^from tests import .*shares|^@pytest\.mark\.sweep", re.MULTILINE)
     using = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "tests").rglob("*.py")
-        if re.search(
-            r"^from tests\.shares import|^from tests import .*shares|^@pytest\.mark\.sweep",
-            path.read_text(),
-            re.MULTILINE,
-        )
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py") if uses.search(path.read_text())
     }
     ours = {"tests/conftest.py", "tests/suites.py", "tests/test_shares.py"}
     rows = re.findall(r"`([\w/]+\.py)`", PAGE)
