@@ -32,6 +32,7 @@ def test_every_row_once_whatever_is_killed(bootstrap, seed, scope, shuffled):
     check_exactly(bootstrap, topic, campaign.expected)
 
 
+@pytest.mark.sweep
 @ONLY_EXACTA
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("scope", ["task", "batch"])
