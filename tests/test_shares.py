@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import shares
-from tests.order import dealt, noted
+from tests.order import dealt, node_id, noted
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/explanation/tests.md").read_text()
@@ -79,6 +79,11 @@ def test_the_page_tells_of_each_module_with_a_sweep() -> None:
     ours = {"tests/conftest.py", "tests/suites.py", "tests/test_shares.py"}
     rows = re.findall(r"`([\w/]+\.py)`", PAGE)
     assert [name for name in sorted(using - ours) if not any(name.endswith(row) for row in rows)] == []
+
+
+def test_a_report_names_a_test_as_pytest_does() -> None:
+    assert node_id("tests.server.test_server.TestLife", "test_a") == "tests/server/test_server.py::TestLife::test_a"
+    assert node_id("tests.test_cli", "test_b") == "tests/test_cli.py::test_b"
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 4, 7])
