@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,7 +102,7 @@ def test_a_change_of_the_file_with_the_planted_bug_makes_the_canary_looked_for(n
     assert all(path.is_file() and path.is_relative_to(ROOT) for path in touched)
     for owner, attribute, _ in canary.replacements():
         original = owner[attribute] if isinstance(owner, dict) else getattr(owner, attribute, owner)
-        code = inspect.unwrap(original) if inspect.isfunction(original) else owner
+        code: Any = inspect.unwrap(original) if inspect.isfunction(original) else owner
         if not isinstance(code, dict):
             assert Path(inspect.getfile(code)) in touched, f"{original} is replaced"
 
