@@ -131,6 +131,16 @@ def test_one_topic_is_divided_by_its_partitions_and_answered_as_one(broker: Brok
     assert len(topic.partitions) == count
 
 
+@pytest.mark.parametrize("parts_of_one", [1, 2, 3])
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_each_partition_of_one_topic_is_in_one_part(parts_of_one: int, more: int) -> None:
+    [parts] = HANDLERS[DescribeProducersRequest.SCHEMA.key].parts
+    asked = list(range(parts_of_one * parts.most + more))
+    request = DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=asked)])
+    found: list[Any] = list(divided(parts, request))
+    assert [index for part in found for topic in part.topics for index in topic.partition_indexes] == asked
+
+
 DIVIDED = [(key, parts) for key, handler in HANDLERS.items() for parts in handler.parts]
 
 
