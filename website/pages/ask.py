@@ -1,4 +1,4 @@
-"""The page of Ask, made from the structs of the read model and from the prose in `ask.md`."""
+"""The page of Ask, made from the structs of the read model and from the prose in `ask.template`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from exacta.core.transactions.description import CAUSES
 from website.pages.markdown import table
 from website.pages.python_api import SOURCE
 
-_PROSE = Path(__file__).with_name("ask.md")
+_PROSE = Path(__file__).with_name("ask.template")
 
 MODULES = ("transactions", "groups", "subscriptions")
 

@@ -8,7 +8,7 @@ from exacta.readmodel.transactions import AskTransactions
 
 Question = AskTransactions | AskLag | AskSubscriptions
 
-_decoder = json.Decoder(Question)
+_decoder: json.Decoder[Question] = json.Decoder(Question)
 
 
 def decode_question(body: bytes) -> Question | None:

@@ -48,7 +48,7 @@ class Details(Struct, frozen=True, kw_only=True):
     noted_entries: int
     """The entries of a Shared or Key_Shared subscription that were delivered and are not acknowledged."""
     waiting_entries: int
-    """Those of them that wait to be delivered again."""
+    """The number of them that wait to be delivered again."""
     redelivered_entries: int
     most_redeliveries: int
     waits: tuple[str, ...]
