@@ -8,7 +8,7 @@ import pytest
 
 from exacta.front.turns import STEP_ELEMENTS, TURN_SECONDS
 from exacta.kafka.handlers import HANDLERS
-from exacta.kafka.parts import Parts, divided, joined
+from exacta.kafka.parts import Parts, divided
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.compression import ZSTD
 from exacta.protocol.kafka.errors import ErrorCode
@@ -149,16 +149,6 @@ def test_parts_name_arrays_of_the_request_and_of_its_answer(key: int, parts: Par
     api = API[key]
     assert parts.elements in api.request.__struct_fields__
     assert parts.answers in api.response.__struct_fields__
-    assert all(name in api.request.__struct_fields__ for name in parts.once)
-
-
-def test_other_arrays_go_with_the_first_part_only() -> None:
-    handler = HANDLERS[17786]
-    request = API[handler.key].request(transactional_ids=[f"t{number}" for number in range(450)], handles=[1, 2])
-    found: list[Any] = list(divided(handler.parts[0], request))
-    assert [(len(part.transactional_ids), part.handles) for part in found] == [(200, [1, 2]), (200, []), (50, [])]
-    answers = [API[handler.key].response(now_ms=number, transactions=[]) for number in range(3)]
-    assert joined(handler.parts[0], list(answers)) is answers[0]
 
 
 def test_a_malformed_long_request_ends_its_connection(broker: Broker) -> None:

@@ -17,7 +17,7 @@ from tests.kafka.pipelined_shown import READS, ReadRequest
 from tests.kafka.pipelined_writes import WRITES, Scene, done, prepared
 from tests.kafka.wire import Wire
 
-EXACTAS_OWN = ("DescribeLag",)
+EXACTAS_OWN = ("Ask, lag",)
 LATER_ON_KAFKA = {
     # The controller answers; the broker learns of it after that.
     "CreateTopics",

@@ -84,8 +84,8 @@ def page() -> str:
     parts += [
         table(("Why", "APIs"), unserved),
         "Requests of our own, which Kafka does not have: [EndTransactions](end-transactions.md), "
-        "[DescribeLag](describe-lag.md), [ExplainTransactions](explain-transactions.md), "
-        "[DescribeSubscriptions](describe-subscriptions.md), [ResetSubscription](reset-subscription.md), "
+        "[Ask](ask.md), "
+        "[ResetSubscription](reset-subscription.md), "
         "[AbortHandles](abort-handles.md), [JoinTransaction](join-transaction.md), "
         "[AcknowledgeMessages](acknowledge-messages.md).",
     ]
