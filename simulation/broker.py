@@ -18,6 +18,7 @@ from exacta.core.ids import PartitionId
 from exacta.core.state.limits import Limits
 from exacta.engine.clock import Clock
 from exacta.engine.engine import EngineFailed
+from exacta.engine.entry_sinks import Form
 from exacta.engine.schema import SCHEMA
 from exacta.front.broker import Identity
 from exacta.front.connection import FramedConnection
@@ -92,7 +93,7 @@ class _Life:
             context.authorizer,
             wall_clock=context.wall_ms,
         )
-        engine.dispatcher.facts_of = facts_of
+        self.pulsar.form = Form(self.pulsar.convert, facts_of)
         self.connections: list[FramedConnection] = []
         self.takes_requests = True
 

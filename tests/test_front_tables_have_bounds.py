@@ -44,7 +44,7 @@ BOUNDS = {
     "Deadlines._heap": "timers of the state's entries, and of connections; half of it may be cancelled",
     "Dispatcher._due": STATE,
     "Dispatcher._reading": STATE,
-    "Dispatcher._sinks": "consumers: max_delivery_bytes",
+    "EntrySinks._by_consumer": "consumers: max_delivery_bytes",
     "Dispatcher._without_room": STATE,
     "Engine._parked": REQUESTS,
     "Engine._visible": STATE,

@@ -4,9 +4,10 @@ from collections.abc import Callable, Hashable
 
 from exacta.config.configuration import Configuration
 from exacta.config.topic import MAX_MESSAGE_BYTES
-from exacta.core.ids import ConsumerId, PartitionId, ProducerId, TransactionId
+from exacta.core.ids import PartitionId, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Engine
+from exacta.engine.entry_sinks import Form
 from exacta.front.broker import Broker, Identity
 from exacta.front.memory import Memory
 from exacta.front.request import Request
@@ -43,14 +44,13 @@ class PulsarBroker(Broker):
         self.addresses = addresses or Addresses(broker=Address(identity.advertised_host, identity.advertised_port))
         self.last_messages: dict[Hashable, list[Callable[[Converted | Exception | None], None]]] = {}
         """The callbacks that wait for the last batch of a partition to be read (GET_LAST_MESSAGE_ID)."""
-        self._last_consumer_id = 0
-        engine.dispatcher.facts_of = delivery_facts
-        engine.dispatcher.convert = self.convert
+        self.form = Form(self.convert, delivery_facts)
+        """The form in which Pulsar's consumers read entries."""
 
     def convert(self, entries: list[LogEntry], wanted: Wanted, done: Callable[[Converted | Exception], None]) -> None:
         """Call back with entries as clients read them: those of Kafka's batches are converted, and gaps are looked for.
 
-        See `Dispatcher.convert`.
+        See `Form.convert`.
         """
         opened = [each for each in entries if is_to_be_opened(each)]
         if not opened:
@@ -62,11 +62,6 @@ class PulsarBroker(Broker):
                 size += work_bytes(plain_bytes(each, SHORT_BYTES), each.offset_count)
         largest = self.configuration.pulsar_max_message_size
         self.memory.conversions.convert(size, lambda: converted(entries, wanted, largest_entry=largest), done)
-
-    def new_consumer_id(self) -> ConsumerId:
-        """Return an id that no consumer has had since the start."""
-        self._last_consumer_id += 1
-        return ConsumerId(self._last_consumer_id)
 
     def urls(self, request: Request) -> Urls:
         """Return the URLs that this client is told to connect to."""

@@ -22,7 +22,7 @@ from exacta.core.state.delivery import IN_ORDER, KeyShared
 from exacta.core.state.runs import Run, count, missing
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
-from exacta.engine.dispatch import Sent
+from exacta.engine.entry_sinks import Sent
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import NO_REQUEST
 from exacta.protocol.pulsar.frames import build_entry_frame, build_frame
@@ -195,7 +195,7 @@ class Consumers:
         """Take a consumer up, and return the command by which the core does so, to be submitted in this step."""
         self._consumers[consumer.number] = consumer
         engine = self._broker.engine
-        engine.dispatcher.register(consumer.consumer_id, self._guarded(consumer, self._push))
+        engine.dispatcher.register(consumer.consumer_id, self._guarded(consumer, self._push), self._broker.form)
         engine.register_sink(consumer.consumer_id, self._guarded(consumer, self._hear))
         return Connect(
             **consumer.where,

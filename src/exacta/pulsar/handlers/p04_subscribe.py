@@ -131,7 +131,7 @@ def _subscribe(
         return
     consumer = Consumer(
         number=command.consumer_id,
-        consumer_id=broker.new_consumer_id(),
+        consumer_id=broker.engine.new_consumer_id(),
         name=command.consumer_name[:LONGEST_NAME],
         topic=topic,
         place=place,
