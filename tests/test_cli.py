@@ -17,7 +17,8 @@ from exacta.cli.app import app
 from exacta.cli.serve import run
 from exacta.config.configuration import Configuration
 from exacta.config.options import options
-from exacta.server.listeners import Doors, Endpoint
+from exacta.front.doors import Endpoint
+from exacta.server.listeners import Doors
 from tests import repairing
 
 

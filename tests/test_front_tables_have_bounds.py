@@ -63,7 +63,7 @@ BOUNDS = {
     "Names.subscriptions": "MOST_BYTES of `Announced`",
     "Names.topics": "MOST_BYTES of `Announced`",
     "Producers._by_place": "MOST_PRODUCERS_IN_ALL",
-    "PulsarBroker.last_messages": REQUESTS,
+    "PulsarShared.last_messages": REQUESTS,
     "Sends._gathered": REQUESTS,
     "Sends._unanswered": REQUESTS,
     "Sinks._sinks": CONNECTIONS,

@@ -13,8 +13,9 @@ import pytest
 
 from exacta.cli.serve import run
 from exacta.config.configuration import Configuration
+from exacta.front.doors import Endpoint
 from exacta.server.configuration_file import read_configuration_file
-from exacta.server.listeners import Doors, Endpoint
+from exacta.server.listeners import Doors
 
 ROOT = Path(__file__).parents[1]
 PACKAGING = ROOT / "packaging"

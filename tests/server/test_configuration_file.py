@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from exacta.config.configuration import ConfigurationError
+from exacta.front.doors import Endpoint
 from exacta.server.configuration_file import ConfigurationFile, read_configuration_file
-from exacta.server.listeners import Endpoint
 
 
 def read(folder: Path, text: str, name: str = "server.properties") -> ConfigurationFile:

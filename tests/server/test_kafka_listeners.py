@@ -3,8 +3,8 @@
 import pytest
 
 from exacta.config.configuration import ConfigurationError
+from exacta.front.doors import Endpoint
 from exacta.server.kafka_listeners import KafkaListeners, kafka_listeners
-from exacta.server.listeners import Endpoint
 
 MAP = "listener.security.protocol.map"
 

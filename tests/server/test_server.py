@@ -19,12 +19,13 @@ import exacta
 from exacta.adapters.local import format_file
 from exacta.adapters.local.format import VERSION
 from exacta.engine.schema import SCHEMA
+from exacta.front.doors import Endpoint
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k35_describe_log_dirs import DescribeLogDirsRequest
-from exacta.server.listeners import Endpoint, parse_endpoint
+from exacta.server.listeners import parse_endpoint
 from exacta.server.log_lines import OneLine
 from tests.kafka.test_configs import BROKER, SET, changes, describe
 from tests.kafka.wire import Wire, batch, values_in

@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives.serialization import (
 
 import exacta
 from exacta.cli.serve import run as serve
+from exacta.front.doors import Endpoint
 from exacta.server import tls
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
-from exacta.server.listeners import Endpoint
 from exacta.server.tls import LOOK_SECONDS, Certificate, TlsListener, server_context
 
 ANSWER_SECONDS = 10

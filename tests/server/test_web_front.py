@@ -14,9 +14,10 @@ from confluent_kafka import Producer
 import exacta
 from exacta.config.options import configure
 from exacta.engine import recovery
+from exacta.front.doors import Endpoint
 from exacta.server import server as server_module
 from exacta.server.errors import ServerError
-from exacta.server.listeners import Doors, Endpoint
+from exacta.server.listeners import Doors
 from exacta.server.server import Server
 
 ANY_PORT = Endpoint("127.0.0.1", 0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from exacta.cli.data_directory import DEFAULT_DATA
 from exacta.config.configuration import ConfigurationError
 from exacta.config.options import configure, options, parse_setting
+from exacta.front.doors import Endpoint
 from exacta.server.listeners import (
     DEFAULT_HOST,
     DEFAULT_PORT,
@@ -17,7 +18,6 @@ from exacta.server.listeners import (
     DEFAULT_WEB_PORT,
     DEFAULT_WEB_TLS_PORT,
     Doors,
-    Endpoint,
     parse_endpoint,
 )
 from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL, FORMATS, LEVELS

@@ -2,14 +2,7 @@
 
 from msgspec import Struct
 
-from exacta.front.broker import WILDCARDS
-
-
-class Address(Struct, frozen=True):
-    """A host and a port. One of `WILDCARDS` as the host stands for the address that a client has just used."""
-
-    host: str
-    port: int
+from exacta.front.doors import WILDCARDS, Endpoint
 
 
 class Urls(Struct, frozen=True, kw_only=True):
@@ -22,12 +15,12 @@ class Urls(Struct, frozen=True, kw_only=True):
 
 
 class Addresses(Struct, frozen=True, kw_only=True):
-    """All that is listened on for Pulsar's clients. None: not at all."""
+    """The endpoints that clients are told, for all that is listened on. None: not at all. See `Door.told`."""
 
-    broker: Address | None = None
-    broker_tls: Address | None = None
-    web: Address | None = None
-    web_tls: Address | None = None
+    broker: Endpoint | None = None
+    broker_tls: Endpoint | None = None
+    web: Endpoint | None = None
+    web_tls: Endpoint | None = None
 
     def urls(self, local_host: str) -> Urls:
         """Return the URLs for a client that has connected to this address."""
@@ -39,7 +32,7 @@ class Addresses(Struct, frozen=True, kw_only=True):
         )
 
 
-def _url(scheme: str, address: Address | None, local_host: str) -> str:
+def _url(scheme: str, address: Endpoint | None, local_host: str) -> str:
     if address is None:
         return ""
     host = local_host if address.host in WILDCARDS else address.host

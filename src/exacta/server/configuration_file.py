@@ -18,9 +18,10 @@ from msgspec import Struct
 from exacta.config.configuration import ConfigurationError
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KeyClass, kafka_key
 from exacta.config.options import configure, options, parse_value
+from exacta.front.doors import Endpoint
 from exacta.properties import entries
 from exacta.server.kafka_listeners import kafka_listeners
-from exacta.server.listeners import Doors, Endpoint, parse_endpoint
+from exacta.server.listeners import Doors, parse_endpoint
 from exacta.server.log_lines import FORMATS, LEVELS
 from exacta.spelling import did_you_mean
 

@@ -8,7 +8,8 @@ PLAINTEXT: whoever asked for TLS, for logins or for a second address would other
 from msgspec import Struct
 
 from exacta.config.configuration import ConfigurationError
-from exacta.server.listeners import Endpoint, parse_endpoint
+from exacta.front.doors import Endpoint
+from exacta.server.listeners import parse_endpoint
 
 _PLAINTEXT = "PLAINTEXT"
 _SECURITY_PROTOCOLS = (_PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")

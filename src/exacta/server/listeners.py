@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from exacta.front.broker import WILDCARDS
+from exacta.front.doors import WILDCARDS, Door, Endpoint
 from exacta.server.errors import ServerError
 
 DEFAULT_HOST = "127.0.0.1"
@@ -19,17 +19,6 @@ DEFAULT_WEB_TLS_PORT = 8443
 
 BACKLOG = 4096
 """The connections that may wait to be taken; the system allows fewer (Linux: net.core.somaxconn)."""
-
-
-class Endpoint(Struct, frozen=True):
-    """A host and a port. An empty host means every address of this machine; port 0 means any that is free."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
 
 
 class Doors(Struct, frozen=True, kw_only=True):
@@ -110,6 +99,10 @@ class Listener:
         """The endpoint that clients are told to connect to, once it is open."""
         advertised = self._advertise or self.listening
         return Endpoint(advertised.host, advertised.port or self.listening.port)
+
+    def door(self, front: str) -> Door:
+        """Return the door of a front, once it is open."""
+        return Door(front=front, name="PLAINTEXT", endpoint=self.listening, advertised=self._advertise)
 
     async def start(self, loop: asyncio.AbstractEventLoop, connect: Callable[[], asyncio.BaseProtocol]) -> None:
         """Accept clients; `connect` makes the protocol of each. Raises ServerError."""

@@ -5,17 +5,13 @@ Imported only where an operator has asked for it: it loads `protobuf`, which not
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from exacta.front.broker import Identity
-from exacta.kafka.broker import BrokerContext
-from exacta.pulsar.addresses import Address, Addresses
-from exacta.pulsar.broker import PulsarBroker
-from exacta.pulsar.connection import Connection
+from exacta.front.broker import Broker
+from exacta.front.doors import Endpoint
+from exacta.pulsar.addresses import Addresses
+from exacta.pulsar.front import PulsarFront
 from exacta.server.listeners import Listener
-
-if TYPE_CHECKING:
-    from exacta.web.application import Routes
 
 
 class Listeners(Protocol):
@@ -25,51 +21,16 @@ class Listeners(Protocol):
     tls: Listener | None
 
 
-class PulsarFront:
-    """Makes the connection of each client; it shares engine, memory and clock with Kafka's front."""
-
-    def __init__(
-        self,
-        kafka: BrokerContext,
-        listeners: Listeners,
-        web: Listeners,
-        loop: asyncio.AbstractEventLoop,
-        register: Callable[[Any], bool],
-        forget: Callable[[Any], None],
-    ) -> None:
-        self._loop = loop
-        self._register = register
-        self._forget = forget
-        addresses = _addresses(listeners, web)
-        first = addresses.broker or addresses.broker_tls
-        assert first is not None
-        identity = Identity(
-            cluster_id=kafka.cluster_id,
-            advertised_host=first.host,
-            advertised_port=first.port,
-            log_dir=kafka.log_dir,
-        )
-        self._broker = PulsarBroker(
-            kafka.engine,
-            kafka.options.static,
-            identity,
-            kafka.entropy,
-            kafka.memory,
-            kafka.authorizer,
-            wall_clock=kafka.wall_ms,
-            addresses=addresses,
-        )
-        self._broker.meter = kafka.meter
-
-    def connection(self) -> asyncio.BaseProtocol:
-        """Return the connection of a new client of Pulsar's protocol."""
-        return Connection(self._broker, self._loop, self._register, self._forget)
-
-    def routes(self) -> "Routes":
-        """Return the routes of what Pulsar's clients ask by HTTP."""
-        from exacta.pulsar.rest.application import routes  # loads a web framework
-
-        return routes(self._broker)
+def pulsar_front(
+    broker: Broker,
+    listeners: Listeners,
+    web: Listeners,
+    loop: asyncio.AbstractEventLoop,
+    register: Callable[[Any], bool],
+    forget: Callable[[Any], None],
+) -> PulsarFront:
+    """Return the front, which shares the broker with Kafka's."""
+    return PulsarFront(broker, _addresses(listeners, web), loop, register, forget)
 
 
 def _addresses(listeners: Listeners, web: Listeners) -> Addresses:
@@ -84,9 +45,9 @@ def _addresses(listeners: Listeners, web: Listeners) -> Addresses:
     )
 
 
-def _address(listener: Listener | None) -> Address | None:
-    return None if listener is None else Address(listener.advertised.host, listener.advertised.port)
+def _address(listener: Listener | None) -> Endpoint | None:
+    return None if listener is None else listener.advertised
 
 
-def _web_address(listener: Listener | None, broker: Address | None) -> Address | None:
-    return None if listener is None or broker is None else Address(broker.host, listener.listening.port)
+def _web_address(listener: Listener | None, broker: Endpoint | None) -> Endpoint | None:
+    return None if listener is None or broker is None else Endpoint(broker.host, listener.listening.port)

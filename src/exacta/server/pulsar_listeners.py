@@ -5,9 +5,10 @@ It does not load `protobuf` before that is needed (`pulsar_front.py` does).
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.server.listeners import Doors, Listener, ListenerPair
 from exacta.server.requirement import require
 from exacta.server.tls import Certificate, TlsListener
@@ -38,16 +39,16 @@ class PulsarListeners(ListenerPair):
     async def start(
         self,
         loop: asyncio.AbstractEventLoop,
-        kafka: BrokerContext,
+        broker: Broker,
         register: Callable[[Any], bool],
         forget: Callable[[Any], None],
     ) -> "Routes":
         """Accept clients; return the routes of what they ask by HTTP. Raises ServerError."""
         if not self.all:
             return ()
-        from exacta.server.pulsar_front import PulsarFront  # loads protobuf
+        from exacta.server.pulsar_front import pulsar_front  # loads protobuf
 
-        front = PulsarFront(kafka, self, self._web, loop, register, forget)
+        front = pulsar_front(broker, self, self._web, loop, register, forget)
         for listener in self.all:
-            await listener.start(loop, front.connection)
+            await listener.start(loop, partial(front.connection, listener.door("pulsar")))
         return front.routes() if self._web.all else ()

@@ -34,15 +34,17 @@ from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.recovery import Recovered, recover
 from exacta.engine.schema import SCHEMA
+from exacta.front.broker import Broker
 from exacta.front.connection_limits import Admission
-from exacta.kafka.broker import BrokerContext
+from exacta.front.doors import Endpoint
 from exacta.kafka.connection import Connection
+from exacta.kafka.front import KafkaFront
 from exacta.ports.journal import JournalDamaged, JournalError
 from exacta.server.advice import with_advice
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from exacta.server.errors import ServerError
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
-from exacta.server.listeners import Doors, Endpoint, Listener
+from exacta.server.listeners import Doors, Listener
 from exacta.server.open_files import files_allowed
 from exacta.server.progress import Progress
 from exacta.server.pulsar_listeners import PulsarListeners
@@ -133,7 +135,7 @@ class Server:
         self._web_front: WebFront | None = None
         self._journal: LocalJournal | None = None
         self._engine: Engine | None = None
-        self._broker: BrokerContext | None = None
+        self._broker: Broker | None = None
         self._connections: set[ServedConnection] = set()
         self._admission = Admission(self._most_connections, loop.time)
         self._deserted = asyncio.Event()
@@ -244,13 +246,10 @@ class Server:
         self._engine = engine
         if not self._seams.loopback_has_share:
             engine.owner_of = _nobody_on_loopback
-        advertised = self._kafka.advertised
         self._broker = assemble_broker(
             engine,
             self._configuration,
             cluster_id=read.cluster_id,
-            advertised_host=advertised.host,
-            advertised_port=advertised.port,
             log_dir=self._data.absolute(),
             wall_clock=read.clock.wall_ms,
         )
@@ -282,8 +281,9 @@ class Server:
             if self._sources is not None:
                 self._sources.broker, broker.meter = broker, self._sources.meter
                 self._sources.loop_lag.start(self._loop)
-            connection = self._seams.connection
-            await self._kafka.start(self._loop, lambda: connection(broker, self._loop, self._register, self._forget))
+            kafka = KafkaFront(broker, self._loop, self._register, self._forget, make=self._seams.connection)
+            door = self._kafka.door("kafka")
+            await self._kafka.start(self._loop, lambda: kafka.connection(door))
             routes = await self.pulsar.start(self._loop, broker, self._register, self._forget)
             if self._web_front is not None:
                 self._web_front.serve(routes)

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from exacta.front.doors import Endpoint
 from exacta.server.errors import ServerError
-from exacta.server.listeners import BACKLOG, Endpoint, Listener, cannot_listen
+from exacta.server.listeners import BACKLOG, Listener, cannot_listen
 
 logger = logging.getLogger("exacta.server")
 

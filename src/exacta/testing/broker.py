@@ -22,10 +22,10 @@ from typing import Any, TypeVar
 from exacta.client.routing import Client
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
-from exacta.front.broker import WILDCARDS
+from exacta.front.doors import WILDCARDS, Endpoint
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
-from exacta.server.listeners import DEFAULT_HOST, Doors, Endpoint
+from exacta.server.listeners import DEFAULT_HOST, Doors
 from exacta.server.server import Seams, Server
 from exacta.testing.clock import MovableClock
 from exacta.testing.directory import DataDirectory

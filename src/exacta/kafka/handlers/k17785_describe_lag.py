@@ -9,8 +9,8 @@ from functools import partial
 
 from exacta.core.groups.lag import PartitionLag, lag_of_group, places_of_group
 from exacta.core.state.state import State
+from exacta.front.broker import Broker
 from exacta.front.turns import STEP_ELEMENTS, Steps, Until
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Shown
@@ -46,14 +46,14 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: DescribeLagRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DescribeLagRequest, context: RequestContext, reply: Reply) -> None:
     """Answer each partition from one state, once it lies in the journal, where the records are counted."""
     response = DescribeLagResponse(now_ms=broker.engine.now_ms(), groups=[])
     context.in_steps(_describe(broker, context, list(filter(first_time(), request.groups)), response, reply))
 
 
 def _describe(
-    broker: BrokerContext, context: RequestContext, wanted: list[str], response: DescribeLagResponse, reply: Reply
+    broker: Broker, context: RequestContext, wanted: list[str], response: DescribeLagResponse, reply: Reply
 ) -> Steps:
     for group_id in wanted:
         group = GroupLag(group_id=group_id)
@@ -84,7 +84,7 @@ def _lags(group_id: str, places: list[tuple[str, int]], state: State, now_ms: in
     return list(lag_of_group(state, group_id, places))
 
 
-def _partition(broker: BrokerContext, lag: PartitionLag) -> wire.PartitionLag:
+def _partition(broker: Broker, lag: PartitionLag) -> wire.PartitionLag:
     count, stable = broker.engine.lookups.count_unaborted, lag.last_stable_offset
     from_there = max(lag.next_offset, stable)
     return wire.PartitionLag(

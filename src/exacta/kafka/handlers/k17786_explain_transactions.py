@@ -23,7 +23,7 @@ from exacta.core.transactions.description import (
     incidents_of,
     incidents_of_handle,
 )
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.listing import describe_all
@@ -55,7 +55,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: ExplainTransactionsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: ExplainTransactionsRequest, context: RequestContext, reply: Reply) -> None:
     """Explain the ids and handles that are named, or what is open."""
     named = request.transactional_ids
     if named is None:

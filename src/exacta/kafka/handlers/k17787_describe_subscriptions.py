@@ -21,8 +21,8 @@ from exacta.core.subscriptions.description import (
     page_of,
 )
 from exacta.front.backlog_counts import Backlog, count_backlogs
+from exacta.front.broker import Broker
 from exacta.kafka.access import describable_topics
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside, Shown
@@ -59,7 +59,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: DescribeSubscriptionsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DescribeSubscriptionsRequest, context: RequestContext, reply: Reply) -> None:
     """Describe a page of the subscriptions that are wanted, and name the topics that are not there."""
     response = DescribeSubscriptionsResponse()
     named = None if request.topics is None else list(dict.fromkeys(each.name for each in request.topics))

@@ -2,7 +2,7 @@
 
 from exacta.config.configuration import Configuration
 from exacta.core.ids import TransactionVersion
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import ApiVersions, RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import OPEN_TO_ALL
@@ -49,7 +49,7 @@ def features(configuration: Configuration) -> dict[str, tuple[int, int]]:
     }
 
 
-def handle(broker: BrokerContext, request: ApiVersionsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: ApiVersionsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer at once: what is served, and the level of the features that clients go by (KIP-584)."""
     context.connection.client_software = request.client_software_name
     response = _response(context.connection.api_versions(), ErrorCode.NONE)
