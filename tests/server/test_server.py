@@ -46,11 +46,12 @@ class Process:
         self,
         data: Path,
         *arguments: str,
-        listen: str = "127.0.0.1:0",
+        listen: str | None = "127.0.0.1:0",
         heeds: Collection[int] = (),
         terminal: bool = False,
     ) -> None:
-        command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(data), "--listen", listen, *arguments]
+        command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(data), *arguments]
+        command += [] if listen is None else ["--listen", listen]
         self._terminal = [*pty.openpty()] if terminal else []
         if terminal:  # a program between, since a terminal is taken by the process that is to have it
             command = [sys.executable, "-c", TAKES_A_TERMINAL, str(self._terminal[1]), *command]
@@ -106,7 +107,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     def starting(
         *arguments: str,
-        listen: str = "127.0.0.1:0",
+        listen: str | None = "127.0.0.1:0",
         data: Path = tmp_path / "data",
         heeds: Collection[int] = (),
         terminal: bool = False,

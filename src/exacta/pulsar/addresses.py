@@ -1,8 +1,11 @@
 """The addresses by which Pulsar's clients find this broker, and the URLs that they are told."""
 
-from msgspec import Struct
+from collections.abc import Sequence
 
-from exacta.front.doors import WILDCARDS, Endpoint
+from msgspec import Struct
+from msgspec.structs import replace
+
+from exacta.front.doors import WILDCARDS, Door, Endpoint, Security
 
 
 class Urls(Struct, frozen=True, kw_only=True):
@@ -30,6 +33,32 @@ class Addresses(Struct, frozen=True, kw_only=True):
             web=_url("http", self.web, local_host),
             web_tls=_url("https", self.web_tls, local_host),
         )
+
+
+def addresses_at(broker: Sequence[Door], web: Sequence[Door]) -> Addresses:
+    """Return what clients are told, by the doors of Pulsar's front and of the web front; the first of a kind counts.
+
+    The web front is found by the name of the broker itself.
+    """
+    plain, by_tls = _first(broker, Security.PLAINTEXT), _first(broker, Security.TLS)
+    told = Addresses(broker=_told(plain), broker_tls=_told(by_tls))
+    return replace(
+        told,
+        web=_web(_first(web, Security.PLAINTEXT), told.broker or told.broker_tls),
+        web_tls=_web(_first(web, Security.TLS), told.broker_tls or told.broker),
+    )
+
+
+def _first(doors: Sequence[Door], security: Security) -> Door | None:
+    return next((each for each in doors if each.security is security), None)
+
+
+def _told(door: Door | None) -> Endpoint | None:
+    return None if door is None else door.told
+
+
+def _web(door: Door | None, broker: Endpoint | None) -> Endpoint | None:
+    return None if door is None or broker is None else Endpoint(broker.host, door.endpoint.port)
 
 
 def _url(scheme: str, address: Endpoint | None, local_host: str) -> str:
