@@ -20,7 +20,7 @@ _SECURITY_PROTOCOLS = (_PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 class KafkaListeners(Struct, frozen=True):
-    """What Kafka's keys name."""
+    """The doors and the endpoint that Kafka's keys name."""
 
     doors: tuple[Door, ...] = ()
     """The listeners for clients in their order; none where no key names them."""

@@ -45,7 +45,7 @@ class Reception:
 
     @property
     def has_early(self) -> bool:
-        """Whether a front answers while the log is being read."""
+        """True if a front answers while the log is being read."""
         return any(row.make_early is not None for row in self._fronts)
 
     def clients_at(self, door: Door) -> str:
