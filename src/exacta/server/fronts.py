@@ -5,6 +5,7 @@ that not everybody has.
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,11 +13,13 @@ from msgspec.structs import replace
 from exacta.config.configuration import Configuration
 from exacta.front.broker import Broker
 from exacta.front.doors import Security
-from exacta.front.front import EarlyFront, Front
 from exacta.kafka.connection import Connection
 from exacta.kafka.front import KafkaFront
 from exacta.server.host import Host
 from exacta.server.requirement import require
+
+if TYPE_CHECKING:
+    from exacta.front.front import EarlyFront, Front
 
 
 class FrontRow(Struct, frozen=True, kw_only=True):
@@ -31,10 +34,10 @@ class FrontRow(Struct, frozen=True, kw_only=True):
     """The words for such a need; `{}` stands for the package."""
     extra: str = ""
     """The extra that brings them."""
-    make: Callable[[Host, Broker], Front] | None = None
-    make_early: Callable[[Host], EarlyFront] | None = None
+    make: "Callable[[Host, Broker], Front] | None" = None
+    make_early: "Callable[[Host], EarlyFront] | None" = None
     only_here: Callable[[Configuration], str] = lambda configuration: ""
-    """Says why its doors must not be open to other machines, and what to do; empty: they may."""
+    """Says why its doors must not be open to other machines, and what to do; empty: they may. `{}` stands for one."""
 
     def check(self) -> None:
         """Raise ServerError where something is missing."""
@@ -42,11 +45,11 @@ class FrontRow(Struct, frozen=True, kw_only=True):
             require(module, self.need.format(module.replace("_", "-")), extra=self.extra)
 
 
-def _kafka(host: Host, broker: Broker, *, connection: Callable[..., Connection] = Connection) -> Front:
+def _kafka(host: Host, broker: Broker, *, connection: Callable[..., Connection] = Connection) -> "Front":
     return KafkaFront(broker, host.loop, host.register, host.forget, make=connection)
 
 
-def _pulsar(host: Host, broker: Broker) -> Front:
+def _pulsar(host: Host, broker: Broker) -> "Front":
     from exacta.pulsar.addresses import addresses_at
     from exacta.pulsar.front import PulsarFront  # loads protobuf
 
@@ -54,7 +57,7 @@ def _pulsar(host: Host, broker: Broker) -> Front:
     return PulsarFront(broker, addresses, host.loop, host.register, host.forget)
 
 
-def _web(host: Host) -> EarlyFront:
+def _web(host: Host) -> "EarlyFront":
     from exacta.server.web_front import WebFront  # loads a web server
 
     return WebFront(host)
@@ -96,7 +99,7 @@ FRONTS = (KAFKA, PULSAR, WEB)
 def fronts_with(connection: Callable[..., Connection]) -> tuple[FrontRow, ...]:
     """Return the table with other connections for Kafka's clients: a test kit's have faults."""
 
-    def make(host: Host, broker: Broker) -> Front:
+    def make(host: Host, broker: Broker) -> "Front":
         return _kafka(host, broker, connection=connection)
 
     return tuple(replace(each, make=make) if each is KAFKA else each for each in FRONTS)

@@ -7,16 +7,19 @@ broker. The early ones learn the broker before any client of the others is let i
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from exacta.config.configuration import Configuration
 from exacta.front.broker import Broker
 from exacta.front.doors import Door, Endpoint, Security
-from exacta.front.front import EarlyFront, Front
 from exacta.server.errors import ServerError
 from exacta.server.fronts import FrontRow
 from exacta.server.host import Host
 from exacta.server.listeners import Listener
 from exacta.server.tls import Certificate, TlsListener
+
+if TYPE_CHECKING:
+    from exacta.front.front import EarlyFront, Front
 
 
 class Reception:
@@ -84,7 +87,7 @@ class Reception:
         for name, front in fronts.items():
             await self._let_in(name, front)
 
-    async def _let_in(self, name: str, front: Front) -> None:
+    async def _let_in(self, name: str, front: "Front") -> None:
         for listener in self._listeners:
             if listener.door.front == name:
                 await listener.start(partial(front.connection, listener.door))
