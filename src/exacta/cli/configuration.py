@@ -78,6 +78,8 @@ def show(
         fail(found.mistakes[0], EXIT_NO)
     defaults = _defaults()
     values = defaults | ({} if found is None else _set_by(found))
+    if "listeners" in values:  # they stand for it, and a file may not have both
+        del values["listen"]
     for name, value in values.items():
         line = f"{name.replace('.', '_')} = {_toml(value)}"
         if name not in defaults:
