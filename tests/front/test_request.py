@@ -2,7 +2,7 @@
 
 import pytest
 
-from exacta.engine.fetch import FetchRequest
+from exacta.engine.fetch_plan import FetchRequest
 from exacta.ports.authorizer import Principal
 from tests.front.rig import Rig
 
