@@ -1,5 +1,6 @@
 """Work on each of many things is done piece by piece, each in a step of its own (`front/turns.py`)."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -29,3 +30,11 @@ def by_pieces(
 
     context.is_long = True
     context.in_steps(steps())
+
+
+def run(context: RequestContext, steps: Steps) -> None:
+    """Take steps that only pause: at once for a short request, and otherwise as there is time."""
+    if context.is_long:
+        context.in_steps(steps)
+    else:
+        deque(steps, maxlen=0)
