@@ -1,6 +1,5 @@
 """The builders of the largest requests: each names as much as its limits allow, or as a test wants."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -82,14 +81,13 @@ def long_record(size: int) -> bytes:
 
 
 def records(written: list[bytes]) -> bytes:
-    now_ms = int(time.time() * 1000)
     return data_batch(
         written,
         len(written),
         compression=0,
         transactional=False,
-        first_timestamp_ms=now_ms,
-        last_timestamp_ms=now_ms,
+        first_timestamp_ms=1,
+        last_timestamp_ms=1,
         producer_id=-1,
         producer_epoch=-1,
         base_sequence=-1,
@@ -189,7 +187,12 @@ def commit_in_transaction(count: int) -> Message:
     partition = m.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=0)
     topics = [m.TxnOffsetCommitRequestTopic(name=each, partitions=[partition]) for each in names(count)]
     return m.TxnOffsetCommitRequest(
-        transactional_id=ID, group_id="in-transactions", producer_id=0, producer_epoch=0, topics=topics
+        transactional_id=ID,
+        group_id="in-transactions",
+        producer_id=0,
+        producer_epoch=0,
+        generation_id=-1,
+        topics=topics,
     )
 
 

@@ -45,6 +45,12 @@ MOST_SUBSCRIPTIONS = 1_000
 MOST_SIZE = 100_000
 """A page ends when so many runs, consumers and entries were looked at for it. The last subscription may have more."""
 
+MOST_PARTITIONS = 5_000
+"""A page also ends when so many partitions were looked at for it. It may be empty, and others follow."""
+
+MOST_NAMED = 10_000
+"""The topics that one request names: each page sorts them, and says of all which are not there."""
+
 MOST_SHOWN = 100
 """So many runs, and so many transactions, are shown of one subscription. Their numbers are shown in any case."""
 
@@ -61,6 +67,9 @@ NEEDS = (
 
 def handle(broker: BrokerContext, request: DescribeSubscriptionsRequest, context: RequestContext, reply: Reply) -> None:
     """Describe a page of the subscriptions that are wanted, and name the topics that are not there."""
+    if request.topics is not None and len(request.topics) > MOST_NAMED:
+        reply(DescribeSubscriptionsResponse(error_code=ErrorCode.POLICY_VIOLATION))
+        return
     response = DescribeSubscriptionsResponse()
     named = None if request.topics is None else list(dict.fromkeys(each.name for each in request.topics))
     if named is not None:
@@ -85,8 +94,8 @@ def handle(broker: BrokerContext, request: DescribeSubscriptionsRequest, context
         unread = broker.engine.dispatcher.unread
         unreadable = {each.place for each in page.subscriptions if (each.partition_id, each.name) in unread}
         response.topics += _topics(page.subscriptions, backlogs, unreadable)
-        if not page.is_last:
-            topic, index, name = page.subscriptions[-1].place
+        if page.end is not None:
+            topic, index, name = page.end
             response.next_cursor = wire.Cursor(topic_name=topic, partition_index=index, subscription=name)
         reply(response)
 
@@ -105,6 +114,7 @@ def _wanted(request: DescribeSubscriptionsRequest, allowed: frozenset[str]) -> W
         after=_place(request.cursor),
         most=max(1, min(request.subscription_limit, MOST_SUBSCRIPTIONS)),
         most_size=MOST_SIZE,
+        most_partitions=MOST_PARTITIONS,
         has_details=request.include_details,
     )
 
