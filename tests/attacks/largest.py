@@ -13,6 +13,7 @@ from exacta.protocol.kafka.messages import (
     k16_list_groups,
     k20_delete_topics,
     k22_init_producer_id,
+    k25_add_offsets_to_txn,
     k26_end_txn,
     k30_create_acls,
     k31_delete_acls,
@@ -60,8 +61,6 @@ class Attack(NamedTuple):
 TRIVIAL: dict[ApiKey, str] = {
     ApiKey.HEARTBEAT: "names one member",
     ApiKey.API_VERSIONS: "names nothing, and its answer has a line for each API",
-    ApiKey.INIT_PRODUCER_ID: "names one transactional id",
-    ApiKey.ADD_OFFSETS_TO_TXN: "names one group",
     ApiKey.DESCRIBE_ACLS: "is one filter, and there are no rules",
     ApiKey.DESCRIBE_CLUSTER: "names nothing, and there is one broker",
     ApiKey.JOIN_TRANSACTION: "names one transactional id",
@@ -82,7 +81,7 @@ def attacks(topics: int = TOPICS, many: int = MANY, few: int = 10_000) -> list[A
         *_of_transactions(topics, many),
         *_of_topics(many, few),
         *_of_settings(many, few),
-        *_of_others(topics, many),
+        *_of_others(topics, many, few),
     ]
 
 
@@ -194,6 +193,13 @@ def _of_transactions(topics: int, many: int) -> list[Attack]:
         ),
         Attack(f"AddPartitionsToTxn of {topics:,} partitions", lambda: r.add_partitions(topics), 3, is_one_step=True),
         Attack(
+            "AddOffsetsToTxn",
+            lambda: k25_add_offsets_to_txn.AddOffsetsToTxnRequest(
+                transactional_id=ID, producer_id=0, producer_epoch=0, group_id="in-transactions"
+            ),
+            3,
+        ),
+        Attack(
             "TxnOffsetCommit of 20,000 partitions",
             lambda: r.commit_in_transaction(min(topics, 20_000)),
             3,
@@ -303,7 +309,7 @@ def _of_settings(many: int, few: int) -> list[Attack]:
     ]
 
 
-def _of_others(topics: int, many: int) -> list[Attack]:
+def _of_others(topics: int, many: int, few: int) -> list[Attack]:
     r = requests
     election, reassigned = k43_elect_leaders, k45_alter_partition_reassignments
     listed = k46_list_partition_reassignments
@@ -337,10 +343,11 @@ def _of_others(topics: int, many: int) -> list[Attack]:
             ),
             0,
         ),
+        Attack("DescribeSubscriptions of all topics", lambda: described.DescribeSubscriptionsRequest(topics=None), 0),
         Attack(
-            f"DescribeSubscriptions of {topics:,} topics",
+            f"DescribeSubscriptions of {few:,} topics",
             lambda: described.DescribeSubscriptionsRequest(
-                topics=[described.TopicRequest(name=each) for each in names(topics)]
+                topics=[described.TopicRequest(name=each) for each in names(few)]
             ),
             0,
         ),

@@ -1,9 +1,10 @@
-"""Work on each of many things is done piece by piece, each in a step of its own (`front/turns.py`)."""
+"""Long requests are worked on in steps, and their answers are encoded on a thread."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from exacta.front import pieces
 from exacta.front.turns import STEP_ELEMENTS, Steps
 from exacta.kafka.context import RequestContext
 
@@ -13,23 +14,10 @@ T = TypeVar("T")
 def by_pieces(
     context: RequestContext, things: Sequence[T], work: Callable[[Sequence[T]], None], then: Callable[[], None]
 ) -> None:
-    """Do work on all of these things, and then the rest: at once where they are few, and otherwise in steps.
-
-    The answer to a request about many things is encoded on a thread.
-    """
-    if len(things) <= STEP_ELEMENTS:
-        work(things)
-        then()
-        return
-
-    def steps() -> Steps:
-        for begin in range(0, len(things), STEP_ELEMENTS):
-            work(things[begin : begin + STEP_ELEMENTS])
-            yield None
-        then()
-
-    context.is_long = True
-    context.in_steps(steps())
+    """Do work on all of these things, and then the rest: at once where they are few, and otherwise in steps."""
+    if len(things) > STEP_ELEMENTS:
+        context.is_long = True
+    pieces.by_pieces(context.in_steps, things, work, then)
 
 
 def run(context: RequestContext, steps: Steps) -> None:
