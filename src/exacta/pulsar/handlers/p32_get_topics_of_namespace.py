@@ -34,8 +34,8 @@ SCHEMES = ("non-persistent", "persistent")
 def handle(broker: PulsarBroker, command: CommandGetTopicsOfNamespace, request: PulsarRequest) -> None:
     """Answer with the topics that were there at once, as far as they still are, once that is durable.
 
-    Many are matched in steps. A client that has seen them all says so by their hash, and gets none of them once more. An answer that would be
-    longer than the client's frames is an error.
+    Many are matched in steps. A client that has seen them all says so by their hash, and gets none of them once more.
+    An answer that would be longer than the client's frames is an error.
     """
     tenant, slash, namespace = command.namespace.partition("/")
     if not (tenant and slash and namespace) or "/" in namespace:
