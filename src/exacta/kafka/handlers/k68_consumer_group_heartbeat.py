@@ -5,7 +5,7 @@ topics or the subscriptions have changed. This is how Apache Kafka does it. A me
 that it may not describe itself is not told of them, unlike there, and nobody reads these partitions.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -15,13 +15,14 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
 from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
 from exacta.engine.engine import Answer
-from exacta.front.turns import STEP_ELEMENTS, Steps
+from exacta.front.turns import Steps
 from exacta.kafka.access import allows, describable_topics
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside, Whole, group_id
+from exacta.kafka.pieces import by_pieces
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -87,11 +88,31 @@ def handle(
             member_epoch=answer.member_epoch,
             heartbeat_interval_ms=0 if leaves else broker.configuration.group_consumer_heartbeat_interval_ms,
         )
-        if answer.assignment is not None:
-            context.is_long = len(answer.assignment) > STEP_ELEMENTS
-            topics = [topic for topic in _by_topic(answer.assignment) if _may_see(broker, context, topic.topic_id)]
-            response.assignment = Assignment(topic_partitions=topics)
-        reply(response)
+        if answer.assignment is None:
+            reply(response)
+            return
+        found: dict[bytes, list[int]] = {}
+        topics: list[TopicPartitions] = []
+        response.assignment = Assignment(topic_partitions=topics)
+
+        def gather(partitions: Iterable[tuple[bytes, int]]) -> None:
+            for topic_id, index in partitions:
+                found.setdefault(topic_id, []).append(index)
+
+        def tell(topic_ids: Iterable[bytes]) -> None:
+            topics.extend(
+                TopicPartitions(topic_id=topic_id, partitions=sorted(found[topic_id]))
+                for topic_id in topic_ids
+                if _may_see(broker, context, topic_id)
+            )
+
+        assigned = list(answer.assignment)
+        by_pieces(
+            context,
+            assigned,
+            gather,
+            lambda: by_pieces(context, sorted(found), tell, lambda: reply(response)),
+        )
 
     def ask() -> None:
         broker.ask(context, command(), done)
@@ -176,13 +197,6 @@ def _owned(reported: list[TopicPartitions] | None) -> frozenset[tuple[bytes, int
     if reported is None:
         return None
     return frozenset((bytes(topic.topic_id), index) for topic in reported for index in topic.partitions)
-
-
-def _by_topic(partitions: Collection[tuple[bytes, int]]) -> list[TopicPartitions]:
-    by_topic: dict[bytes, list[int]] = {}
-    for topic_id, index in sorted(partitions):
-        by_topic.setdefault(topic_id, []).append(index)
-    return [TopicPartitions(topic_id=topic_id, partitions=indexes) for topic_id, indexes in by_topic.items()]
 
 
 HANDLER = Handler(
