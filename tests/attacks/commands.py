@@ -58,11 +58,11 @@ def send(messages: int, producer: int, sequence: int, *, is_keyed: bool = False)
 
 
 def setting_up(entries: int = ENTRIES) -> Iterable[bytes]:
-    """Yield the frames that open a producer and write entries, the first ones in batches."""
+    """Yield the frames that open a producer and write entries, the last ones in batches."""
     yield _open(PRODUCER, TOPIC)
     sequence = 0
     for number in range(entries):
-        messages = IN_BATCH if number < entries // 200 else 1
+        messages = 1 if number < entries - entries // 200 else IN_BATCH
         yield send(messages, PRODUCER, sequence)
         sequence += messages
 
@@ -99,10 +99,11 @@ def commands(entries: int = ENTRIES, many: int = 10_000, size: int = MIB) -> lis
                     ),
                 )
             ],
+            is_one_step=True,
         ),
         Command(
             t.FLOW,
-            f"FLOW for {entries:,} entries",
+            "FLOW for all entries",
             lambda _: [build_frame(pb.CommandFlow(consumer_id=SHARED, message_permits=2**31))],
         ),
         *_of_messages(entries, many, ids),
@@ -160,6 +161,7 @@ def _of_topics(many: int, short: int, size: int) -> list[Command]:
 def _of_messages(entries: int, many: int, ids: int) -> list[Command]:
     t = pb.BaseCommand
     batches = entries // 200
+    singles = entries - batches
     return [
         Command(
             t.REDELIVER_UNACKNOWLEDGED_MESSAGES,
@@ -167,7 +169,7 @@ def _of_messages(entries: int, many: int, ids: int) -> list[Command]:
             lambda ledger: [
                 build_frame(
                     pb.CommandRedeliverUnacknowledgedMessages(
-                        consumer_id=SHARED, message_ids=[_id(ledger, _offset(batches, each)) for each in range(ids)]
+                        consumer_id=SHARED, message_ids=[_id(ledger, each) for each in range(ids)]
                     )
                 )
             ],
@@ -180,29 +182,32 @@ def _of_messages(entries: int, many: int, ids: int) -> list[Command]:
         Command(
             t.ACK,
             f"ACK of {batches} batches, of which each second message is acknowledged",
-            lambda ledger: [_ack([_id(ledger, each * IN_BATCH, ack_set=True) for each in range(batches)])],
+            lambda ledger: [_ack([_id(ledger, singles + each * IN_BATCH, ack_set=True) for each in range(batches)])],
+            is_one_step=True,
         ),
         Command(
             t.ACK,
             f"ACK of {entries // 2:,} entries that do not adjoin",
-            lambda ledger: [_ack([_id(ledger, _offset(batches, each)) for each in range(batches, entries, 2)])],
+            lambda ledger: [_ack([_id(ledger, each) for each in range(0, singles, 2)])],
+            is_one_step=True,
         ),
         Command(
             t.ACK,
-            f"ACK of {entries - batches:,} entries that adjoin",
-            lambda ledger: [_ack([_id(ledger, _offset(batches, each)) for each in range(batches, entries)])],
+            f"ACK of {singles:,} entries that adjoin",
+            lambda ledger: [_ack([_id(ledger, each) for each in range(singles)])],
+            is_one_step=True,
         ),
         Command(
             t.ACK,
             f"{many:,} ACKs",
-            lambda ledger: [_ack([_id(ledger, _offset(batches, each))], each) for each in range(many)],
+            lambda ledger: [_ack([_id(ledger, each)], each) for each in range(many)],
         ),
         Command(
             t.SEEK,
             "SEEK into a batch",
             lambda ledger: [
                 build_frame(
-                    pb.CommandSeek(consumer_id=SHARED, request_id=1, message_id=_id(ledger, IN_BATCH, ack_set=True))
+                    pb.CommandSeek(consumer_id=SHARED, request_id=1, message_id=_id(ledger, singles, ack_set=True))
                 )
             ],
         ),
@@ -238,7 +243,7 @@ def _of_messages(entries: int, many: int, ids: int) -> list[Command]:
 
 def _of_transactions(many: int, short: int) -> list[Command]:
     t = pb.BaseCommand
-    topics = [f"persistent://public/default/topic-{each}" for each in range(short)]
+    topics = [f"persistent://public/default/topic-{each}" for each in range(min(short, 10_000))]
     subscriptions = [pb.Subscription(topic=topic, subscription="s") for topic in topics]
     return [
         Command(
@@ -250,14 +255,14 @@ def _of_transactions(many: int, short: int) -> list[Command]:
         ),
         Command(
             t.ADD_PARTITION_TO_TXN,
-            f"ADD_PARTITION_TO_TXN of {short:,} topics",
+            f"ADD_PARTITION_TO_TXN of {len(topics):,} topics",
             lambda _: [
                 build_frame(pb.CommandAddPartitionToTxn(request_id=1, txnid_least_bits=TRANSACTION, partitions=topics))
             ],
         ),
         Command(
             t.ADD_SUBSCRIPTION_TO_TXN,
-            f"ADD_SUBSCRIPTION_TO_TXN of {short:,} subscriptions",
+            f"ADD_SUBSCRIPTION_TO_TXN of {len(topics):,} subscriptions",
             lambda _: [
                 build_frame(
                     pb.CommandAddSubscriptionToTxn(
@@ -267,12 +272,6 @@ def _of_transactions(many: int, short: int) -> list[Command]:
             ],
         ),
     ]
-
-
-def missing(served: Iterable[int]) -> set[str]:
-    """Return the names of the commands that are served, and neither attack nor are trivial, or are both."""
-    attacks = {each.type for each in commands(200, 1, 10_000)}
-    return {pb.BaseCommand.Type.Name(each) for each in set(served) ^ (attacks ^ TRIVIAL.keys())}
 
 
 def _open(number: int, topic: str) -> bytes:
@@ -294,11 +293,6 @@ def _subscribe(number: int, name: str, kind: "pb.CommandSubscribe.SubType", **fi
 
 def _properties(count: int) -> list[pb.KeyValue]:
     return [pb.KeyValue(key=f"key-{each}", value="v" * 40) for each in range(count)]
-
-
-def _offset(batches: int, number: int) -> int:
-    """Return the offset of an entry; the first ones are batches."""
-    return number * IN_BATCH if number < batches else batches * IN_BATCH + number - batches
 
 
 def _id(ledger: int, entry: int, *, ack_set: bool = False) -> pb.MessageIdData:

@@ -68,14 +68,14 @@ TRIVIAL: dict[ApiKey, str] = {
 """The APIs whose largest request is no more work than any other, with the reasons."""
 
 
-def attacks(topics: int = TOPICS, many: int = MANY, few: int = 10_000) -> list[Attack]:
-    """Return the requests in their order, since some make what others ask for."""
+def attacks(topics: int = TOPICS, many: int = MANY, few: int = 10_000, megabytes: int = 40) -> list[Attack]:
+    """Return the requests in their order, since some make what others ask for; `megabytes` are produced."""
     r = requests
     return [
         Attack(f"Metadata that creates {topics:,} topics", lambda: r.metadata(names(topics), create=True), 12),
         Attack("Metadata of all topics", lambda: r.metadata(None), 12),
         Attack(f"Metadata of {many:,} unknown names", lambda: r.metadata(names(many, "unknown")), 12),
-        *_of_records(topics),
+        *_of_records(topics, megabytes),
         *_of_offsets(topics, many),
         *_of_groups(topics, many),
         *_of_transactions(topics, many),
@@ -85,15 +85,24 @@ def attacks(topics: int = TOPICS, many: int = MANY, few: int = 10_000) -> list[A
     ]
 
 
-def _of_records(topics: int) -> list[Attack]:
-    r = requests
+def _of_records(topics: int, megabytes: int) -> list[Attack]:
+    r, keyed = requests, 12_250 * megabytes
     return [
         Attack(f"Fetch of {topics:,} partitions without records", lambda: r.fetch(topics), 11),
-        Attack("Produce of 40 MB for zstd 22", lambda: r.produce(ZSTD, r.records([r.long_record(40 * MB)])), 9),
-        Attack("Produce of 490,000 keyed records", lambda: r.produce(COMPACTED, r.keyed(490_000)), 9),
+        Attack(
+            f"Produce of {megabytes} MB for zstd 22",
+            lambda: r.produce(ZSTD, r.records([r.long_record(megabytes * MB)])),
+            9,
+        ),
+        Attack(f"Produce of {keyed:,} keyed records", lambda: r.produce(COMPACTED, r.keyed(keyed)), 9),
         Attack(f"Produce to {topics:,} partitions", lambda: r.produce_to(topics), 9),
         Attack(f"Fetch of {topics:,} partitions with records", lambda: r.fetch(topics), 11),
-        Attack("Fetch of 20,000 partitions that begins a session", lambda: r.fetch(min(topics, 20_000), 0), 11),
+        Attack(
+            "Fetch of 20,000 partitions that begins a session",
+            lambda: r.fetch(min(topics, 20_000), 0),
+            11,
+            is_one_step=True,
+        ),
     ]
 
 
@@ -343,13 +352,19 @@ def _of_others(topics: int, many: int, few: int) -> list[Attack]:
             ),
             0,
         ),
-        Attack("DescribeSubscriptions of all topics", lambda: described.DescribeSubscriptionsRequest(topics=None), 0),
+        Attack(
+            "DescribeSubscriptions of all topics",
+            lambda: described.DescribeSubscriptionsRequest(topics=None),
+            0,
+            is_one_step=True,
+        ),
         Attack(
             f"DescribeSubscriptions of {few:,} topics",
             lambda: described.DescribeSubscriptionsRequest(
                 topics=[described.TopicRequest(name=each) for each in names(few)]
             ),
             0,
+            is_one_step=True,
         ),
         Attack(f"ResetSubscription of {topics:,} partitions", lambda: r.reset(topics), 0),
     ]

@@ -27,8 +27,9 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.commands import EARLIEST
-from exacta.engine.dispatch import MOST_BYTES, Sent
+from exacta.engine.dispatch import Sent
 from exacta.engine.fetch_plan import FetchResult
+from exacta.engine.log_reader import MOST_BYTES
 from exacta.engine.unread import RETRY_SECONDS
 from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
 from exacta.protocol.kafka.batch_building import data_batch

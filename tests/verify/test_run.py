@@ -204,9 +204,7 @@ def offsets_of_any_generation(patch: pytest.MonkeyPatch) -> None:
 
 
 def offsets_that_are_pending_and_told(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        k09_offset_fetch, "positions", lambda *given, require_stable: positions(*given, require_stable=False)
-    )
+    patch.setattr(k09_offset_fetch, "positions", lambda *given, require_stable: positions(*given, require_stable=False))
 
 
 @pytest.mark.parametrize(
