@@ -7,9 +7,9 @@ from tests.attacks.largest import TRIVIAL, attacks
 from tests.attacks.requests import setting_up
 from tests.kafka.by_hand import Broker
 
-COUNT = 2_500
-"""So many things are named: five times what any API serves in one step."""
-FEW_CALLS = 6_000
+COUNT = 1_600
+"""So many things are named: three times what any API serves in one step, and more."""
+FEW_CALLS = 5_000
 MOST_IN_A_TURN = 0.55
 
 
