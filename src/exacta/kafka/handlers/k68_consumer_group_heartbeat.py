@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from exacta.core.commands import ConsumerHeartbeat
-from exacta.core.pattern import matching
+from exacta.core.groups.consumer.heartbeat import heartbeat
+from exacta.core.groups.consumer.rehearsal import Rehearsed
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
 from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
@@ -37,8 +40,8 @@ KEY = ApiKey.CONSUMER_GROUP_HEARTBEAT
 MIN_VERSION = 0
 MAX_VERSION = 1
 CLIENTS_OWN_ID_SINCE = 1  # KIP-1082
-MOST_MATCHED_AT_ONCE = 1_000
-"""A pattern is matched with more topics on a thread."""
+MOST_REHEARSALS = 5
+"""A heartbeat is decided in one step where topics or members have changed during so many rehearsals."""
 
 MESSAGES = {
     Rejection.UNKNOWN_MEMBER_ID: "Nobody of this member id, or instance id, is a member of the group: join again.",
@@ -114,9 +117,6 @@ def handle(
             lambda: by_pieces(context, sorted(found), tell, lambda: reply(response)),
         )
 
-    def ask() -> None:
-        broker.ask(context, command(), done)
-
     def command() -> ConsumerHeartbeat:
         return ConsumerHeartbeat(
             group_id=request.group_id,
@@ -134,18 +134,33 @@ def handle(
             hidden=_hidden(broker, request, context),
         )
 
-    pattern = request.subscribed_topic_regex
-    names = broker.engine.present.topics_to_match(request.group_id, subscribes=True) if pattern else frozenset()
-    if pattern and len(names) > MOST_MATCHED_AT_ONCE:
-        context.in_steps(_match_on_thread(pattern, frozenset(names), ask))
-    else:
-        ask()
+    _ask(broker, context, command(), done)
 
 
-def _match_on_thread(pattern: str, names: frozenset[str], ask: Callable[[], None]) -> Steps:
-    """Match the topics that there are on a thread, where what is found is remembered; the core says what is wrong."""
-    yield partial(matching, pattern, names)
-    ask()
+def _ask(
+    broker: BrokerContext, context: RequestContext, command: ConsumerHeartbeat, done: Callable[[Answer], None]
+) -> None:
+    """Let the core decide. A long heartbeat is rehearsed on a thread, again where much has changed meanwhile."""
+    scene = broker.engine.present.scene_of(command)
+    if scene is None:
+        broker.ask(context, command, done)
+        return
+
+    def steps() -> Steps:
+        rehearsed = None
+        for _ in range(MOST_REHEARSALS):
+            present = broker.engine.present.scene_of(command)
+            if present is None:
+                break
+            outcome = yield partial(heartbeat, present.state, command, broker.engine.now_ms())
+            if isinstance(outcome, Exception):
+                raise outcome
+            rehearsed = Rehearsed(present, outcome)
+            if broker.engine.present.look(present.is_as_it_was):
+                break
+        broker.ask(context, replace(command, rehearsed=rehearsed), done)
+
+    context.in_steps(steps())
 
 
 def _hidden(broker: BrokerContext, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> frozenset[str]:
