@@ -202,6 +202,14 @@ def _of_messages(entries: int, many: int, ids: int) -> list[Command]:
             f"{many:,} ACKs",
             lambda ledger: [_ack([_id(ledger, each)], each) for each in range(many)],
         ),
+        *_of_consumers(entries),
+    ]
+
+
+def _of_consumers(entries: int) -> list[Command]:
+    t = pb.BaseCommand
+    singles = entries - entries // 200
+    return [
         Command(
             t.SEEK,
             "SEEK into a batch",

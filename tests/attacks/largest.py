@@ -125,7 +125,6 @@ def _of_offsets(topics: int, many: int) -> list[Attack]:
 def _of_groups(topics: int, many: int) -> list[Attack]:
     r = requests
     protocol = k11_join_group.JoinGroupRequestProtocol
-    member = k13_leave_group.MemberIdentity
     assignment = k14_sync_group.SyncGroupRequestAssignment
     return [
         Attack(
@@ -165,6 +164,15 @@ def _of_groups(topics: int, many: int) -> list[Attack]:
             ),
             3,
         ),
+        *_of_many_groups(many),
+        Attack("ListGroups", k16_list_groups.ListGroupsRequest, 4),
+        Attack("ConsumerGroupHeartbeat with the pattern .*", r.join_by_pattern, 1, is_one_step=True),
+    ]
+
+
+def _of_many_groups(many: int) -> list[Attack]:
+    member = k13_leave_group.MemberIdentity
+    return [
         Attack(
             f"LeaveGroup of {many:,} members",
             lambda: k13_leave_group.LeaveGroupRequest(
@@ -182,8 +190,6 @@ def _of_groups(topics: int, many: int) -> list[Attack]:
             lambda: k69_consumer_group_describe.ConsumerGroupDescribeRequest(group_ids=names(many, "group")),
             1,
         ),
-        Attack("ListGroups", k16_list_groups.ListGroupsRequest, 4),
-        Attack("ConsumerGroupHeartbeat with the pattern .*", r.join_by_pattern, 1, is_one_step=True),
         Attack(
             f"DeleteGroups of {many:,} groups",
             lambda: k42_delete_groups.DeleteGroupsRequest(groups_names=names(many, "group")),

@@ -116,7 +116,10 @@ class FetchResult(Struct, gc=False):
 
 
 class Look(NamedTuple):
-    """What readers see of these partitions, all at one moment; None: there is no such partition, or not durably yet."""
+    """The offsets that readers see of these partitions, all at one moment.
+
+    None: there is no such partition, or not durably yet.
+    """
 
     wanted: Sequence[FetchPartition]
     ids: Sequence[PartitionId | None]

@@ -100,7 +100,7 @@ class ConsumerHeartbeat(Command, frozen=True, kw_only=True):
     owned: frozenset[tuple[bytes, int]] | None = None
     hidden: frozenset[str] = frozenset()
     rehearsed: Any = None
-    """What came of it on a scene (`Rehearsed`, in `core/groups/consumer/rehearsal.py`); None: it was not rehearsed."""
+    """Its outcome on a scene (`Rehearsed`, in `core/groups/consumer/rehearsal.py`); None: it was not rehearsed."""
 
     @property
     def leaves(self) -> bool:

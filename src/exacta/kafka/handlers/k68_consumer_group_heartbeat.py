@@ -93,29 +93,8 @@ def handle(
         )
         if answer.assignment is None:
             reply(response)
-            return
-        found: dict[bytes, list[int]] = {}
-        topics: list[TopicPartitions] = []
-        response.assignment = Assignment(topic_partitions=topics)
-
-        def gather(partitions: Iterable[tuple[bytes, int]]) -> None:
-            for topic_id, index in partitions:
-                found.setdefault(topic_id, []).append(index)
-
-        def tell(topic_ids: Iterable[bytes]) -> None:
-            topics.extend(
-                TopicPartitions(topic_id=topic_id, partitions=sorted(found[topic_id]))
-                for topic_id in topic_ids
-                if _may_see(broker, context, topic_id)
-            )
-
-        assigned = list(answer.assignment)
-        by_pieces(
-            context,
-            assigned,
-            gather,
-            lambda: by_pieces(context, sorted(found), tell, lambda: reply(response)),
-        )
+        else:
+            _tell(broker, context, response, list(answer.assignment), reply)
 
     def command() -> ConsumerHeartbeat:
         return ConsumerHeartbeat(
@@ -135,6 +114,32 @@ def handle(
         )
 
     _ask(broker, context, command(), done)
+
+
+def _tell(
+    broker: BrokerContext,
+    context: RequestContext,
+    response: ConsumerGroupHeartbeatResponse,
+    assigned: list[tuple[bytes, int]],
+    reply: Reply,
+) -> None:
+    """Tell a member what it is assigned, as far as it may see it."""
+    found: dict[bytes, list[int]] = {}
+    topics: list[TopicPartitions] = []
+    response.assignment = Assignment(topic_partitions=topics)
+
+    def gather(partitions: Iterable[tuple[bytes, int]]) -> None:
+        for topic_id, index in partitions:
+            found.setdefault(topic_id, []).append(index)
+
+    def tell(topic_ids: Iterable[bytes]) -> None:
+        topics.extend(
+            TopicPartitions(topic_id=topic_id, partitions=sorted(found[topic_id]))
+            for topic_id in topic_ids
+            if _may_see(broker, context, topic_id)
+        )
+
+    by_pieces(context, assigned, gather, lambda: by_pieces(context, sorted(found), tell, lambda: reply(response)))
 
 
 def _ask(

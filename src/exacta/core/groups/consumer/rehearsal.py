@@ -23,7 +23,7 @@ MOST_AT_ONCE = 1_000
 
 
 class _Seen(Struct, frozen=True):
-    """What a decision has looked at, besides groups, which are compared by identity."""
+    """The facts that a decision has looked at, besides groups, which are compared by identity."""
 
     topics_version: tuple[int, int]
     epochs: tuple[int, int, int]
