@@ -181,6 +181,22 @@ def test_a_long_fetch_that_gets_too_little_is_answered_when_its_time_is_over(bro
     assert [each.partition_index for each in partitions_of(reader.answers()[0][1]) if each.records] == [7]
 
 
+def test_many_fetches_that_wait_for_the_same_records_are_looked_at_in_several_turns(broker: Broker) -> None:
+    readers, writer = [broker.connect() for _ in range(20)], broker.connect()
+    for reader in readers:
+        reader.send(wanted(1_000, max_wait_ms=60_000), 11)
+    broker.settle()
+    writer.send(write([0]), 9)
+    answered = []
+    while broker.loop.ready:
+        broker.turn()
+        answered.append(sum(bool(reader.received) for reader in readers))
+    grown = [after - before for before, after in zip([0, *answered], answered, strict=False)]
+    assert max(grown) <= fetch.MOST_LOOKED_AT // 1_000 + 1
+    assert answered[-1] == len(readers)
+    assert not broker.engine._fetcher._concerned
+
+
 def test_a_long_fetch_is_forgotten_with_its_connection(broker: Broker) -> None:
     reader = broker.connect()
     reader.send(wanted(max_wait_ms=60_000), 11)

@@ -111,7 +111,7 @@ class Engine:
         log = self._log = LogReader(journal, self._state.partitions)
         reader = BatchReader(log, records, scheduler)
         self._waits = Deadlines(scheduler, wait_clock or self._clock)
-        self._fetcher = Fetcher(self._state, log, reader, self._visible, self._waits, counts)
+        self._fetcher = Fetcher(self._state, log, reader, self._visible, self._waits, counts, scheduler)
         self.dispatcher = Dispatcher(self._state, log, reader, records, self._visible, scheduler, self.submit, counts)
         self.present = PresentState(self._state)
         self.lookups = Lookups(self._state, log, reader, records, self.visible)
@@ -356,6 +356,7 @@ class Engine:
     def abandon(self) -> None:
         """Write nothing any more, and answer nobody."""
         self._sinks.clear()
+        self._fetcher.abandon()
         self._stop_timers()
         self._writer.stop()
 

@@ -21,6 +21,10 @@ from exacta.engine.fetch_plan import LONG_FETCH, LONGEST, FetchRequest, FetchRes
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Buffer, JournalReader
+from exacta.ports.scheduler import Scheduler
+
+MOST_LOOKED_AT = 5_000
+"""The partitions of requests that wait which are looked at again in one turn of the loop, and one request more."""
 
 
 class _Waiting(Struct, eq=False):
@@ -49,7 +53,9 @@ class Fetcher:
         visible: dict[PartitionId, Visible],
         deadlines: Deadlines,
         counts: Counts,
+        scheduler: Scheduler,
     ) -> None:
+        self._scheduler = scheduler
         self._planner = Planner(state, journal, visible)
         self._read_bytes = counts.read_bytes
         self._reader = reader
@@ -58,6 +64,9 @@ class Fetcher:
         self._long: dict[int, _Waiting] = {}
         """The long fetches, also those that have not looked yet."""
         self._by_key: dict[int, _Waiting] = {}
+        self._concerned: dict[int, _Waiting] = {}
+        """The requests that wait for partitions which have come to show more since they were looked at."""
+        self._looks_soon = False
         self._count = 0
         self._has_finished = False
 
@@ -102,15 +111,31 @@ class Fetcher:
         for each in list(self._long.values()):
             if not each.partition_ids.isdisjoint(partition_ids):
                 self._look_again(each)
-        if not self._waiting:
-            return
-        concerned: dict[int, _Waiting] = {}
-        for partition_id in partition_ids:
-            concerned.update(self._waiting.get(partition_id, ()))
-        for waiting in concerned.values():
+        if self._waiting:
+            for partition_id in partition_ids:
+                self._concerned.update(self._waiting.get(partition_id, ()))
+            self._look_on()
+
+    def _look_on(self) -> None:
+        """Look at requests that are concerned, and at the rest of them in another turn where they are many."""
+        room = MOST_LOOKED_AT
+        while self._concerned and room > 0:
+            waiting = self._concerned.pop(next(iter(self._concerned)))
+            room -= len(waiting.request.partitions)
             plan = self._plan(waiting.request)
             if plan.final or plan.size >= waiting.request.min_bytes:
                 self._answer(waiting, plan)
+        if self._concerned and not self._looks_soon:
+            self._looks_soon = True
+            self._scheduler.call_soon(self._look_later)
+
+    def _look_later(self) -> None:
+        self._looks_soon = False
+        self._look_on()
+
+    def abandon(self) -> None:
+        """Look at nothing any more: the engine has failed."""
+        self._concerned.clear()
 
     def finish(self) -> None:
         """Answer every request that waits, or comes later, with the records that there are: the engine stops."""
@@ -141,6 +166,7 @@ class Fetcher:
 
     def _remove(self, waiting: _Waiting) -> None:
         del self._by_key[waiting.key]
+        self._concerned.pop(waiting.key, None)
         if self._long.pop(waiting.key, None) is not None:
             return
         for partition_id in waiting.partition_ids:
