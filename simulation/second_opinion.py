@@ -1,6 +1,6 @@
 """The invariants, kept up to date event by event: cheap enough to be looked at after every step.
 
-`exacta.core.invariants` derives the same from the whole log, and is asked after every recovery, once in a while, and at
+`simulation.invariants` derives the same from the whole log, and is asked after every recovery, once in a while, and at
 the end. Here only what has become durable counts, since that is what readers are shown.
 """
 

@@ -21,9 +21,6 @@ from exacta.core.events import (
     TransactionEnded,
 )
 from exacta.core.ids import Cause, PartitionId
-from exacta.core.invariants.invariants import violations
-from exacta.core.invariants.subscriptions import entries_have_one_place, waits_can_end
-from exacta.core.invariants.transactions import lost_handles_do_not_commit
 from exacta.core.state.staged import HELD
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
@@ -37,6 +34,9 @@ from exacta.ports.journal import Appended, AppendResult, Cleaned, CompactionOrde
 from exacta.ports.record_format import Buffer
 from simulation.group_use import GroupUse
 from simulation.groups import GroupsTold
+from simulation.invariants.invariants import violations
+from simulation.invariants.subscriptions import entries_have_one_place, waits_can_end
+from simulation.invariants.transactions import lost_handles_do_not_commit
 from simulation.ledger import Ledger
 from simulation.policies import EVICT, FOR_EVER_MS
 from simulation.second_opinion import Steps

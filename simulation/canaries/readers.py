@@ -5,7 +5,7 @@ from typing import Any
 
 from exacta.core.groups import reading as group_reading
 from exacta.core.ids import PartitionId
-from exacta.core.log import aborted
+from exacta.core.state import aborted
 from exacta.core.state.partition import AbortedTransaction, Partition
 from exacta.core.state.state import State
 from exacta.engine import fetch_plan, journal_writer

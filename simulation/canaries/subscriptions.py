@@ -8,7 +8,6 @@ from exacta.core.apply import _APPLY
 from exacta.core.commands import Acknowledge, AcknowledgeSoon, EndDelays
 from exacta.core.events import LogStartMoved, MessagesAcknowledged
 from exacta.core.ids import Offset, TransactionId
-from exacta.core.invariants import subscriptions as invariants
 from exacta.core.outcome import Outcome
 from exacta.core.promises import Promise
 from exacta.core.state.delivery import Delivery, SeenEntry
@@ -24,6 +23,7 @@ from exacta.engine.dispatch import Dispatcher
 from exacta.ports.record_format import LogEntry
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.canaries import Replacements, canary
+from simulation.invariants import subscriptions as invariants
 
 
 @canary(

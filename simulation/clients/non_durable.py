@@ -7,12 +7,12 @@ of the readers read uncommitted messages.
 from typing import Any
 
 from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command, Connect, Disconnect, Permit, Seek, Subscribe
+from exacta.core.commands.subscriptions import EARLIEST, LATEST
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering, Subscribed
 from exacta.core.state.delivery import IN_ORDER
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
-from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.dispatch import Sent
 from simulation.clients.batches import pushed_values
 from simulation.clients.connection import Disconnected

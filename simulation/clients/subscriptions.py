@@ -18,13 +18,13 @@ from exacta.core.commands import (
     Redeliver,
     Subscribe,
 )
+from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import ConsumerId, Offset, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
 from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.commands import EARLIEST
 from exacta.core.subscriptions.keys import HASHES
 from exacta.engine.dispatch import Sent
 from simulation.clients.batches import pushed_values

@@ -21,9 +21,9 @@ from exacta.core.events import (
 )
 from exacta.core.groups.expiry import KEPT_METADATA
 from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId, TransactionId
-from exacta.core.invariants.invariants import violations
 from exacta.core.state.partition import ProducerState
 from exacta.core.writers import NamedWriter
+from simulation.invariants.invariants import violations
 from tests.core.groups.classic.members import Group
 from tests.core.groups.consumer.members import Consumer, settle
 from tests.core.world import World

@@ -3,7 +3,7 @@
 from typing import Any
 
 from exacta.core.ids import Offset
-from exacta.core.log.aborted import aborted_between
+from exacta.core.state.aborted import aborted_between
 from tests.core.world import World
 
 

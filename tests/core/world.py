@@ -31,8 +31,6 @@ from exacta.core.ids import (
     TransactionId,
     TransactionVersion,
 )
-from exacta.core.invariants.invariants import violations
-from exacta.core.invariants.log import Acknowledged
 from exacta.core.outcome import Notice, Outcome, Timer
 from exacta.core.promises import Promise
 from exacta.core.replies import (
@@ -50,6 +48,8 @@ from exacta.core.state.transaction import Transaction, handle_name
 from exacta.core.transactions.expiry import timers_after_recovery
 from exacta.core.transactions.loss import fences_after_loss
 from exacta.core.writers import IdempotentWriter, Writer
+from simulation.invariants.invariants import violations
+from simulation.invariants.log import Acknowledged
 
 _NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING, Promise.NEW_ID, Promise.SOON}
 """What promises only this may be lost with the machine, if nothing follows it; but for the reservation of an id."""

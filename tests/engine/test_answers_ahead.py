@@ -14,11 +14,11 @@ from exacta.core.commands import (
     Heartbeat,
     Subscribe,
 )
+from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import ConsumerId, Offset, TransactionId
 from exacta.core.promises import Promise
 from exacta.core.replies import DONE
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.commands import EARLIEST
 from exacta.engine.answers_ahead import WAITS_FOR, Foundation
 from exacta.engine.commit_group import Wait
 from tests.engine.producer import Producer

@@ -19,11 +19,11 @@ from exacta.core.commands import (
     Subscribe,
     Unsubscribe,
 )
+from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import Offset, PartitionId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, Subscribed, TransactionBegunReply
 from exacta.core.state.subscription import Subscription, SubscriptionType
-from exacta.core.subscriptions.commands import EARLIEST
 from exacta.engine import backlog
 from exacta.engine.upkeep import Schedule
 from tests.engine.compacting import last_values

@@ -22,11 +22,11 @@ from exacta.core.commands import (
     Subscribe,
     Unsubscribe,
 )
+from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.commands import EARLIEST
 from exacta.engine.dispatch import Sent
 from exacta.engine.fetch_plan import FetchResult
 from exacta.engine.log_reader import MOST_BYTES

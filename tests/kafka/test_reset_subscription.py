@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from exacta.core.commands.subscriptions import EARLIEST, LATEST
 from exacta.core.replies import DONE
-from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.protocol.kafka.compression import LZ4
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k21_delete_records

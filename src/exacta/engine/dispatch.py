@@ -33,9 +33,9 @@ from exacta.core.events import (
     TransactionEnded,
 )
 from exacta.core.ids import ConsumerId, Offset, PartitionId, SubscriptionKey
-from exacta.core.log.aborted import aborted_between
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Delivered, Delivering, Reply
+from exacta.core.state.aborted import aborted_between
 from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.runs import Run, count, missing, subtract
 from exacta.core.state.state import State

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from exacta.core.ids import Body, Offset, PartitionId
-from exacta.core.log.aborted import aborted_between
 from exacta.core.rejections import Rejection
+from exacta.core.state.aborted import aborted_between
 from exacta.core.state.partition import AbortedTransaction, Partition
 from exacta.core.state.state import State
 from exacta.engine.visible import Visible

@@ -10,9 +10,9 @@ import logging
 from collections.abc import Callable
 from functools import partial
 
+from exacta.core.commands.subscriptions import LATEST
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
-from exacta.core.subscriptions.commands import LATEST
 from exacta.front.broker import Broker
 from exacta.front.request import Request
 from exacta.ports.journal import TimeEntry

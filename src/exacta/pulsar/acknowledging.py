@@ -18,11 +18,11 @@ from typing import Final
 from msgspec import Struct, field
 
 from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command
+from exacta.core.commands.subscriptions import EARLIEST, LATEST
 from exacta.core.ids import Body, Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run, add
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.engine.lookups import Lookups
 from exacta.front.words import words_of

@@ -4,9 +4,9 @@ import pytest
 
 from exacta.core.commands import SetBrokerConfigs
 from exacta.core.events import BrokerConfigsSet
-from exacta.core.invariants.log import broker_configs_are_the_last
 from exacta.core.replies import DONE
 from exacta.core.snapshot import restore, snapshot
+from simulation.invariants.log import broker_configs_are_the_last
 from tests.core.world import SMALL, World
 
 

@@ -6,7 +6,7 @@ from msgspec import structs
 from exacta.core import commands as c
 from exacta.core import decide
 from exacta.core.command import Command
-from exacta.core.groups.commands import OffsetToCommit
+from exacta.core.commands.groups import OffsetToCommit
 from exacta.core.log.full_disk import CLASSES, Class, refusal
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection

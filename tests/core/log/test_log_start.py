@@ -4,10 +4,10 @@ import pytest
 
 from exacta.core.commands import HIGH_WATERMARK, DeleteRecords
 from exacta.core.ids import Offset
-from exacta.core.log.aborted import aborted_between
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended, RecordsDeleted
 from exacta.core.snapshot import restore, snapshot
+from exacta.core.state.aborted import aborted_between
 from exacta.core.state.partition import Partition
 from tests.core.world import SMALL, World
 

@@ -3,11 +3,11 @@
 from typing import TypedDict
 
 from exacta.core.commands import Acknowledge, AcknowledgeSoon, AppendBatch, Connect, Seek, Subscribe, Unsubscribe
+from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.replies import Subscribed
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
-from exacta.core.subscriptions.commands import EARLIEST
 from tests.core.world import Handle, World
 
 

@@ -4,11 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from exacta.core.commands import DeleteRecords, DeleteTopic, Subscribe
+from exacta.core.commands.subscriptions import EARLIEST, LATEST
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.core.subscriptions.notices import ConsumerClosed
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher

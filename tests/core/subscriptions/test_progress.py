@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from exacta.core.commands import DeleteRecords, DeleteTopic, Skip
+from exacta.core.commands.subscriptions import LATEST
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.state.delivery import IN_ORDER
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.commands import LATEST
 from exacta.core.subscriptions.notices import ConsumerClosed
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher

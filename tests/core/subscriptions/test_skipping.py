@@ -4,11 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from exacta.core.commands import Skip
+from exacta.core.commands.subscriptions import LATEST
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.commands import LATEST
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import SMALL, World, world_of_ten

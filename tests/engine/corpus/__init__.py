@@ -45,12 +45,12 @@ from exacta.core.commands import (
     TakePartition,
     Unsubscribe,
 )
+from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import NO_PRODUCER_ID, Offset, Ticket, TransactionVersion, WriterId
 from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.commands import EARLIEST
 from exacta.core.writers import IdempotentWriter, NamedWriter, NamelessWriter, Writer
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 
 from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
-from exacta.core.log.aborted import aborted_between
+from exacta.core.state.aborted import aborted_between
 from exacta.core.state.group import Group
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State

@@ -25,8 +25,8 @@ from bisect import bisect
 from enum import Enum, auto
 
 from exacta.core.events import BatchAppended, Entry, Event
+from exacta.core.events.staging import BatchStaged, StagedStreamSpilled
 from exacta.core.ids import Offset, ProducerId, TransactionId
-from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
 from exacta.core.rejections import Rejection
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import FIRST_PLACE, HELD, StagedStream

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from exacta.core.events import Event, TransactionEnded
+from exacta.core.events.staging import BatchStaged, StagedStreamSpilled
 from exacta.core.ids import Body, Offset, PartitionId, ProducerId
 from exacta.core.log.staging import place_of
-from exacta.core.log.staging_events import BatchStaged, StagedStreamSpilled
 from exacta.core.log.written import remember_writer
 from exacta.core.state import weights
 from exacta.core.state.partition import Partition

@@ -1,9 +1,9 @@
 """The memory that a partition has of the writer of a batch, so that a repeat of the batch is recognised."""
 
 from exacta.core.events import BatchAppended
+from exacta.core.events.staging import BatchStaged
 from exacta.core.ids import NO_WRITER_ID, Offset
 from exacta.core.log.sequence import last_sequence
-from exacta.core.log.staging_events import BatchStaged
 from exacta.core.state import weights
 from exacta.core.state.partition import Partition, ProducerState, RetainedBatch
 from exacta.core.state.state import State

@@ -45,6 +45,7 @@ a restart what became of them. Apache Pulsar takes such an acknowledgement, and 
 
 from collections.abc import Iterable
 
+from exacta.core.commands.subscriptions import Acknowledge
 from exacta.core.events import MessagesAcknowledgedInTransaction
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.outcome import Outcome
@@ -56,7 +57,6 @@ from exacta.core.state.runs import Run, add, missing, overlaps, runs_between
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
 from exacta.core.state.transaction import Transaction
-from exacta.core.subscriptions.commands import Acknowledge
 from exacta.core.subscriptions.durability import acknowledged
 from exacta.core.subscriptions.isolation import end_of
 from exacta.core.subscriptions.subscribing import find

@@ -14,6 +14,7 @@ from the position on, and both are told.
 
 from collections.abc import Iterable
 
+from exacta.core.commands.subscriptions import Connect, Disconnect, Permit, Redeliver
 from exacta.core.events import ConsumerConnected, ConsumerDisconnected, PermitsGranted
 from exacta.core.ids import ConsumerId
 from exacta.core.outcome import Outcome
@@ -24,7 +25,6 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions import isolation, keys
-from exacta.core.subscriptions.commands import Connect, Disconnect, Permit, Redeliver
 from exacta.core.subscriptions.durability import gone_without_consumers
 from exacta.core.subscriptions.notices import ActiveConsumerChanged
 from exacta.core.subscriptions.subscribing import Notices, find, is_busy

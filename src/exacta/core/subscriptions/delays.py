@@ -19,6 +19,7 @@ back. Then delivery of new entries waits: to deliver one early would break a pro
 
 from itertools import islice, takewhile
 
+from exacta.core.commands.subscriptions import EndDelays
 from exacta.core.events import DelaysEnded
 from exacta.core.ids import Offset
 from exacta.core.outcome import Outcome, Timer
@@ -27,7 +28,6 @@ from exacta.core.replies import DONE
 from exacta.core.state.delivery import Delivery, SeenEntry
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
-from exacta.core.subscriptions.commands import EndDelays
 from exacta.core.subscriptions.subscribing import find
 
 _MOST_AT_ONCE = 1_000

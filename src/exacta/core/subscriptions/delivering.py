@@ -26,6 +26,7 @@ nothing else is left is not delivered.
 
 from bisect import bisect_right
 
+from exacta.core.commands.subscriptions import Deliver, Redeliver
 from exacta.core.events import EntriesDelivered, EntriesTakenBack, MessagesAcknowledged
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.outcome import Outcome
@@ -40,7 +41,6 @@ from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
 from exacta.core.state.usage import Table
 from exacta.core.subscriptions import delays, keys
-from exacta.core.subscriptions.commands import Deliver, Redeliver
 from exacta.core.subscriptions.consumers import consumer_of
 from exacta.core.subscriptions.durability import acknowledged
 from exacta.core.subscriptions.subscribing import find

@@ -12,6 +12,7 @@ come back by Subscribe, and find the new position. A subscription that nobody co
 
 from typing import Any
 
+from exacta.core.commands.subscriptions import ForgetIdleSubscription, Subscribe
 from exacta.core.events import (
     Event,
     MessagesAcknowledged,
@@ -30,7 +31,6 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.subscription import NonDurableSubscription, Subscription
-from exacta.core.subscriptions.commands import ForgetIdleSubscription, Subscribe
 
 
 def created(partition: Partition, command: Subscribe, position: Offset, now_ms: int) -> SubscriptionCreated:

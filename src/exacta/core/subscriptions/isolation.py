@@ -23,11 +23,11 @@ All other rules are the same for both levels. A message is acknowledged, redeliv
 becomes of its transaction.
 """
 
+from exacta.core.commands.subscriptions import Connect, Subscribe
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.core.state.partition import Partition
 from exacta.core.state.subscription import IsolationLevel, NonDurableSubscription, Subscription
-from exacta.core.subscriptions.commands import Connect, Subscribe
 
 
 def isolation_of(subscription: Subscription) -> IsolationLevel:

@@ -9,6 +9,7 @@ One that reads uncommitted messages sees them, so that they are skipped for its 
 from itertools import islice
 
 from exacta.core.commands import Acknowledge
+from exacta.core.commands.subscriptions import LATEST, Skip
 from exacta.core.event import Event
 from exacta.core.ids import Offset
 from exacta.core.outcome import Outcome
@@ -16,7 +17,6 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.state.state import State
 from exacta.core.subscriptions.acknowledging import acknowledge
-from exacta.core.subscriptions.commands import LATEST, Skip
 from exacta.core.subscriptions.isolation import end_of
 
 

@@ -21,6 +21,7 @@ what is gone.
 
 from collections.abc import Hashable
 
+from exacta.core.commands.subscriptions import EARLIEST, LATEST, Seek, Subscribe, Unsubscribe
 from exacta.core.events import SubscriptionChanged
 from exacta.core.ids import Offset
 from exacta.core.outcome import Notice, Outcome
@@ -31,7 +32,6 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription, SubscriptionType
 from exacta.core.subscriptions import isolation
-from exacta.core.subscriptions.commands import EARLIEST, LATEST, Seek, Subscribe, Unsubscribe
 from exacta.core.subscriptions.durability import created, deleted, idle_timers, moved
 from exacta.core.subscriptions.notices import ConsumerClosed
 

@@ -3,11 +3,11 @@
 from typing import Final
 
 from exacta.core.commands import Subscribe
+from exacta.core.commands.subscriptions import EARLIEST, LATEST
 from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
-from exacta.core.subscriptions.commands import EARLIEST, LATEST
 from exacta.engine.engine import Answer
 from exacta.front.offset_for_time import position_of_time
 from exacta.ports.authorizer import Operation

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from google.protobuf.message import Message
 
 from exacta.core.commands import Subscribe, TakePartition
+from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionTaken
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.commands import EARLIEST
 from exacta.engine.engine import Answer
 from exacta.front.words import words_of
 from exacta.ports.authorizer import Operation

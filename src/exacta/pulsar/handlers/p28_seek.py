@@ -1,9 +1,9 @@
 """SEEK moves a subscription to a message, or to a time."""
 
 from exacta.core.commands import Seek
+from exacta.core.commands.subscriptions import LATEST
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
-from exacta.core.subscriptions.commands import LATEST
 from exacta.engine.engine import Answer
 from exacta.front.offset_for_time import position_of_time
 from exacta.protocol.pulsar.message_ids import offset_of

@@ -16,12 +16,12 @@ from exacta.core.events import (
     TransactionEnded,
 )
 from exacta.core.ids import Body, Offset, PartitionId, ProducerId
-from exacta.core.invariants.log import Log
 from exacta.core.log.staging import place_of
 from exacta.core.log.staging_fold import MOST_RECEIPTS
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import HELD, EnteredStream
 from exacta.core.state.state import State
+from simulation.invariants.log import Log
 
 Key = tuple[PartitionId, ProducerId]
 

@@ -15,12 +15,12 @@ from exacta.core.events import (
     TransactionEnded,
 )
 from exacta.core.ids import ConsumerId, SubscriptionKey, TransactionId
-from exacta.core.invariants.log import Log
 from exacta.core.state.delivery import Delivery
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
 from exacta.core.subscriptions.delivering import looks_further
+from simulation.invariants.log import Log
 
 _NEVER = TransactionId(-1)
 _OF_ONE = (SubscriptionDeleted, SubscriptionMoved, MessagesAcknowledged, MessagesAcknowledgedInTransaction)

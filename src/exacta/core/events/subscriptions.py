@@ -1,4 +1,4 @@
-"""The events of subscriptions; `core/events.py` gathers them with all others.
+"""The events of subscriptions.
 
 A subscription is named by its partition and its name. A message is named by its offset.
 """

@@ -1,4 +1,4 @@
-"""The commands to subscriptions; `core/commands.py` gathers them with all others."""
+"""The commands to subscriptions."""
 
 from typing import ClassVar
 

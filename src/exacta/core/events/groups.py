@@ -1,11 +1,11 @@
-"""The events of groups and of their offsets; `core/events.py` gathers them with all others."""
+"""The events of groups and of their offsets."""
 
 from typing import ClassVar
 
 from msgspec import field
 
+from exacta.core.commands.groups import OffsetToCommit
 from exacta.core.event import Event
-from exacta.core.groups.commands import OffsetToCommit
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, SubscribedTopic, TopicPartition
 

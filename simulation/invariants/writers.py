@@ -11,8 +11,8 @@ from exacta.core.events import (
     WritersExpired,
 )
 from exacta.core.ids import NO_WRITER_ID, Body, PartitionId, ProducerId, WriterId
-from exacta.core.invariants.log import Log
 from exacta.core.state.state import State
+from simulation.invariants.log import Log
 
 
 def named_sequences_grow(state: State, log: Log) -> Iterator[str]:

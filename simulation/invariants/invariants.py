@@ -9,15 +9,17 @@ from collections.abc import Iterator, Sequence, Set
 
 from exacta.core.apply import apply
 from exacta.core.ids import TransactionId
-from exacta.core.invariants.bounds import tables_are_counted, tables_keep_their_bounds
-from exacta.core.invariants.groups import (
+from exacta.core.snapshot import is_same
+from exacta.core.state.state import State
+from simulation.invariants.bounds import tables_are_counted, tables_keep_their_bounds
+from simulation.invariants.groups import (
     group_epochs_grow,
     group_offsets_have_taken_effect,
     groups_are_durable,
     groups_expire_unused,
     groups_move_with_their_members,
 )
-from exacta.core.invariants.log import (
+from simulation.invariants.log import (
     Acknowledged,
     Log,
     aborted_records_are_counted,
@@ -29,8 +31,8 @@ from exacta.core.invariants.log import (
     read_committed_is_exact,
     sequences_are_contiguous,
 )
-from exacta.core.invariants.staging import staged_streams_enter_whole
-from exacta.core.invariants.subscriptions import (
+from simulation.invariants.staging import staged_streams_enter_whole
+from simulation.invariants.subscriptions import (
     acknowledged_runs_are_counted,
     entries_have_one_place,
     messages_are_acknowledged_once,
@@ -38,7 +40,7 @@ from exacta.core.invariants.subscriptions import (
     pending_messages_can_end,
     waits_can_end,
 )
-from exacta.core.invariants.transactions import (
+from simulation.invariants.transactions import (
     ends_are_whole,
     epochs_only_grow,
     ids_are_given_out_once,
@@ -48,7 +50,7 @@ from exacta.core.invariants.transactions import (
     open_transactions_can_end,
     writes_belong_to_a_transaction,
 )
-from exacta.core.invariants.writers import (
+from simulation.invariants.writers import (
     bodies_are_known,
     named_sequences_grow,
     named_writers_are_no_producers,
@@ -56,8 +58,6 @@ from exacta.core.invariants.writers import (
     topic_epochs_grow,
     writers_have_one_name,
 )
-from exacta.core.snapshot import is_same
-from exacta.core.state.state import State
 
 
 def violations(

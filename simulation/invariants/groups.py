@@ -22,10 +22,10 @@ from exacta.core.groups.consumer_updates import updated
 from exacta.core.groups.consumer_words import read_assignment
 from exacta.core.groups.expiry import KEPT_METADATA
 from exacta.core.ids import TransactionId
-from exacta.core.invariants.log import Log
 from exacta.core.state.classic_membership import Membership, Phase, settled
 from exacta.core.state.consumer_membership import ConsumerGroup, TopicPartition
 from exacta.core.state.state import State
+from simulation.invariants.log import Log
 
 
 def group_offsets_have_taken_effect(state: State, log: Log) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The commands of the members of groups, and of offsets; `core/commands.py` has all commands."""
+"""The commands of the members of groups, and of offsets."""
 
 from typing import Any, ClassVar
 

@@ -15,10 +15,10 @@ from exacta.core.events import (
     TransactionJoined,
 )
 from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, Cause, PartitionId, ProducerId, TransactionId
-from exacta.core.invariants.log import Log, open_at_end
 from exacta.core.state.state import State
 from exacta.core.state.transaction import HANDLE_EPOCH, Transaction, name_of
 from exacta.core.transactions.numbering import Pair, highest_ids
+from simulation.invariants.log import Log, open_at_end
 
 
 def ends_are_whole(state: State) -> Iterator[str]:
