@@ -45,7 +45,7 @@ MOST_SUBSCRIPTIONS = 1_000
 MOST_SIZE = 100_000
 """A page ends when so many runs, consumers and entries were looked at for it. The last subscription may have more."""
 
-MOST_PARTITIONS = 5_000
+MOST_PARTITIONS = 2_500
 """A page also ends when so many partitions were looked at for it. It may be empty, and others follow."""
 
 MOST_NAMED = 10_000
