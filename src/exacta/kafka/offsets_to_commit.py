@@ -23,9 +23,9 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Message
 
-MOST_COMMITTED = 20_000
+MOST_COMMITTED = 15_000
 """One request commits offsets of at most so many partitions: they are decided in one step. Apache Kafka refuses a
-request whose offsets do not fit into one batch, which holds at most some 15,000 of them by default."""
+request whose offsets do not fit into one batch, which holds about as many by default."""
 
 MOST_METADATA = 4 << 20
 """The characters of metadata in one request; such a batch of Apache Kafka has 1 MiB by default."""
