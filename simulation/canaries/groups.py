@@ -10,7 +10,7 @@ from exacta.core.commands import ConsumerHeartbeat, SyncGroup
 from exacta.core.events import GroupSettled
 from exacta.core.groups import migration
 from exacta.core.groups.classic import step
-from exacta.core.groups.consumer import leaving, rehearsal
+from exacta.core.groups.consumer import leaving
 from exacta.core.promises import Promise
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup
@@ -102,11 +102,3 @@ def departure_forgotten() -> Replacements:
 )
 def generation_begun_again() -> Replacements:
     return [(step, "next_epoch", lambda state, epoch: epoch + 1)]
-
-
-@canary(
-    "a heartbeat is taken as it was rehearsed, although its group has changed meanwhile",
-    shows=r"groups: ",
-)
-def stale_rehearsal() -> Replacements:
-    return [(rehearsal, "MOST_AT_ONCE", -1), (rehearsal.Scene, "is_as_it_was", lambda self, state: True)]
