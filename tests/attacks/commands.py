@@ -49,10 +49,9 @@ def send(messages: int, producer: int, sequence: int, *, is_keyed: bool = False)
     if messages > 1:
         metadata.num_messages_in_batch = messages
         metadata.highest_sequence_id = command.highest_sequence_id = sequence + messages - 1
-        singles = (
-            pb.SingleMessageMetadata(**({"partition_key": b"%x" % each} if is_keyed else {}))
-            for each in range(messages)
-        )
+        singles = [pb.SingleMessageMetadata() for _ in range(messages)]
+        for number, each in enumerate(singles if is_keyed else ()):
+            each.partition_key = b"%x" % number
         payload = build_batch((each, b"v") for each in singles)
     return b"".join(map(bytes, build_entry_frame(command, build_entry(metadata, payload))))
 

@@ -55,7 +55,7 @@ class Counter:
             self._profile.enable()
             self._loop.turn()
             self._profile.disable()
-            calls = sum(each.callcount for each in self._profile.getstats())  # type: ignore[attr-defined]
+            calls = sum(each.callcount for each in self._profile.getstats())
             total, most = total + calls, max(most, calls)
         self._profile = None
         return Work(total, most)

@@ -297,4 +297,4 @@ def test_records_for_many_partitions_that_want_no_answer_get_none(broker: Broker
     assert not client.received
     found = partitions_of(broker.ask(client, wanted(), 11))
     assert {each.high_watermark for each in found} == {1}
-    assert fetch.LONG_FETCH < COUNT
+    assert fetch_plan.LONG_FETCH < COUNT

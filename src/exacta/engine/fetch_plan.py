@@ -9,8 +9,8 @@ in steps, and its answer has records of at most `MOST_WITH_RECORDS` partitions: 
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
@@ -75,7 +75,7 @@ def _at_once(size: int, admitted: Admitted) -> None:
     admitted(size)
 
 
-def _all_at_once(steps: Iterator[None]) -> None:
+def _all_at_once(steps: Generator[None, Any, None]) -> None:
     deque(steps, maxlen=0)
 
 
@@ -98,7 +98,7 @@ class FetchRequest(Struct):
     admit: Callable[[int, Admitted], None] = _at_once
     key: int = 0
     """The fetcher's number of a request that waits; negative: nobody wants the answer any more."""
-    in_steps: Callable[[Iterator[None]], None] = _all_at_once
+    in_steps: Callable[[Generator[None, Any, None]], None] = _all_at_once
     """Takes the steps of a long fetch, each when there is time for it."""
 
 
@@ -127,7 +127,10 @@ class Look(NamedTuple):
 
     def of(self, numbers: Sequence[int]) -> "Look":
         """Return the same look at some of the partitions, by their numbers."""
-        return Look(*([each[number] for number in numbers] for each in self))
+        wanted, ids, seen = self
+        return Look(
+            [wanted[each] for each in numbers], [ids[each] for each in numbers], [seen[each] for each in numbers]
+        )
 
 
 class Plan(Struct):
