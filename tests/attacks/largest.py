@@ -31,14 +31,15 @@ from exacta.protocol.kafka.messages import (
     k69_consumer_group_describe,
     k74_list_config_resources,
     k75_describe_topic_partitions,
-    k17785_describe_lag,
-    k17786_explain_transactions,
-    k17787_describe_subscriptions,
     k17789_abort_handles,
 )
 from exacta.protocol.kafka.schema import Message
+from exacta.readmodel.groups import AskLag
+from exacta.readmodel.subscriptions import AskSubscriptions
+from exacta.readmodel.transactions import AskTransactions
 from tests.attacks import requests
 from tests.attacks.requests import COMPACTED, ID, MB, TOPIC, ZSTD, names
+from tests.kafka.asking import question
 
 TOPICS = 40_000
 MANY = 100_000
@@ -117,7 +118,7 @@ def _of_offsets(topics: int, many: int) -> list[Attack]:
         Attack("OffsetFetch of all of a large group", lambda: r.fetch_offsets(["large"], None), 8),
         Attack(f"OffsetFetch of {many:,} names", lambda: r.fetch_offsets(["large"], many), 8),
         Attack(f"OffsetFetch of {many:,} groups", lambda: r.fetch_offsets(names(many, "g"), None), 8),
-        Attack("DescribeLag of a large group", lambda: k17785_describe_lag.DescribeLagRequest(groups=["large"]), 0),
+        Attack("Ask for the lag of a large group", lambda: question(AskLag(group="large")), 0),
         Attack(f"OffsetDelete of {topics:,} partitions", lambda: r.delete_offsets(topics), 0),
     ]
 
@@ -234,8 +235,8 @@ def _of_transactions(topics: int, many: int) -> list[Attack]:
             0,
         ),
         Attack(
-            f"ExplainTransactions of {many:,} ids",
-            lambda: k17786_explain_transactions.ExplainTransactionsRequest(transactional_ids=names(many, "id")),
+            "Ask for transactions by 40,000 ids",
+            lambda: question(AskTransactions(transactional_ids=tuple(names(min(many, 40_000), "id")))),
             0,
         ),
         Attack(f"EndTransactions of {many:,} ids", lambda: r.end_transactions(many), 0, is_one_step=True),
@@ -328,7 +329,6 @@ def _of_others(topics: int, many: int, few: int) -> list[Attack]:
     r = requests
     election, reassigned = k43_elect_leaders, k45_alter_partition_reassignments
     listed = k46_list_partition_reassignments
-    described = k17787_describe_subscriptions
     return [
         Attack(
             f"ElectLeaders of {many:,} partitions",
@@ -358,17 +358,10 @@ def _of_others(topics: int, many: int, few: int) -> list[Attack]:
             ),
             0,
         ),
+        Attack("Ask for subscriptions of all topics", lambda: question(AskSubscriptions()), 0, is_one_step=True),
         Attack(
-            "DescribeSubscriptions of all topics",
-            lambda: described.DescribeSubscriptionsRequest(topics=None),
-            0,
-            is_one_step=True,
-        ),
-        Attack(
-            f"DescribeSubscriptions of {few:,} topics",
-            lambda: described.DescribeSubscriptionsRequest(
-                topics=[described.TopicRequest(name=each) for each in names(few)]
-            ),
+            f"Ask for subscriptions of {few:,} topics",
+            lambda: question(AskSubscriptions(topics=tuple(names(few)))),
             0,
             is_one_step=True,
         ),

@@ -6,7 +6,7 @@ import pytest
 
 from exacta.engine import fetch, fetch_plan
 from exacta.kafka import fetch_sessions, offsets_to_commit
-from exacta.kafka.handlers import k01_fetch, k17787_describe_subscriptions
+from exacta.kafka.handlers import k01_fetch
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
@@ -22,7 +22,6 @@ from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, Cre
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
-from exacta.protocol.kafka.messages.k17787_describe_subscriptions import DescribeSubscriptionsRequest
 from tests.attacks.requests import write_markers
 from tests.kafka.by_hand import Broker, Client
 from tests.kafka.test_long_requests import TurnByTurn
@@ -271,21 +270,6 @@ def test_markers_of_many_transactions_end_the_connection(broker: Broker) -> None
     client.send(write_markers(1_001), 1)
     broker.settle()
     assert client.closed
-
-
-def test_a_page_of_subscriptions_looks_at_so_many_partitions_and_may_be_empty(
-    broker: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(k17787_describe_subscriptions, "MOST_PARTITIONS", 1_000)
-    client = broker.connect()
-    request, pages = DescribeSubscriptionsRequest(topics=None), 0
-    while True:
-        answer = broker.ask(client, request, 0)
-        pages += 1
-        if answer.next_cursor is None:
-            break
-        request = DescribeSubscriptionsRequest(topics=None, cursor=answer.next_cursor)
-    assert pages == 3
 
 
 def test_records_for_many_partitions_that_want_no_answer_get_none(broker: Broker) -> None:

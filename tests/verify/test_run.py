@@ -207,6 +207,7 @@ def offsets_that_are_pending_and_told(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(k09_offset_fetch, "positions", lambda *given, require_stable: positions(*given, require_stable=False))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("damage", "workload", "kind"),
     [

@@ -109,7 +109,7 @@ class Lags:
             )
             page = look(partial(page_of, wanted=wanted))
             for each in page.subscriptions:
-                if each.is_durable:
+                if each.told.is_durable:
                     await self._add_backlog(each, backlog)
             after = page.end
             await asyncio.sleep(0)
@@ -120,7 +120,7 @@ class Lags:
 
     async def _add_backlog(self, each: DescribedSubscription, backlog: defaultdict[Labels, float]) -> None:
         ranges = [found for found in ranges_to_count(each) if found[0] is Counted.LEFT]
-        seen = self._engine.visible(each.topic, each.index)
+        seen = self._engine.visible(each.told.topic, each.told.partition)
         if seen is None or len(ranges) > self._room:
             self._uncounted += 1
             return
@@ -134,7 +134,7 @@ class Lags:
                 left += sign * self._engine.lookups.count_between(
                     each.partition_id, first, last, read_committed=each.reads_committed
                 )
-        backlog[each.topic, each.name] += left
+        backlog[each.told.topic, each.told.name] += left
 
 
 def _members(state: State) -> dict[str, int]:
