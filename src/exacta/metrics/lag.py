@@ -12,11 +12,12 @@ from exacta.core.groups.lag import positions_of_group
 from exacta.core.ids import PartitionId
 from exacta.core.state.state import State
 from exacta.core.subscriptions.backlog import Counted, ranges_to_count
-from exacta.core.subscriptions.description import FIRST, DescribedSubscription, Place, Wanted, page_of
+from exacta.core.subscriptions.description import FIRST, DescribedSubscription, Wanted, page_of
 from exacta.engine.engine import Engine
 from exacta.metrics import families
 from exacta.metrics.measured import Labels, Measured, largest, single
 from exacta.metrics.sources import MOST_COUNTED
+from exacta.readmodel.subscriptions import Place
 
 AT_ONCE = 50
 """So many partitions are counted in one turn of the loop."""
