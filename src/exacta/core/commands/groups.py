@@ -1,6 +1,6 @@
 """The commands of the members of groups, and of offsets."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -99,6 +99,8 @@ class ConsumerHeartbeat(Command, frozen=True, kw_only=True):
     assignor: str | None = None
     owned: frozenset[tuple[bytes, int]] | None = None
     hidden: frozenset[str] = frozenset()
+    rehearsed: Any = None
+    """Its outcome on a scene (`Rehearsed`, in `core/groups/consumer/rehearsal.py`); None: it was not rehearsed."""
 
     @property
     def leaves(self) -> bool:
