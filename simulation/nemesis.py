@@ -53,7 +53,7 @@ class Nemesis:
             "stop": self._stop,
             "disk error": lambda: self._disk.fail_next(chance.choice(FAILING_CALLS)),
             "sync error": lambda: self._disk.fail_next("sync_data"),
-            "disk full": lambda: self._for_a_while(self._full, 4.0),
+            "disk full": lambda: self._for_a_while(self._full, 20.0 if broker.room.is_bounded else 4.0),
             "short writes": lambda: self._for_a_while(self._short, 6.0),
             "slow disk": lambda: self._for_a_while(self._slow, 8.0),
             "stuck": self._stuck,
@@ -71,9 +71,12 @@ class Nemesis:
             "cut": 6,
             "client crash": 3,
             "sync error": 2,
+            "disk full": 12 if broker.room.is_bounded else 1,
         }
         self._kinds = kinds
         self._weights = {kind: weights.get(kind, 1) for kind in kinds if chance.random() < 0.6}
+        if broker.room.is_bounded:
+            self._weights["disk full"] = weights["disk full"]
         self._mean_seconds = chance.choice([1.0, 3.0, 3.0, 8.0])
         if chance.random() < 0.7:
             late.share = chance.choice([0.02, 0.1, 0.3])
@@ -95,6 +98,7 @@ class Nemesis:
         """Let all be well from now on."""
         self._stopped = True
         self._disk.calm()
+        self._broker.room.empty()
         self._late.share = self._network.cut_share = self._network.slow_share = 0.0
 
     def _kill(self) -> None:
@@ -126,7 +130,15 @@ class Nemesis:
         self._disk.stuck_operations = 1
 
     def _full(self, on: bool) -> None:
-        self._disk.is_full = on
+        """Let the disk be full, by a fault; or, where it has a size, by others, who take what they find free."""
+        room = self._broker.room
+        if not room.is_bounded:
+            self._disk.is_full = on
+        elif on:
+            self._trace.fault("disk filled by others")
+            room.fill(self._chance.choice([0, 0, 1_000, room.whole // 4, room.whole]))
+        else:
+            room.empty()
 
     def _short(self, on: bool) -> None:
         self._disk.writes_short = on

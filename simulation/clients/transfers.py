@@ -103,7 +103,7 @@ def _acknowledged(here: Surroundings, writing: Writing, place: Place, values: li
     told = answer.responses[0].partition_responses[0]
     if told.error_code in RETRIABLE:
         return False
-    if told.error_code in FULL and place[0] in QUOTAS:
+    if told.error_code in FULL and (place[0] in QUOTAS or here.history.disk_fills):
         return False
     if told.error_code != ErrorCode.NONE:
         code = ErrorCode(told.error_code).name

@@ -108,9 +108,10 @@ class Reserve:
 
     def ensure(self) -> None:
         """Make sure of the little that a new file takes, since its making is not tried twice."""
+        small = min(SMALL_BYTES, self._whole // 16)
         with suppress(OSError):
-            if self._held and self._files.available_bytes() < SMALL_BYTES:
-                self.give(SMALL_BYTES)
+            if self._held and self._files.available_bytes() < small:
+                self.give(small)
 
     def close(self) -> None:
         """Close the file, which stays."""

@@ -1,0 +1,97 @@
+"""The room on a world's disk, and the ends of the process and its starts that go by it (decision 0051).
+
+Owns one part of invariant 13: a process ends of a full disk only where the reserve has nothing left to give, a start
+needs no more than the reserve keeps for it, and it is not the supervisor who starts again after such an end.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from exacta.adapters.local.space.reserve import NAME, SHARE
+from exacta.core.rejections import Rejection
+from exacta.server.advice import is_about_a_full_disk
+from simulation.disk.simulated import UNBOUNDED
+
+if TYPE_CHECKING:
+    from simulation.broker import Broker
+
+STARTS = 16
+"""A start takes at most such a part of the reserve (`Reserve.measure` gives so much at a time)."""
+
+
+class RoomWatched:
+    """The room on the disk of a broker, which has another one after each stop of its machine."""
+
+    def __init__(self, broker: "Broker", complain: Callable[[str], None]) -> None:
+        self._broker = broker
+        self._complain = complain
+        self.ends = 0
+        """The ends of processes that a full disk has brought."""
+        self.starts_on_full_disks = 0
+        self.refused: Counter[str] = Counter()
+        """The commands that were refused for want of room, by the rejection."""
+        self._before = 0
+
+    @property
+    def is_bounded(self) -> bool:
+        """Return whether the disk has a size."""
+        return self._broker.disk.size_of_all < UNBOUNDED
+
+    @property
+    def whole(self) -> int:
+        """Return how many bytes the reserve has when it is whole."""
+        return self._broker.disk.size_of_all // SHARE
+
+    @property
+    def held(self) -> int:
+        """Return how many bytes the reserve holds now."""
+        file = self._broker.disk.files.get(NAME)
+        return 0 if file is None else len(file.content)
+
+    @property
+    def spare(self) -> int:
+        """Return how many bytes are free or in the reserve."""
+        return self._broker.disk.free_bytes + self.held
+
+    @property
+    def has_been_made(self) -> bool:
+        """Return whether there is so much room again that an operator starts the broker."""
+        return self.spare >= self.whole // 4
+
+    def fill(self, free: int) -> None:
+        """Let others take all but so many of the free bytes."""
+        self._broker.disk.leave(free)
+
+    def empty(self) -> None:
+        """Let others give back what they have taken."""
+        self._broker.disk.taken_by_others = 0
+
+    def has_refused(self, why: Rejection) -> None:
+        """Count a command that was refused."""
+        self.refused[why.name] += 1
+
+    def starts(self) -> None:
+        """Note how much room there is before a start."""
+        self._before = self.spare
+
+    def has_started(self) -> None:
+        """Count a start on a full disk."""
+        if self.is_bounded and self._before < self.whole * 5 // 4:
+            self.starts_on_full_disks += 1
+
+    def failed_to_start(self, reason: str) -> None:
+        """Complain of a start that had what is kept for it, and that a full disk has stopped."""
+        if not self.is_bounded or not is_about_a_full_disk(reason):
+            return
+        self.ends += 1
+        if self._before >= self.whole // STARTS:
+            self._complain(f"13: a start with {self._before} bytes to spare, of {self.whole}, has failed: {reason}")
+
+    def failed(self, reason: str) -> None:
+        """Complain of the end that a full disk has brought while the reserve could have given something."""
+        if not self.is_bounded or not is_about_a_full_disk(reason):
+            return
+        self.ends += 1
+        if self.held:
+            self._complain(f"13: the broker ends, and its reserve holds {self.held} bytes: {reason}")
