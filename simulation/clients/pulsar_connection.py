@@ -152,6 +152,7 @@ class PulsarLink:
         if isinstance(answer, Disconnected):
             raise answer
         if getattr(answer, "error", None) in LATER and answer.HasField("error"):
+            self.drop()
             raise Disconnected
         return answer
 
