@@ -137,7 +137,7 @@ class Broker:
     ) -> None:
         """Begin with an empty disk; one that has a size has a reserve, too."""
         self.disk = SimulatedDisk(disk_bytes)
-        self.room = RoomWatched(self, complain)
+        self.room = RoomWatched(self, loop, complain)
         self.life: _Life | None = None
         self.lives = 0
         self.cleanings = 0

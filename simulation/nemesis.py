@@ -16,6 +16,8 @@ from simulation.network import Network
 from simulation.trace import Trace
 
 LOOK_SECONDS = 0.003
+OTHERS_SECONDS = 0.5
+"""The time after which others take what has become free on a full disk, where they go on."""
 LOOKS = 2_000
 Fault = Callable[[], None]
 
@@ -136,7 +138,8 @@ class Nemesis:
             self._disk.is_full = on
         elif on:
             self._trace.fault("disk filled by others")
-            room.fill(self._chance.choice([0, 0, 1_000, room.whole // 4, room.whole]))
+            left, goes_on = self._chance.choice([0, 0, 1_000, room.whole // 4, room.whole]), self._chance.random() < 0.5
+            room.fill(left, OTHERS_SECONDS if goes_on else None)
         else:
             room.empty()
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.framing import Framed
-from exacta.core.commands import AcknowledgeSoon, Command, ExpireTransaction, Skip
+from exacta.core.commands import AcknowledgeSoon, AppendBatch, Command, ExpireTransaction, SetDiskRoom, Skip
 from exacta.core.event_codec import decode_event
 from exacta.core.events import (
     AppendsRefused,
@@ -159,6 +159,7 @@ class WatchedEngine(Engine):
         self._on_staged, self._on_expired = watch.on_staged, watch.on_expired
         self._on_refused = watch.on_refused
         self._has_recovered = self._is_closing = False
+        self._has_refused_batches = False
         self._looked_at = 0
         self._latest_ms = 0
         self._full: set[PartitionId] = set()
@@ -186,9 +187,20 @@ class WatchedEngine(Engine):
         outcome = super()._decide(command, now_ms, owner, is_awaited=is_awaited)
         for violation in refusals_are_those_of_a_full_disk(room, command, outcome):
             self.complain(violation)
+        self._look_at_order(command, outcome)
         if outcome.reply in (Rejection.DISK_FULL, Rejection.RESERVE_USED_UP):
             self._on_refused(outcome.reply)
         return outcome
+
+    def _look_at_order(self, command: Command, outcome: Outcome) -> None:
+        """Complain where a batch is taken while one before it was refused, and may come again, and little has changed."""
+        measured = self._journal.room
+        if outcome.reply is Rejection.DISK_FULL:
+            self._has_refused_batches = True
+        elif isinstance(command, SetDiskRoom) and (measured is None or not measured.is_low):
+            self._has_refused_batches = False
+        elif isinstance(command, AppendBatch) and self._has_refused_batches and any(e.durable for e in outcome.events):
+            self.complain(f"13: {command} overtakes one that was refused on a full disk")
 
     def close(self, done: Callable[[], None]) -> None:
         """See `Engine.close`. Nothing goes by time any more, and a stuck disk may keep it waiting for long."""

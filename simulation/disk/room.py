@@ -12,6 +12,7 @@ from exacta.adapters.local.space.reserve import NAME, SHARE
 from exacta.core.rejections import Rejection
 from exacta.server.advice import is_about_a_full_disk
 from simulation.disk.simulated import UNBOUNDED
+from simulation.loop import SimulatedLoop
 
 if TYPE_CHECKING:
     from simulation.broker import Broker
@@ -23,8 +24,9 @@ STARTS = 16
 class RoomWatched:
     """The room on the disk of a broker, which has another one after each stop of its machine."""
 
-    def __init__(self, broker: "Broker", complain: Callable[[str], None]) -> None:
+    def __init__(self, broker: "Broker", loop: SimulatedLoop, complain: Callable[[str], None]) -> None:
         self._broker = broker
+        self._loop = loop
         self._complain = complain
         self.ends = 0
         """The ends of processes that a full disk has brought."""
@@ -32,6 +34,8 @@ class RoomWatched:
         self.refused: Counter[str] = Counter()
         """The commands that were refused for want of room, by the rejection."""
         self._before = 0
+        self._fills = 0
+        """The times that others began to take room, or gave it back."""
 
     @property
     def is_bounded(self) -> bool:
@@ -59,12 +63,20 @@ class RoomWatched:
         """Return whether there is so much room again that an operator starts the broker."""
         return self.spare >= self.whole // 4
 
-    def fill(self, free: int) -> None:
-        """Let others take all but so many of the free bytes."""
-        self._broker.disk.leave(free)
+    def fill(self, free: int, every_s: float | None) -> None:
+        """Let others take all but so many of the free bytes; and again after so many seconds, as they go on writing."""
+        self._fills += 1
+        self._fill(free, every_s, self._fills)
+
+    def _fill(self, free: int, every_s: float | None, number: int) -> None:
+        if number == self._fills:
+            self._broker.disk.leave(free)
+            if every_s is not None:
+                self._loop.call_later(every_s, self._fill, free, every_s, number)
 
     def empty(self) -> None:
-        """Let others give back what they have taken."""
+        """Let others give back what they have taken, and take no more."""
+        self._fills += 1
         self._broker.disk.taken_by_others = 0
 
     def has_refused(self, why: Rejection) -> None:

@@ -8,6 +8,9 @@ is told after each group that is durable, less what gathers meanwhile; batches t
 themselves. Where nothing is written, because all is refused, the journal is asked at intervals, or nobody would hear of
 the room that a deletion, or somebody else, has made.
 
+Once a batch has found no room, none is taken until there is clearly more, and enough for that one. Otherwise a smaller
+batch of the same producer, which was sent behind it, would fit, and overtake it.
+
 A journal frees no segment that is still written to. So it begins another when the disk is full: what is deleted from
 then on can be freed.
 """
@@ -48,6 +51,8 @@ class RoomWatch:
         self._gathering_bytes = gathering_bytes
         self._said = 0
         """The last thing that the log said: 0, there is room; 1, the disk is full; 2, the reserve is used up."""
+        self._refused_bytes = 0
+        """The size of the largest batch that was refused since there was clearly room; 0: none was."""
         self._has_stopped = False
 
     def start(self) -> None:
@@ -60,6 +65,11 @@ class RoomWatch:
         """Ask for nothing any more: the engine stops."""
         self._has_stopped = True
 
+    def refused(self, size: int) -> None:
+        """Take no batch any more until there is clearly room, and for this one, too: it was refused."""
+        self._refused_bytes = max(size, self._refused_bytes)
+        self.look()
+
     def look(self) -> None:
         """Tell the core what the journal has measured, if there is anything to tell."""
         measured = self._journal.room
@@ -68,7 +78,13 @@ class RoomWatch:
         room = None
         if measured is not None:
             left = measured.append_bytes - self._gathering_bytes()
+            if measured.is_low or left < self._refused_bytes:
+                left = 0 if self._refused_bytes else left
+            else:
+                self._refused_bytes = 0
             room = DiskRoom(append_bytes=max(0, left), is_used_up=measured.is_used_up)
+        else:
+            self._refused_bytes = 0
         self._tell(room)
         self._submit((SetDiskRoom(room=room),))
 

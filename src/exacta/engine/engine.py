@@ -20,7 +20,7 @@ from functools import partial
 from typing import TypeVar
 
 from exacta.core.apply import apply
-from exacta.core.commands import Command, Parked
+from exacta.core.commands import AppendBatch, Command, Parked
 from exacta.core.decide import decide
 from exacta.core.events import ConsumerConnected, Event, TopicDeleted
 from exacta.core.ids import PartitionId, Ticket
@@ -215,6 +215,9 @@ class Engine:
                     answers.append(outcome.reply)
                     if type(outcome.reply) is Rejection:
                         self._observer.rejected(command, outcome.reply)
+                        if outcome.reply is Rejection.DISK_FULL:
+                            assert isinstance(command, AppendBatch)
+                            self.found_no_room(command.size)
                 if outcome.wakes:
                     woken += [(self._parked.pop(ticket), answer) for ticket, answer in outcome.wakes]
                 if outcome.notices:
@@ -248,6 +251,10 @@ class Engine:
     def would_refuse(self, command: Command, host: str = "") -> bool:
         """Return whether a command would be refused if it was submitted in this step."""
         return isinstance(decide(self._state, command, self._clock(), self.owner_of(host)).reply, Rejection)
+
+    def found_no_room(self, size: int) -> None:
+        """Take no smaller batch before there is room for one of this size: it would overtake the one that was refused."""
+        self._room.refused(size)
 
     def new_ticket(self) -> Ticket:
         """Return a ticket for one Parked command."""
