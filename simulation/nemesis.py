@@ -138,7 +138,9 @@ class Nemesis:
             self._disk.is_full = on
         elif on:
             self._trace.fault("disk filled by others")
-            left, goes_on = self._chance.choice([0, 0, 1_000, room.whole // 4, room.whole]), self._chance.random() < 0.5
+            at_the_bound = room.whole // 4 + self._chance.randint(0, 3_000)  # a few batches fit
+            left = self._chance.choice([0, 0, 1_000, at_the_bound, at_the_bound, room.whole])
+            goes_on = self._chance.random() < 0.5
             room.fill(left, OTHERS_SECONDS if goes_on else None)
         else:
             room.empty()

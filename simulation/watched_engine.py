@@ -23,6 +23,7 @@ from exacta.core.events import (
 from exacta.core.ids import Cause, PartitionId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
+from exacta.core.room import unnamed_growth
 from exacta.core.state.staged import HELD
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
@@ -187,13 +188,15 @@ class WatchedEngine(Engine):
         outcome = super()._decide(command, now_ms, owner, is_awaited=is_awaited)
         for violation in refusals_are_those_of_a_full_disk(room, command, outcome):
             self.complain(violation)
+        for table in unnamed_growth(self._state, command, outcome):
+            self.complain(f"12: {type(command).__name__} lets {table.name} grow, which its row does not name")
         self._look_at_order(command, outcome)
         if outcome.reply in (Rejection.DISK_FULL, Rejection.RESERVE_USED_UP):
             self._on_refused(outcome.reply)
         return outcome
 
     def _look_at_order(self, command: Command, outcome: Outcome) -> None:
-        """Complain where a batch is taken while one before it was refused, and may come again, and little has changed."""
+        """Complain where a batch is taken after one that was refused, and that may come again behind it."""
         measured = self._journal.room
         if outcome.reply is Rejection.DISK_FULL:
             self._has_refused_batches = True

@@ -253,7 +253,7 @@ class Engine:
         return isinstance(decide(self._state, command, self._clock(), self.owner_of(host)).reply, Rejection)
 
     def found_no_room(self, size: int) -> None:
-        """Take no smaller batch before there is room for one of this size: it would overtake the one that was refused."""
+        """Take no batch before there is room for one of this size, which was refused: a smaller one would overtake it."""
         self._room.refused(size)
 
     def new_ticket(self) -> Ticket:
