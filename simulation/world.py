@@ -130,7 +130,7 @@ class World:
             job_seconds=self._disk.job_seconds,
             elapsed_seconds=elapsed_by_chance(dice(seed, "pace")),
             complain=self.complain,
-            disk_bytes=draw_disk(dice(seed, "disk size")),
+            disk_bytes=draw_disk(dice(seed, "small disk")),
         )
         self.history.disk_fills = self.broker.room.is_bounded
         self._policies = draw(dice(seed, "policies"))

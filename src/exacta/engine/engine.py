@@ -32,7 +32,7 @@ from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.engine.commit_group import NOTHING, SYNC, WRITE, Wait
 from exacta.engine.deadlines import Deadlines
-from exacta.engine.disk_room import RoomWatch
+from exacta.engine.disk_room import Level, RoomWatch
 from exacta.engine.dispatch import Dispatcher
 from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
 from exacta.engine.journal_writer import JournalWriter
@@ -253,8 +253,13 @@ class Engine:
         return isinstance(decide(self._state, command, self._clock(), self.owner_of(host)).reply, Rejection)
 
     def found_no_room(self, size: int) -> None:
-        """Take no batch before there is room for one of this size, which was refused: a smaller one would overtake it."""
+        """Take no batch before there is room for one of this size: a smaller one would overtake the refused one."""
         self._room.refused(size)
+
+    @property
+    def disk_level(self) -> Level:
+        """The state of the disk: there is room, it is full, or its reserve is used up, too."""
+        return self._room.level
 
     def new_ticket(self) -> Ticket:
         """Return a ticket for one Parked command."""

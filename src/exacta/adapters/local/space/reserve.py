@@ -57,6 +57,11 @@ class Reserve:
         """Return whether there is to be a reserve."""
         return self._whole > 0
 
+    @property
+    def held_bytes(self) -> int:
+        """Return how many bytes the reserve holds."""
+        return self._held
+
     def begin(self) -> None:
         """Find the file, and let it give what a start needs, or fill it; raises OSError."""
         if not self._whole:
