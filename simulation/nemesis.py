@@ -20,6 +20,17 @@ OTHERS_SECONDS = 0.5
 """The time after which others take what has become free on a full disk, where they go on."""
 LOOKS = 2_000
 Fault = Callable[[], None]
+WEIGHTS = {
+    "kill": 3,
+    "power": 4,
+    "power at a call": 3,
+    "power at a sync": 3,
+    "power between write and sync": 5,
+    "cut": 6,
+    "client crash": 3,
+    "sync error": 2,
+}
+"""The kinds of faults that come more often than others."""
 
 
 class Nemesis:
@@ -64,21 +75,8 @@ class Nemesis:
             "client crash": crash_client,
             "second client": second_client,
         }
-        weights = {
-            "kill": 3,
-            "power": 4,
-            "power at a call": 3,
-            "power at a sync": 3,
-            "power between write and sync": 5,
-            "cut": 6,
-            "client crash": 3,
-            "sync error": 2,
-            "disk full": 12 if broker.room.is_bounded else 1,
-        }
         self._kinds = kinds
-        self._weights = {kind: weights.get(kind, 1) for kind in kinds if chance.random() < 0.6}
-        if broker.room.is_bounded:
-            self._weights["disk full"] = weights["disk full"]
+        self._weights = self._drawn_weights()
         self._mean_seconds = chance.choice([1.0, 3.0, 3.0, 8.0])
         if chance.random() < 0.7:
             late.share = chance.choice([0.02, 0.1, 0.3])
@@ -86,6 +84,13 @@ class Nemesis:
             network.cut_share = chance.choice([0.002, 0.02])
         if chance.random() < 0.5:
             network.slow_share, network.slow_seconds = 0.05, chance.choice([0.2, 3.0, 12.0])
+
+    def _drawn_weights(self) -> dict[str, int]:
+        """Say which kinds this world has, and how often each comes; a disk that has a size always fills."""
+        fills = self._broker.room.is_bounded
+        weights = WEIGHTS | ({"disk full": 12} if fills else {})
+        drawn = {kind: weights.get(kind, 1) for kind in self._kinds if self._chance.random() < 0.6}
+        return drawn | ({"disk full": weights["disk full"]} if fills else {})
 
     async def run(self) -> None:
         """Go on until stopped."""

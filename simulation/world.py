@@ -81,6 +81,8 @@ class Verdict(NamedTuple):
     """The things that became of staged streams, and their number."""
     acknowledged: int
     last_lines: list[str]
+    full_disk: Counter[str]
+    """The things that a full disk has brought, and their number."""
 
 
 FEW_HANDLES = 6
@@ -216,6 +218,7 @@ class World:
             self.broker.staging,
             acknowledged,
             list(self.trace.last_lines),
+            self.broker.room.counts,
         )
 
     async def _plot(self) -> None:

@@ -28,11 +28,8 @@ class RoomWatched:
         self._broker = broker
         self._loop = loop
         self._complain = complain
-        self.ends = 0
-        """The ends of processes that a full disk has brought."""
-        self.starts_on_full_disks = 0
-        self.refused: Counter[str] = Counter()
-        """The commands that were refused for want of room, by the rejection."""
+        self.counts: Counter[str] = Counter()
+        """The things that a full disk has brought, and their number."""
         self._before = 0
         self._fills = 0
         """The times that others began to take room, or gave it back."""
@@ -81,7 +78,7 @@ class RoomWatched:
 
     def has_refused(self, why: Rejection) -> None:
         """Count a command that was refused."""
-        self.refused[why.name] += 1
+        self.counts["batches refused" if why is Rejection.DISK_FULL else "other commands refused"] += 1
 
     def starts(self) -> None:
         """Note how much room there is before a start."""
@@ -90,13 +87,13 @@ class RoomWatched:
     def has_started(self) -> None:
         """Count a start on a full disk."""
         if self.is_bounded and self._before < self.whole * 5 // 4:
-            self.starts_on_full_disks += 1
+            self.counts["starts"] += 1
 
     def failed_to_start(self, reason: str) -> None:
         """Complain of a start that had what is kept for it, and that a full disk has stopped."""
         if not self.is_bounded or not is_about_a_full_disk(reason):
             return
-        self.ends += 1
+        self.counts["ends"] += 1
         if self._before >= self.whole // STARTS:
             self._complain(f"13: a start with {self._before} bytes to spare, of {self.whole}, has failed: {reason}")
 
@@ -104,6 +101,6 @@ class RoomWatched:
         """Complain of the end that a full disk has brought while the reserve could have given something."""
         if not self.is_bounded or not is_about_a_full_disk(reason):
             return
-        self.ends += 1
+        self.counts["ends"] += 1
         if self.held:
             self._complain(f"13: the broker ends, and its reserve holds {self.held} bytes: {reason}")

@@ -27,7 +27,7 @@ ASKS_AGAIN = (
     c.Subscribe,
     c.Seek,
 )
-"""What is new, and progress: a client is told to ask again where the reserve is used up, and only there."""
+"""The commands whose clients are told to ask again where the reserve is used up: what is new, and progress."""
 
 
 def refusals_are_those_of_a_full_disk(room: DiskRoom | None, command: Command, outcome: Outcome) -> Iterator[str]:

@@ -215,9 +215,6 @@ class Engine:
                     answers.append(outcome.reply)
                     if type(outcome.reply) is Rejection:
                         self._observer.rejected(command, outcome.reply)
-                        if outcome.reply is Rejection.DISK_FULL:
-                            assert isinstance(command, AppendBatch)
-                            self.found_no_room(command.size)
                 if outcome.wakes:
                     woken += [(self._parked.pop(ticket), answer) for ticket, answer in outcome.wakes]
                 if outcome.notices:
@@ -242,11 +239,15 @@ class Engine:
         What nobody would hear of is not refused: a timer that is lost is a promise broken.
         """
         try:
-            return decide(self._state, command, now_ms, owner)
+            outcome = decide(self._state, command, now_ms, owner)
         except MemoryError:
             if not is_awaited:
                 raise
             return Outcome(reply=Rejection.STORAGE_ERROR)
+        if outcome.reply is Rejection.DISK_FULL:
+            assert isinstance(command, AppendBatch)
+            self.found_no_room(command.size)
+        return outcome
 
     def would_refuse(self, command: Command, host: str = "") -> bool:
         """Return whether a command would be refused if it was submitted in this step."""
