@@ -2,7 +2,10 @@
 
 from exacta.adapters.local.space.reserve import Reserve
 from exacta.core import admission, commands
+from exacta.core.command import Command
 from exacta.core.log import full_disk
+from exacta.core.outcome import Outcome
+from exacta.core.state.disk_room import DiskRoom
 from exacta.engine import disk_room
 from simulation.canaries import Replacements, canary
 
@@ -11,10 +14,10 @@ from simulation.canaries import Replacements, canary
 def batches_taken_on_a_full_disk() -> Replacements:
     refusal = full_disk.refusal
 
-    def small_ones_pass(room: full_disk.DiskRoom, command: full_disk.Command, outcome: full_disk.Outcome) -> object:
+    def batches_pass(room: DiskRoom, command: Command, outcome: Outcome) -> object:
         return None if isinstance(command, commands.AppendBatch) else refusal(room, command, outcome)
 
-    return [(full_disk, "refusal", small_ones_pass)]
+    return [(full_disk, "refusal", batches_pass)]
 
 
 @canary(

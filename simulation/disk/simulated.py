@@ -11,6 +11,8 @@ The fault model, which is also what the local journal claims to survive:
 - a write may take fewer bytes than asked; any call may fail;
 - after a failed sync the pages count as clean: they can still be read, but no later sync writes them.
 
+It may have a size, which all files share with what others have taken.
+
 Every call that changes something is logged, so that a crash can be put after any of them when all is over:
 `SimulatedDisk.after(log[:n]).crashed(...)` is the disk that a machine finds which lost power there.
 """

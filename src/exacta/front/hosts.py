@@ -6,7 +6,7 @@ protocols shows an IPv4 address as one of IPv6 (RFC 4291, 2.5.5.2). It is the sa
 """
 
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 SHARE_BITS = 64
 CACHED = 1_000
@@ -30,7 +30,7 @@ def share_of(host: str) -> str:
     """Return whose share a host counts towards: its IPv4 address, its network of IPv6, or else itself."""
     address = _address(host)
     if isinstance(address, IPv6Address):
-        return str(ip_network((int(address), SHARE_BITS), strict=False))
+        return str(IPv6Network((int(address), SHARE_BITS), strict=False))
     return host if address is None else str(address)
 
 
