@@ -206,10 +206,6 @@ class SimulatedDisk:
         used = sum(len(file.content) for file in self.files.values())
         return max(0, self.size_of_all - self.taken_by_others - used)
 
-    def leave(self, free: int) -> None:
-        """Let others take all but so many of the bytes that nobody has taken."""
-        self.taken_by_others += max(0, self.free_bytes - free)
-
     @free_bytes.setter
     def free_bytes(self, free: int) -> None:
         with self._mutex:
@@ -217,6 +213,10 @@ class SimulatedDisk:
                 self.size_of_all = UNBOUNDED - 1
             self.taken_by_others = 0
             self.taken_by_others = self.free_bytes - free
+
+    def leave(self, free: int) -> None:
+        """Let others take all but so many of the bytes that nobody has taken."""
+        self.taken_by_others += max(0, self.free_bytes - free)
 
     # --- Files --------------------------------------------------------------------------------------------------------
 
