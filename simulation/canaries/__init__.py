@@ -114,6 +114,7 @@ def canaries() -> dict[str, Canary]:
         bounds,
         exclusive,
         expiry,
+        full_disk,
         groups,
         joint,
         keeping,

@@ -20,7 +20,7 @@ from functools import partial
 from typing import TypeVar
 
 from exacta.core.apply import apply
-from exacta.core.commands import Command, Parked
+from exacta.core.commands import AppendBatch, Command, Parked
 from exacta.core.decide import decide
 from exacta.core.events import ConsumerConnected, Event, TopicDeleted
 from exacta.core.ids import ConsumerId, PartitionId, Ticket
@@ -32,7 +32,7 @@ from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.engine.commit_group import NOTHING, SYNC, WRITE, Wait
 from exacta.engine.deadlines import Deadlines
-from exacta.engine.disk_room import RoomWatch
+from exacta.engine.disk_room import Level, RoomWatch
 from exacta.engine.dispatch import Dispatcher
 from exacta.engine.fetch import Fetcher
 from exacta.engine.fetch_plan import LONG_FETCH, FetchRequest, FetchResult
@@ -240,15 +240,28 @@ class Engine:
         What nobody would hear of is not refused: a timer that is lost is a promise broken.
         """
         try:
-            return decide(self._state, command, now_ms, owner)
+            outcome = decide(self._state, command, now_ms, owner)
         except MemoryError:
             if not is_awaited:
                 raise
             return Outcome(reply=Rejection.STORAGE_ERROR)
+        if outcome.reply is Rejection.DISK_FULL:
+            assert isinstance(command, AppendBatch)
+            self.found_no_room(command.size)
+        return outcome
 
     def would_refuse(self, command: Command, host: str = "") -> bool:
         """Return whether a command would be refused if it was submitted in this step."""
         return isinstance(decide(self._state, command, self._clock(), self.owner_of(host)).reply, Rejection)
+
+    def found_no_room(self, size: int) -> None:
+        """Take no batch before there is room for one of this size: a smaller one would overtake the refused one."""
+        self._room.refused(size)
+
+    @property
+    def disk_level(self) -> Level:
+        """The state of the disk: there is room, it is full, or its reserve is used up, too."""
+        return self._room.level
 
     def new_ticket(self) -> Ticket:
         """Return a ticket for one Parked command."""

@@ -268,6 +268,7 @@ class Sends:
         send.request.entry = send.entry = None  # what is kept is a copy, and one of the two is enough
         if not self._broker.engine.present.has_room(taken_bytes + len(kept)):
             # In this step, lest a later and smaller message finds room before this one comes again.
+            self._broker.engine.found_no_room(len(kept))
             send.answer = []
             self._close(producer)
             return None
