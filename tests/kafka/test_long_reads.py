@@ -221,7 +221,7 @@ def test_a_fetch_of_too_many_partitions_gets_no_session(broker: Broker, monkeypa
     grown = wanted(11, session_epoch=1)
     grown.session_id = begun.session_id
     assert broker.ask(client, grown, 11).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-    assert len(broker.context.fetch_sessions) == 0
+    assert len(broker.shared.fetch_sessions) == 0
 
 
 def commit(count: int, metadata: str = "") -> OffsetCommitRequest:
