@@ -60,7 +60,7 @@ def when_open(
         found = open_handle(state, transaction_id, now_ms)
         if not isinstance(found, Rejection):
             return None
-        return told_of_ended(broker, transaction_id, found, is_strict=missing is not None)
+        return told_of_ended(found, strict=missing is not None or is_strict(broker))
 
     def answer(rejection: Rejection | None) -> None:
         if rejection is not None:
@@ -73,10 +73,11 @@ def when_open(
     broker.read(request, fault, answer)
 
 
-def told_of_ended(
-    broker: PulsarBroker, transaction_id: TransactionId, rejection: Rejection, *, is_strict: bool = False
-) -> Rejection:
-    """Return the rejection that a client is told, where the core's may say that the transaction has ended."""
-    is_strict = is_strict or broker.configuration.pulsar_transaction_repeat == STRICT
-    has_ended = rejection is Rejection.INVALID_TRANSACTION_STATE and broker.open_handle(transaction_id) is None
-    return Rejection.TRANSACTION_NOT_FOUND if is_strict and has_ended else rejection
+def is_strict(broker: PulsarBroker) -> bool:
+    """Return whether clients hear of no outcome that is remembered."""
+    return broker.configuration.pulsar_transaction_repeat == STRICT
+
+
+def told_of_ended(rejection: Rejection, *, strict: bool) -> Rejection:
+    """Return the rejection that a client is told, which is not the core's if that tells of an outcome."""
+    return Rejection.TRANSACTION_NOT_FOUND if strict and rejection is Rejection.TRANSACTION_ENDED else rejection

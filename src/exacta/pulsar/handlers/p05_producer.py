@@ -128,6 +128,7 @@ def _open(
         topic=topic,
         place=place,
         partition_id=partition_id,
+        closings=broker.engine.present.closings(partition_id),
         take_turn=lambda waiting: _take(broker, command, request, waiting),
         refuse=lambda error, text: _send(
             request, CommandError(request_id=command.request_id, error=error, message=text)
@@ -166,6 +167,7 @@ def _take(broker: PulsarBroker, command: CommandProducer, request: PulsarRequest
     if broker.partition_id(producer.place) != producer.partition_id:
         _turn_away(broker, producer, ServerError.TopicNotFound, f"{producer.topic} is not there any more")
         return
+    producer.closings = broker.engine.present.closings(producer.partition_id)  # it may have waited for long
 
     def done(answer: Answer) -> None:
         if isinstance(answer, Rejection):
