@@ -95,10 +95,11 @@ class PulsarLink:
         now_ms: int,
         transaction: int | None = None,
         keys: Sequence[bytes] = (),
+        part: tuple[int, int] | None = None,
     ) -> Any:
         """Send one entry, a batch where there are several values; return the receipt, or raise Disconnected.
 
-        `keys` are those of the messages, if they have any.
+        `keys` are those of the messages, if they have any. `part` says which part of a large message it is, of how many.
         """
         metadata = pb.MessageMetadata(producer_name=self._name, sequence_id=sequence, publish_time=now_ms)
         command = pb.CommandSend(producer_id=PRODUCER, sequence_id=sequence, num_messages=len(values))
@@ -110,6 +111,10 @@ class PulsarLink:
             payload = build_batch(zip(messages or [pb.SingleMessageMetadata() for _ in values], values, strict=True))
         elif keys:
             metadata.partition_key = keys[0]
+        if part is not None:
+            metadata.uuid = f"{self._name} {sequence}"
+            metadata.chunk_id, metadata.num_chunks_from_msg = part
+            metadata.total_chunk_msg_size = part[1] * len(payload)
         if transaction is not None:
             command.txnid_most_bits, command.txnid_least_bits = 0, transaction
         return await self._send(command, build_entry(metadata, payload))
