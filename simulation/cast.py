@@ -15,10 +15,10 @@ from simulation.broker import Broker
 from simulation.chance import dice
 from simulation.clients.admin import administrate
 from simulation.clients.connection import Connection
+from simulation.clients.copying import copying, draw_quota
 from simulation.clients.forging import forge
 from simulation.clients.handles import handles
 from simulation.clients.joint import joint_pipeline
-from simulation.clients.copying import copying, draw_quota
 from simulation.clients.keyed_messages import keyed_messages
 from simulation.clients.leading import lead
 from simulation.clients.non_durable import non_durable

@@ -99,7 +99,8 @@ class PulsarLink:
     ) -> Any:
         """Send one entry, a batch where there are several values; return the receipt, or raise Disconnected.
 
-        `keys` are those of the messages, if they have any. `part` says which part of a large message it is, of how many.
+        `keys` are those of the messages, if they have any. `part` is the place of a part of a large message, and
+        how many parts there are.
         """
         metadata = pb.MessageMetadata(producer_name=self._name, sequence_id=sequence, publish_time=now_ms)
         command = pb.CommandSend(producer_id=PRODUCER, sequence_id=sequence, num_messages=len(values))

@@ -18,8 +18,8 @@ from simulation.invariants.log import Log
 def named_sequences_grow(state: State, log: Log) -> Iterator[str]:
     """Invariant 1, for named writers: in a partition the sequences of a writer only grow, while its name is known.
 
-    Each message has a sequence of its own, so that a batch of some messages goes beyond the one before it by as many,
-    or one of its messages would be stored twice, or lie behind one that was sent later.
+    Each message has a sequence of its own, and clients here say the last one of each batch. So a batch of some messages
+    goes beyond the one before it by as many. Otherwise one of them is stored twice, or behind one that was sent later.
     """
     highest: dict[tuple[PartitionId, WriterId], int] = {}
     for event in log:

@@ -131,9 +131,7 @@ class CoreMachine(RuleBasedStateMachine):
         is_part=st.booleans(),
         reopens=st.booleans(),
     )
-    def append_named(
-        self, name: str, partition: int, sequence: int, count: int, is_part: bool, reopens: bool
-    ) -> None:
+    def append_named(self, name: str, partition: int, sequence: int, count: int, is_part: bool, reopens: bool) -> None:
         """Send a batch, or a part of a large message, over a connection that may have been closed."""
         closings, last = self.world.state.volatile.closings, sequence if is_part else sequence + count - 1
         found = self.world.state.partition("t", partition)

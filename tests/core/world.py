@@ -53,7 +53,6 @@ _NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING, Promise.NEW_ID, Promise.S
 """What promises only this may be lost with the machine, if nothing follows it; but for the reservation of an id."""
 
 
-
 def named_writer(name: str, sequence: int) -> NamedWriter:
     """Return the named writer of a batch that has one sequence."""
     return NamedWriter(name=name, first_sequence=sequence, last_sequence=sequence)

@@ -12,7 +12,6 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from exacta.core.ids import TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.transactions.handle import open_handle

@@ -1,8 +1,9 @@
 """Repeats of a named writer's batches: a batch is new if its sequences are above all before it in the partition.
 
 Owns the names. What becomes of a batch is `repeats.py`'s. Gaps are allowed, since the sequences are the writer's own,
-such as the positions of a file that it copies. Apache Pulsar's deduplication works like this. There is no window of retained batches, so that a repeat is not told its offset.
-A batch of an aborted transaction counts as well: whoever writes its records once more gives them higher sequences.
+such as the positions of a file that it copies. Apache Pulsar's deduplication works like this. There is no window of
+retained batches, so that a repeat is not told its offset. A batch of an aborted transaction counts as well: a client
+that writes its records once more gives them higher sequences.
 A name has a number in events and partitions, which the first batch of the name gives it.
 
 A name is forgotten when it has been idle for a day. Where there is no room for a new one, those are forgotten that have
@@ -34,9 +35,7 @@ def check(state: State, partition: Partition, writer: NamedWriter, now_ms: int) 
     """Return the number of a writer whose batch is new, with the events that give it; otherwise return the answer."""
     writer_id = state.volatile.writer_ids.get(writer.name)
     highest = None if writer_id is None else partition.named_sequences.get(writer_id)
-    answer = repeats.answer(
-        Kind.NAMED, highest, writer.first_sequence, writer.last_sequence, is_part=writer.is_part
-    )
+    answer = repeats.answer(Kind.NAMED, highest, writer.first_sequence, writer.last_sequence, is_part=writer.is_part)
     if answer is not None:
         return answer
     limits = state.limits

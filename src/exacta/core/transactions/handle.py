@@ -20,14 +20,14 @@ nobody ends another's. A transaction that a transactional id owns is not found e
 holder ends that.
 
 A *joint* transaction (`joining.py`) is a handle to everybody who knows its id, with the same table. While it is
-prepared (KIP-939), all of it is INVALID_TRANSACTION_STATE, and only the holder of its transactional id ends it. An operator's abort
-fences that holder, as for any transaction of a transactional id.
+prepared (KIP-939), all of it is INVALID_TRANSACTION_STATE, and only the holder of its transactional id ends it. An
+operator's abort fences that holder, as for any transaction of a transactional id.
 
 A handle in which nothing takes part is *abandoned* once the connection is closed over which it was begun. Its client
 may still come back, and go on with it. But where half as many handles are open as may be, the one that was abandoned
 first is aborted for each new one: nothing was promised of it, and nobody can tell it from one whose client has died.
 
-**** One who is strict hears of no outcome: NOT_FOUND in the two rows in the middle.
+**** A client that is strict hears of no outcome: NOT_FOUND in the two rows in the middle.
 
 ***** Records, offsets of a group, or acknowledgements of a subscription (`subscriptions/acknowledging.py`), which may
 also be refused for a conflict. A write to what does not take part yet is refused where there are too many participants.
