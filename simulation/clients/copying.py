@@ -8,7 +8,7 @@ reads the copy meanwhile, and says so if a number is missing, comes twice, or is
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from exacta.protocol.pulsar import messages_pb2 as pb
@@ -27,11 +27,16 @@ READ_SECONDS = 1.0
 
 
 def draw_quota(chance: random.Random) -> dict[str, str]:
-    """Say how much of a copy may be kept for its consumer."""
+    """Say how much of a copy may be kept for its consumer; nothing is kept for anybody else."""
     if chance.random() < 0.25:
         return {}
-    most = chance.choice(["0", "100", "300", "1000"])
-    return {"pulsar.backlog.quota.policy": chance.choice([HOLD, REFUSE]), "pulsar.backlog.quota.bytes": most}
+    return {
+        "cleanup.policy": "delete",
+        "message.timestamp.type": "LogAppendTime",
+        "retention.ms": "1",
+        "pulsar.backlog.quota.policy": chance.choice([HOLD, REFUSE]),
+        "pulsar.backlog.quota.bytes": chance.choice(["0", "100", "300", "1000"]),
+    }
 
 
 class _Copy:
@@ -48,6 +53,8 @@ class _Copy:
         """The numbers below were sent."""
         self.read = 0
         """The numbers below were read."""
+        self.is_subscribed = False
+        """True once everything is kept that the consumer has not acknowledged."""
         self._last_offset = -1
         self._parts: list[int] = []
 
@@ -110,7 +117,7 @@ class _Copy:
             count = self._here.chance.choice([1, 1, 2, 3])
             waiting.append(asyncio.ensure_future(self._produced(self._sent, count)))
             self._sent += count
-            await asyncio.sleep(self._here.chance.choice([0.0, 0.0, 0.02]))
+            await asyncio.sleep(self._here.chance.choice([0.0, 0.0, 0.02, 0.3]))
             if not self._writer.is_open:
                 break
         found = await asyncio.gather(*waiting, return_exceptions=True)
@@ -146,6 +153,7 @@ class _Copy:
             if isinstance(await link.ask(command), pb.CommandError):
                 link.drop()  # busy: the consumer of the connection before is not gone yet
                 raise Disconnected
+            self.is_subscribed = True
             link.tell(pb.CommandFlow(consumer_id=CONSUMER, message_permits=1_000_000))
         until, last = self._here.loop.time() + READ_SECONDS, None
         while link.is_open and (link.pushed or self._here.loop.time() < until):
@@ -180,19 +188,28 @@ class _Copy:
 async def copying(here: Surroundings, network: Network, quota: Mapping[str, str]) -> bool:
     """Copy until the world is over, and read to the end of what is stored."""
     copy = _Copy(here, network)
-    try:
-        await create(here, {copy.topic: 1}, {copy.topic: quota})
+
+    async def write() -> None:
         while not here.is_over():
             await here.think(0.3)
-            try:
-                await (copy.write() if here.chance.random() < 0.7 else copy.look())
-            except Disconnected:
-                await here.connection.back_off()
-        while copy.read < copy.stored:
-            try:
-                await copy.look()
-            except Disconnected:
-                await here.connection.back_off()
+            if copy.is_subscribed:
+                await _tried(here, copy.write)
+
+    async def read() -> None:
+        while not here.is_over() or copy.read < copy.stored:
+            await here.think(0.3)
+            await _tried(here, copy.look)
+
+    try:
+        await create(here, {copy.topic: 1}, {copy.topic: quota})
+        await asyncio.gather(write(), read())
     finally:
         copy.drop()
     return False
+
+
+async def _tried(here: Surroundings, step: Callable[[], Awaitable[None]]) -> None:
+    try:
+        await step()
+    except Disconnected:
+        await here.connection.back_off()
