@@ -119,7 +119,7 @@ class Cast:
         if messages.random() < 0.3:
             places = [*KEYED, *messages.choice([[], [], PLAIN, INPUTS])]
             clients["messages0"] = _Client(self._keyed_messages, places, 0)
-        if dice(self._seed, "copier").random() < 0.2:
+        if dice(self._seed, "producer").random() < 0.15:
             clients["copier0"] = _Client(self._copying, [], 0)
         both = dice(self._seed, "joint")
         if both.random() < 0.3:
@@ -140,7 +140,7 @@ class Cast:
         return await keyed_messages(here, self._network)
 
     async def _copying(self, here: Surroundings) -> bool:
-        return await copying(here, self._network, draw_quota(dice(self._seed, "copier", "quota")))
+        return await copying(here, self._network, draw_quota(dice(self._seed, "producer", "quota")))
 
     async def _joint_pipeline(self, here: Surroundings) -> bool:
         return await joint_pipeline(here, self._network)

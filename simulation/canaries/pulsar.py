@@ -43,7 +43,8 @@ def consumer_stays() -> Replacements:
 
 
 @canary(
-    "a batch of which a part is stored already is stored whole", shows=r"1: Batch\w+\(.* has messages|Pulsar: copier"
+    "a batch of which a part is stored already is stored whole",
+    shows=r"1: Batch\w+\(.*( that are not beyond | sequences above )",
 )
 def partly_stored_is_stored() -> Replacements:
     return [(repeats.TABLE[Kind.NAMED, False], Stored.SOME, Verdict.COUNTED)]
