@@ -3,7 +3,7 @@
 from typing import Any
 
 from exacta.core.ids import NO_PRODUCER_ID
-from exacta.core.log import closing, repeats
+from exacta.core.log import repeats
 from exacta.core.log.repeats import Kind, Stored, Verdict
 from exacta.pulsar import acknowledging, sending
 from exacta.pulsar.consumers import Consumers
@@ -58,8 +58,3 @@ def partly_stored_is_a_repeat() -> Replacements:
 @canary("the first part of a large message counts for all of it", shows=r"Pulsar: copier")
 def part_counts_for_all() -> Replacements:
     return [(repeats.TABLE[Kind.NAMED, True], Stored.NONE, Verdict.COUNTED)]
-
-
-@canary("an entry that is refused does not hold back those behind it", shows=r"Pulsar: copier")
-def refused_closes_nobody() -> Replacements:
-    return [(closing, "is_closed", lambda closings, closings_now: False)]

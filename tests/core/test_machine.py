@@ -156,6 +156,18 @@ class CoreMachine(RuleBasedStateMachine):
         if partition_id is not None:
             self.keeps_the_order(name, partition_id, answer)
 
+    @rule(name=st.sampled_from("mno"), partition=partitions, sequence=st.integers(0, 9), by_disk=st.booleans())
+    def refuse_one_of_two(self, name: str, partition: int, sequence: int, by_disk: bool) -> None:
+        """Refuse a batch, and let the next one of its writer come when there is room again."""
+        if by_disk:
+            self.set_room(DiskRoom(append_bytes=0))
+        else:
+            self.refuse_appends(partition, Rejection.BACKLOG_QUOTA_EXCEEDED)
+        self.append_named(name, partition, sequence, count=1, is_part=False, reopens=False)
+        self.set_room(None)
+        self.refuse_appends(partition, None)
+        self.append_named(name, partition, sequence + 1, count=1, is_part=False, reopens=False)
+
     def keeps_the_order(self, name: str, partition_id: PartitionId, answer: object) -> None:
         """Nothing of a writer is stored behind what was refused because its partition took none, until it is back."""
         opened = (name, partition_id, self.opened[name, partition_id])

@@ -80,8 +80,10 @@ CANNOT_HAPPEN_HERE = frozenset(
         Rejection.CONSUMER_NOT_FOUND,
         Rejection.ISOLATION_LEVELS_DIFFER,
         Rejection.KEY_RANGES_REFUSED,
+        Rejection.PARTLY_STORED,
         Rejection.SUBSCRIPTION_BUSY,
         Rejection.UNCOMMITTED_NOT_DURABLE,
+        Rejection.WRITER_CLOSED,
     }
 )
 """Rejections of commands that no request of Kafka leads to."""

@@ -44,7 +44,7 @@ class Stored(IntEnum):
 
 
 class Verdict(IntEnum):
-    """What becomes of a batch."""
+    """The answer to a batch, and what is remembered of it."""
 
     REPEAT = auto()
     """It is answered as stored, and not appended."""
