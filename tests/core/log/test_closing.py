@@ -5,7 +5,7 @@ import pytest
 from exacta.core.commands import AppendBatch, DeleteTopic, RefuseAppends, SetDiskRoom
 from exacta.core.decide import undecided
 from exacta.core.events import WritersClosed
-from exacta.core.ids import PartitionId
+from exacta.core.ids import Offset, PartitionId
 from exacta.core.log import closing
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
@@ -31,6 +31,10 @@ def write(
         writer=named_writer(name, sequence),
     )
     return world.send(batch)
+
+
+def at(offset: int) -> Appended:
+    return Appended(base_offset=Offset(offset))
 
 
 def refuse(world: World, reason: Rejection | None) -> None:
@@ -83,7 +87,7 @@ def test_every_cell_of_the_table(world: World, opened: str, reason: str | None) 
     answer = write(world, 2, OPENED[opened])
     match taken if reason is None else refused.split(", ")[0]:
         case "appended":
-            assert answer == Appended(base_offset=1)
+            assert answer == at(1)
         case "WRITER_CLOSED":
             assert answer is Rejection.WRITER_CLOSED
         case "the reason":
@@ -101,8 +105,8 @@ def test_a_later_batch_that_has_room_is_not_stored_before_the_refused_one(world:
     assert answers == [Rejection.DISK_FULL, Rejection.WRITER_CLOSED, Rejection.WRITER_CLOSED]
     room(world, None)
     assert write(world, 1) is Rejection.WRITER_CLOSED
-    assert [write(world, each, closings=1) for each in (0, 1)] == [Appended(base_offset=each) for each in (0, 1)]
-    assert write(world, 0, partition=1) == Appended(base_offset=0), "the writers of another partition go on"
+    assert [write(world, each, closings=1) for each in (0, 1)] == [at(each) for each in (0, 1)]
+    assert write(world, 0, partition=1) == at(0), "the writers of another partition go on"
     world.check()
 
 
@@ -116,7 +120,7 @@ def test_a_batch_that_could_not_be_decided_closes_the_writers_as_well(world: Wor
 
 
 def test_a_writer_of_a_topic_that_was_created_again_writes_nothing(world: World) -> None:
-    assert write(world, 0) == Appended(base_offset=0)
+    assert write(world, 0) == at(0)
     refuse(world, QUOTA)
     write(world, 1)
     world.send(DeleteTopic(topic="t"))
@@ -130,5 +134,5 @@ def test_a_restart_forgets_the_closings_with_the_connections(world: World) -> No
     refuse(world, QUOTA)
     write(world, 0)
     world.crash()
-    assert write(world, 0) == Appended(base_offset=0)
+    assert write(world, 0) == at(0)
     world.check()

@@ -95,7 +95,7 @@ class _Play(DiskRig):
         self.loop.now_ms += self.number * 30 * DAY_MS
         super().start()
 
-    def named_writer(self, name: str) -> str:
+    def named(self, name: str) -> str:
         return f"{name}{self.number}"
 
     def run(self) -> None:
