@@ -1,7 +1,9 @@
 """Leader epochs (KIP-320): with one broker there is one leader, and its epoch never changes."""
 
-from exacta.kafka.broker import LEADER_EPOCH
 from exacta.protocol.kafka.errors import ErrorCode
+
+LEADER_EPOCH = 0
+"""One broker leads every partition for ever."""
 
 UNSAID = -1
 

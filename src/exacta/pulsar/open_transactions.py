@@ -15,10 +15,10 @@ from typing import Final
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.transactions.handle import open_handle
+from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.errors import server_error
 from exacta.pulsar.topic_names import kafka_name
@@ -33,7 +33,7 @@ MOST_TOPICS: Final = 10_000
 
 
 def when_open(
-    broker: PulsarBroker,
+    broker: Broker,
     request: PulsarRequest,
     command: InTransaction,
     topics: Sequence[str],
@@ -72,7 +72,7 @@ def when_open(
     broker.read(request, fault, answer)
 
 
-def is_strict(broker: PulsarBroker) -> bool:
+def is_strict(broker: Broker) -> bool:
     """Return whether clients hear of no outcome that is remembered."""
     return broker.configuration.pulsar_transaction_repeat == STRICT
 

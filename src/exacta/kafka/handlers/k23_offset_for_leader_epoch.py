@@ -1,9 +1,9 @@
 """OffsetForLeaderEpoch tells where a leader's records end (KIP-320): with one leader, at the high watermark."""
 
-from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.leader_epoch import leader_epoch_error
+from exacta.kafka.leader_epoch import LEADER_EPOCH, leader_epoch_error
 from exacta.kafka.needs import Each, or_on_cluster
 from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -33,7 +33,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: OffsetForLeaderEpochRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: OffsetForLeaderEpochRequest, context: RequestContext, reply: Reply) -> None:
     """Answer from what readers of uncommitted records may see."""
 
     def answer() -> None:
@@ -56,7 +56,7 @@ def handle(broker: BrokerContext, request: OffsetForLeaderEpochRequest, context:
     broker.when_shown(context, named, answer)
 
 
-def _answer(broker: BrokerContext, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+def _answer(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     visible = broker.engine.visible(topic, asked.partition)
     if visible is None:
         return EpochEndOffset(partition=asked.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

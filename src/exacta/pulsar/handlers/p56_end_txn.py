@@ -5,6 +5,7 @@ from google.protobuf.message import Message
 from exacta.core.commands import EndHandle
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
     CommandEndTxn,
@@ -12,7 +13,6 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
     TxnAction,
 )
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -23,7 +23,7 @@ NEEDS = OPEN_TO_ALL
 """Nothing: whoever knows the id may end it."""
 
 
-def handle(broker: PulsarBroker, command: CommandEndTxn, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandEndTxn, request: PulsarRequest) -> None:
     """Answer when the outcome is durable."""
     transaction_id = transaction_of(command)
     if transaction_id is None:
@@ -34,7 +34,7 @@ def handle(broker: PulsarBroker, command: CommandEndTxn, request: PulsarRequest)
         if isinstance(answer, Rejection):
             request.reject(answer)
         else:
-            broker.announced.forget(transaction_id)
+            request.shared.announced.forget(transaction_id)
             request.reply(_answer(command))
 
     broker.ask(
