@@ -51,11 +51,12 @@ from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunRepl
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.writers import IdempotentWriter, NamedWriter, NamelessWriter, Writer
+from exacta.core.writers import IdempotentWriter, NamelessWriter, Writer
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.clients.batches import record
 from simulation.disk.simulated import SimulatedDisk
+from tests.core.world import named_writer
 from tests.engine.disk_rig import DiskRig
 
 DIRECTORY = Path(__file__).parent / f"format_{VERSION}"
@@ -230,15 +231,15 @@ class _Play(DiskRig):
 
     def _writers(self) -> None:
         for sequence in (3, 9):
-            self._write(NamedWriter(name=self.named("file"), sequence=sequence), partition=1)
-        self._write(NamedWriter(name=self.named("other"), sequence=0), "b", 1)
+            self._write(named_writer(self.named("file"), sequence), partition=1)
+        self._write(named_writer(self.named("other"), 0), "b", 1)
         self._write(None, "b", 1)
         self.ask(TakePartition(topic=self.named("b"), partition=1))
 
     def _handle(self, *, commit: bool | None) -> None:
         begun = self.ask(BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1"))
         assert isinstance(begun, TransactionBegunReply)
-        self._write(NamedWriter(name=self.named("file"), sequence=20 + begun.transaction_id), "b", handle=begun)
+        self._write(named_writer(self.named("file"), 20 + begun.transaction_id), "b", handle=begun)
         self._write(NamelessWriter(number=WriterId(-2), sequence=0, is_back=False), "b", handle=begun)
         offsets = (OffsetToCommit(topic=self.named("a"), partition=1, offset=begun.transaction_id),)
         self.ask(
@@ -347,7 +348,7 @@ class _Play(DiskRig):
 
     def _expire(self) -> None:
         self.loop.now_ms += 10 * DAY_MS
-        self._write(NamedWriter(name=self.named("file"), sequence=10), partition=1)
+        self._write(named_writer(self.named("file"), 10), partition=1)
         self._bind(self.named("z"))
         self.ask(ExpireProducers())
         self.ask(ExpireTransactionalIds())

@@ -34,6 +34,7 @@ from exacta.core.events.log import (
     TopicDeleted,
     TopicEpochMoved,
     WriterNamed,
+    WritersClosed,
     WritersExpired,
 )
 from exacta.core.events.staging import BatchStaged, StagedStreamSpilled
@@ -131,5 +132,6 @@ __all__ = [
     "TransactionalIdsExpired",
     "TransactionalOffsetsCommitted",
     "WriterNamed",
+    "WritersClosed",
     "WritersExpired",
 ]
