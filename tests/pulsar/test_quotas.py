@@ -137,12 +137,12 @@ def test_the_other_producers_of_the_partition_are_closed_by_what_they_send_next_
     one.send_bytes(send_frame(b"a" * 2_000))
     broker.settle()
     assert [type(each) for each in one.answers()] == [pb.CommandCloseProducer]
+    set_room(broker, None)
     for expected in (pb.CommandCloseProducer, pb.CommandSendReceipt):
         other.send_bytes(send_frame(b"b"))
         broker.settle()
         assert [type(each) for each in other.answers()] == [expected]
         other.ask(open_producer())
-    set_room(broker, None)
 
 
 def test_one_that_waited_for_the_partition_begins_after_the_closings_of_the_others(broker: Broker) -> None:
@@ -155,10 +155,10 @@ def test_one_that_waited_for_the_partition_begins_after_the_closings_of_the_othe
     holder.send_bytes(send_frame(b"a" * 2_000))
     broker.settle()
     assert [each.producer_ready for each in waiting.answers()] == [True]
+    set_room(broker, None)
     waiting.send_bytes(send_frame(b"b"))
     broker.settle()
     assert [type(each) for each in waiting.answers()] == [pb.CommandSendReceipt]
-    set_room(broker, None)
 
 
 @pytest.mark.parametrize("action", [pb.TxnAction.COMMIT, pb.TxnAction.ABORT])
