@@ -27,6 +27,7 @@ from exacta.core.events import (
 from exacta.core.ids import NO_WRITER_ID, PartitionId, ProducerId, WriterId
 from exacta.core.log import staging
 from exacta.core.state.limits import Limits
+from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
 from exacta.engine.visible import Visible
 
@@ -84,6 +85,7 @@ class Steps:
         """The positions by the number of the event."""
         self._partly: set[int] = set()
         """The transactions of which readers were shown a part."""
+        self._commit_number = 0
 
     def take(self, event: Event) -> None:
         """Go one event further."""
@@ -128,6 +130,7 @@ class Steps:
         if event.base_offset != log.end:
             self._complain(f"4: {event} leaves a hole: the log ends at {log.end}")
         log.end = event.base_offset + event.record_count
+        self._commit_number += not event.transactional
         self._sequence(log, event)
         if event.transactional:
             if event.producer_id in log.staged:
@@ -178,6 +181,7 @@ class Steps:
 
     def _end(self, event: TransactionEnded) -> None:
         markers = {(partition_id, producer_id) for partition_id, _, producer_id in event.markers}
+        self._commit_number += event.committed
         for (partition_id, log), producer_id in itertools.product(self._logs.items(), event.producer_ids):
             written = log.open.pop(producer_id, None)
             log.unread += [(*place, self.count) for place in log.written.pop(producer_id, ())]
@@ -217,6 +221,11 @@ class Steps:
         for partition_id, first_offset, _, count in event.entries:
             self._log(partition_id).unread.append((first_offset, first_offset + count - 1, self.count))
         return [(partition_id, offset, count) for partition_id, offset, _, count in event.entries]
+
+    def recovered(self, state: State) -> None:
+        """Complain where a recovered state would give a commit number a second time, or leave one out."""
+        if state.commit_number != self._commit_number:
+            self._complain(f"commits: a restart goes on after {state.commit_number}, and not {self._commit_number}")
 
     def _bind(self, transactional_id: str, pair: tuple[int, int], event: Event) -> None:
         before = self._bound.get(transactional_id, (-1, -1))

@@ -276,7 +276,8 @@ class WatchedEngine(Engine):
                 self.complain(f"expired: {command} takes what is of {batch.max_timestamp_ms}, not before {young_ms}")
 
     def _show(self, changes: Changes) -> None:
-        if not self._has_recovered:  # the first thing that is done with the recovered state
+        is_first = not self._has_recovered
+        if is_first:  # the first thing that is done with the recovered state
             self._has_recovered = True
             self.ledger.recovered(self._journal.position, self._state, machine_stopped=self._machine_stopped)
             self.groups.recovered(self._state, self.ledger.events, self.complain)
@@ -290,6 +291,8 @@ class WatchedEngine(Engine):
         count = self.ledger.count_at(self._journal.position)
         for event in self.ledger.events[self.steps.count : count]:
             self.steps.take(event)
+        if is_first:
+            self.steps.recovered(self._state)
         self.steps.compare({partition_id: seen for partition_id, seen in changes if seen is not None})
         self._on_partly(self.steps.look(self._visible))
         for partition_id, seen in changes:

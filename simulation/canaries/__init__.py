@@ -98,6 +98,7 @@ def canaries() -> dict[str, Canary]:
         answers,
         bodies,
         bounds,
+        commits,
         exclusive,
         expiry,
         groups,

@@ -12,6 +12,7 @@ from exacta.core.ids import TransactionId
 from exacta.core.snapshot import is_same
 from exacta.core.state.state import State
 from simulation.invariants.bounds import tables_are_counted, tables_keep_their_bounds
+from simulation.invariants.commits import commits_are_numbered
 from simulation.invariants.groups import (
     group_epochs_grow,
     group_offsets_have_taken_effect,
@@ -79,6 +80,7 @@ def violations(
         *nameless_sequences_are_of_open_transactions(state, log),
         *bodies_are_known(state, log),
         *acknowledged_once(log, acknowledged),
+        *commits_are_numbered(state, log),
         *ends_are_whole(state),
         *writes_belong_to_a_transaction(log),
         *only_older_ones_hold_back(state, log),

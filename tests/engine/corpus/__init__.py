@@ -46,6 +46,7 @@ from exacta.core.commands import (
     Unsubscribe,
 )
 from exacta.core.commands.subscriptions import EARLIEST
+from exacta.core.event_codec import EVENTS_SCHEMA
 from exacta.core.ids import NO_PRODUCER_ID, Offset, Ticket, TransactionVersion, WriterId
 from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.limits import Limits
@@ -58,7 +59,7 @@ from simulation.clients.batches import record
 from simulation.disk.simulated import SimulatedDisk
 from tests.engine.disk_rig import DiskRig
 
-DIRECTORY = Path(__file__).parent / f"format_{VERSION}"
+DIRECTORY = Path(__file__).parent / f"format_{VERSION}_events_{EVENTS_SCHEMA}"
 EXPECTED = "expected.json"
 DAY_MS = 86_400_000
 SEGMENT_BYTES = 3_000

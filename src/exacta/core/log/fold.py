@@ -173,7 +173,9 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
     if state.volatile.disk_room is not None:
         state.volatile.disk_room = state.volatile.disk_room.less(event.size)
     remember_writer(state, partition, event, event.base_offset, transactional=event.transactional)
-    if event.transactional:
+    if not event.transactional:
+        state.commit_number += 1
+    else:
         partition.open_transactions.setdefault(event.producer_id, event.base_offset)
         runs = partition.open_runs.setdefault(event.producer_id, [])
         last_offset = Offset(partition.next_offset - 1)

@@ -122,6 +122,8 @@ class State(Struct):
 
     The fold replaces it, and changes none of it.
     """
+    commit_number: int = 0
+    """The number of the last commit: so many transactions and batches outside of one were committed (decision 0058)."""
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:

@@ -207,6 +207,7 @@ def _transaction_joined(state: State, event: TransactionJoined) -> None:
 def _transaction_ended(state: State, event: TransactionEnded) -> None:
     volatile = state.volatile
     volatile.next_transaction_id = TransactionId(max(volatile.next_transaction_id, event.transaction_id + 1))
+    state.commit_number += event.committed
     transaction = state.transactions.pop(event.transaction_id, None)
     if transaction is not None:
         volatile.abandoned.pop(event.transaction_id, None)
