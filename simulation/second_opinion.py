@@ -21,10 +21,11 @@ from exacta.core.events import (
     TopicDeleted,
     TopicEpochMoved,
     TransactionalIdsExpired,
+    TransactionBegun,
     TransactionEnded,
     WritersExpired,
 )
-from exacta.core.ids import NO_WRITER_ID, PartitionId, ProducerId, WriterId
+from exacta.core.ids import NO_WRITER_ID, Cause, PartitionId, ProducerId, WriterId
 from exacta.core.log import staging
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
@@ -98,7 +99,10 @@ class Steps:
             case TransactionEnded():
                 self._end(event)
             case ProducerBound():
+                self._look_at_principal(event)
                 self._bind(event.transactional_id, (event.producer_id, event.producer_epoch), event)
+            case TransactionBegun():
+                self._look_at_principal(event)
             case TopicEpochMoved():
                 self._take_partition(event)
             case LogStartMoved():
@@ -121,6 +125,12 @@ class Steps:
                     self._logs.pop(partition_id, None)
             case _:
                 pass
+
+    def _look_at_principal(self, event: ProducerBound | TransactionBegun) -> None:
+        """Complain where what a client began belongs to another: in a world each host has its own principal."""
+        is_clients = isinstance(event, TransactionBegun) or event.cause in (Cause.OWNER, Cause.NEW_INSTANCE)
+        if is_clients and event.client_host and event.principal != f"User:{event.client_host.removeprefix('/')}":
+            self._complain(f"principals: {event} is of {event.principal!r}")
 
     def _log(self, partition_id: PartitionId) -> _Log:
         return self._logs.setdefault(partition_id, _Log())

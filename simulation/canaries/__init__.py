@@ -106,6 +106,7 @@ def canaries() -> dict[str, Canary]:
         keeping,
         mixed,
         options,
+        principals,
         pulsar,
         readers,
         staging,

@@ -32,6 +32,7 @@ from simulation.invariants.log import (
     read_committed_is_exact,
     sequences_are_contiguous,
 )
+from simulation.invariants.principals import principals_are_those_that_began
 from simulation.invariants.staging import staged_streams_enter_whole
 from simulation.invariants.subscriptions import (
     acknowledged_runs_are_counted,
@@ -91,6 +92,7 @@ def violations(
         *staged_streams_enter_whole(state, log),
         *epochs_only_grow(state, log),
         *ids_are_given_out_once(state, log),
+        *principals_are_those_that_began(state, log),
         *open_transactions_can_end(state, log),
         *joint_ones_end_once(log),
         *lost_handles_do_not_commit(log, found_after_loss),

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion, WriterId
+from exacta.core.ids import NO_PRINCIPAL, PrincipalName, ProducerEpoch, ProducerId, TransactionVersion, WriterId
 
 
 class IdempotentWriter(Struct, frozen=True, kw_only=True):
@@ -26,6 +26,7 @@ class NamedWriter(Struct, frozen=True, kw_only=True):
 
     name: str
     sequence: int
+    principal: PrincipalName = NO_PRINCIPAL
 
 
 class NamelessWriter(Struct, frozen=True, kw_only=True):

@@ -284,7 +284,8 @@ class Sends:
         if known is None:
             known = self._broker.engine.present.named_sequence(producer.name, *producer.place)
         sequence = _sequence(command)
-        writer = NamedWriter(name=producer.name, sequence=sequence)
+        principal = self._connection.principal.durable_name
+        writer = NamedWriter(name=producer.name, sequence=sequence, principal=principal)
         if sequence <= known:
             return writer
         if entry.is_chunk and not _is_last_chunk(entry):

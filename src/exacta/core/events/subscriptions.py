@@ -6,7 +6,7 @@ A subscription is named by its partition and its name. A message is named by its
 from typing import ClassVar
 
 from exacta.core.event import Event
-from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
+from exacta.core.ids import NO_PRINCIPAL, ConsumerId, Offset, PartitionId, PrincipalName, TransactionId
 from exacta.core.state.delivery import KeyShared, SeenEntry
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
@@ -21,6 +21,7 @@ class SubscriptionCreated(Event, frozen=True, kw_only=True, array_like=True):
     subscription_type: SubscriptionType
     properties: dict[str, str]
     at_ms: int
+    principal: PrincipalName = NO_PRINCIPAL
 
 
 class SubscriptionChanged(Event, frozen=True, kw_only=True, array_like=True):

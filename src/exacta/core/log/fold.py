@@ -188,7 +188,7 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
 
 
 def _writer_named(state: State, event: WriterNamed) -> None:
-    state.writers[event.writer_id] = KnownWriter(event.writer_id, event.name, event.at_ms)
+    state.writers[event.writer_id] = KnownWriter(event.writer_id, event.name, event.at_ms, principal=event.principal)
     state.volatile.writer_ids[event.name] = event.writer_id
     state.volatile.usage[Table.WRITERS].change(event.name, weights.WRITER + weights.text(event.name))
     state.next_writer_id = WriterId(event.writer_id + 1)

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from msgspec import Struct, field
 
-from exacta.core.ids import Offset, TransactionId
+from exacta.core.ids import NO_PRINCIPAL, Offset, PrincipalName, TransactionId
 from exacta.core.state.runs import Run, add, missing, overlaps, runs_between, subtract
 
 
@@ -53,6 +53,8 @@ class Subscription(Struct, array_like=True):
     """The messages that transactions have acknowledged one by one; a message is in one of these at most."""
     cumulative: CumulativePending | None = None
     """The acknowledgement of all messages before an offset that waits for its transaction. There is one at most."""
+    principal: PrincipalName = NO_PRINCIPAL
+    """The principal of the client that made it."""
 
     def acknowledge(self, runs: tuple[Run, ...] | list[Run], before: Offset) -> None:
         """Acknowledge what is left of these messages, and of all before an offset, whatever was pending of it."""

@@ -42,6 +42,7 @@ def created(partition: Partition, command: Subscribe, position: Offset, now_ms: 
         "subscription_type": command.subscription_type,
         "properties": command.properties,
         "at_ms": now_ms,
+        "principal": command.principal,
     }
     if command.durable:
         return SubscriptionCreated(**fields)

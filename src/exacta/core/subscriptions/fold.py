@@ -38,7 +38,12 @@ Those that are forgotten only fragment what is acknowledged."""
 
 def _created(state: State, event: SubscriptionCreated) -> None:
     state.partitions[event.partition_id].subscriptions[event.name] = Subscription(
-        event.name, event.position, event.subscription_type, event.properties, event.at_ms
+        event.name,
+        event.position,
+        event.subscription_type,
+        event.properties,
+        event.at_ms,
+        principal=event.principal,
     )
     state.volatile.subscriptions += 1
 

@@ -88,6 +88,7 @@ def handle(broker: BrokerContext, request: InitProducerIdRequest, context: Reque
             keep_prepared=request.keep_prepared_txn,
             client_id=context.client_id,
             client_host=context.client_host,
+            principal=context.principal.durable_name,
         ),
         done,
     )
