@@ -13,6 +13,7 @@ from exacta.core.events import (
     BatchAppended,
     BatchStaged,
     Event,
+    LeadTaken,
     LogStartMoved,
     PartitionsAdded,
     ProducerBound,
@@ -87,6 +88,7 @@ class Steps:
         self._partly: set[int] = set()
         """The transactions of which readers were shown a part."""
         self._commit_number = 0
+        self._leader_epoch = 0
 
     def take(self, event: Event) -> None:
         """Go one event further."""
@@ -103,6 +105,10 @@ class Steps:
                 self._bind(event.transactional_id, (event.producer_id, event.producer_epoch), event)
             case TransactionBegun():
                 self._look_at_principal(event)
+            case LeadTaken():
+                if event.leader_epoch <= self._leader_epoch:
+                    self._complain(f"leaders: {event} gives epoch {self._leader_epoch} once more")
+                self._leader_epoch = event.leader_epoch
             case TopicEpochMoved():
                 self._take_partition(event)
             case LogStartMoved():
@@ -233,7 +239,9 @@ class Steps:
         return [(partition_id, offset, count) for partition_id, offset, _, count in event.entries]
 
     def recovered(self, state: State) -> None:
-        """Complain where a recovered state would give a commit number a second time, or leave one out."""
+        """Complain where a recovered state would give a commit number or an epoch once more, or leave one out."""
+        if state.leader_epoch != self._leader_epoch:
+            self._complain(f"leaders: a restart goes on in epoch {state.leader_epoch}, and not {self._leader_epoch}")
         if state.commit_number != self._commit_number:
             self._complain(f"commits: a restart goes on after {state.commit_number}, and not {self._commit_number}")
 

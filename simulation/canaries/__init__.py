@@ -104,6 +104,7 @@ def canaries() -> dict[str, Canary]:
         groups,
         joint,
         keeping,
+        leaders,
         mixed,
         options,
         principals,

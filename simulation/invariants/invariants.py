@@ -20,6 +20,7 @@ from simulation.invariants.groups import (
     groups_expire_unused,
     groups_move_with_their_members,
 )
+from simulation.invariants.leaders import epochs_are_those_of_the_leaders
 from simulation.invariants.log import (
     Acknowledged,
     Log,
@@ -90,6 +91,7 @@ def violations(
         *read_committed_is_exact(state, log),
         *aborted_records_are_counted(state, log),
         *staged_streams_enter_whole(state, log),
+        *epochs_are_those_of_the_leaders(state, log),
         *epochs_only_grow(state, log),
         *ids_are_given_out_once(state, log),
         *principals_are_those_that_began(state, log),

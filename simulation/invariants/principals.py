@@ -19,7 +19,7 @@ Owner = tuple[str, object]
 
 
 def principals_are_those_that_began(state: State, log: Log) -> Iterator[str]:
-    """Whatever has a principal has that of the client that began it, whoever has touched it since."""
+    """Each thing has the principal of the client that began it, also after others have touched it."""
     began = _began(log)
     for owner, found in _found(state):
         if found != began.get(owner):

@@ -13,6 +13,7 @@ from exacta.core.events import (
     GroupEpochsReserved,
     GroupSettled,
     IdsReserved,
+    LeadTaken,
     LogStartMoved,
     MessagesAcknowledged,
     MessagesAcknowledgedInTransaction,
@@ -83,6 +84,7 @@ DurableEvent = (
     | BatchStaged
     | StagedStreamSpilled
     | BrokerConfigsSet
+    | LeadTaken
 )
 
 _encoder = msgspec.msgpack.Encoder()

@@ -14,6 +14,7 @@ from exacta.core.ids import PartitionId, ProducerId, TransactionId, WriterId
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
+from exacta.core.state.leader_epochs import FIRST_EPOCH
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import HELD
@@ -61,6 +62,7 @@ class _Snapshot(_Head, frozen=True, array_like=True):
     next_writer_id: WriterId = WriterId(0)
     broker_configs: dict[str, dict[str, str]] = {}
     commit_number: int = 0
+    leader_epoch: int = FIRST_EPOCH
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -90,6 +92,7 @@ def snapshot(state: State) -> bytes:
         next_writer_id=state.next_writer_id,
         broker_configs=state.broker_configs,
         commit_number=state.commit_number,
+        leader_epoch=state.leader_epoch,
     )
     return _encoder.encode(held)
 
@@ -122,6 +125,7 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         next_writer_id=held.next_writer_id,
         broker_configs=held.broker_configs,
         commit_number=held.commit_number,
+        leader_epoch=held.leader_epoch,
     )
     _rebuild_indexes(state)
     return state

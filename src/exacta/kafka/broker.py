@@ -14,9 +14,6 @@ from exacta.ports.authorizer import Authorizer
 from exacta.ports.entropy import Entropy
 from exacta.ports.record_format import Buffer
 
-LEADER_EPOCH = 0
-"""One broker leads every partition for ever."""
-
 
 class ToKafka(Protocol):
     """The conversion of batches for Kafka's clients."""

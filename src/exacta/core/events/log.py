@@ -94,6 +94,14 @@ class TopicEpochMoved(Event, frozen=True, kw_only=True, array_like=True):
     topic_epoch: int
 
 
+class LeadTaken(Event, frozen=True, kw_only=True, array_like=True):
+    """This node leads the log from now on, and what it writes is of this epoch (KIP-101)."""
+
+    leader_epoch: int
+    node_id: int
+    at_ms: int
+
+
 class TopicConfigsSet(Event, frozen=True, kw_only=True, array_like=True):
     """The topic's own configurations are these from now on."""
 

@@ -11,6 +11,7 @@ from exacta.core.events import (
     CompactedForgotten,
     DiskRoomSet,
     Event,
+    LeadTaken,
     LogStartMoved,
     PartitionsAdded,
     TopicConfigsSet,
@@ -24,6 +25,7 @@ from exacta.core.ids import NO_TRANSACTION_ID, Offset, PartitionId, WriterId
 from exacta.core.log import staging_fold
 from exacta.core.log.written import remember_writer
 from exacta.core.state import weights
+from exacta.core.state.leader_epochs import FIRST_EPOCH, led, trimmed
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
@@ -48,7 +50,9 @@ def _count_topic(state: State, topic: str, size: int) -> None:
 
 
 def _begin_partition(state: State, topic: str, index: int, partition_id: PartitionId) -> None:
-    state.partitions[partition_id] = Partition(partition_id, topic, index)
+    partition = state.partitions[partition_id] = Partition(partition_id, topic, index)
+    if state.leader_epoch != FIRST_EPOCH:
+        partition.leader_epochs = ((state.leader_epoch, Offset(0)),)
     state.next_partition_id = PartitionId(partition_id + 1)
 
 
@@ -115,6 +119,12 @@ def _topic_epoch_moved(state: State, event: TopicEpochMoved) -> None:
     state.partitions[event.partition_id].topic_epoch = event.topic_epoch
 
 
+def _lead_taken(state: State, event: LeadTaken) -> None:
+    state.leader_epoch = event.leader_epoch
+    for each in state.partitions.values():
+        each.leader_epochs = led(each.leader_epochs, event.leader_epoch, each.next_offset, each.log_start_offset)
+
+
 def _topic_configs_set(state: State, event: TopicConfigsSet) -> None:
     last_open = max(state.transactions, default=NO_TRANSACTION_ID)
     topic = state.topics[event.topic]
@@ -134,6 +144,7 @@ def _broker_configs_set(state: State, event: BrokerConfigsSet) -> None:
 def _log_start_moved(state: State, event: LogStartMoved) -> None:
     partition = state.partitions[event.partition_id]
     partition.log_start_offset = event.log_start_offset
+    partition.leader_epochs = trimmed(partition.leader_epochs, event.log_start_offset)
     _forget_aborted(state, partition, event.log_start_offset)  # nobody can read what these are about
     staging_fold.trim(state, partition)
     for name in state.subscription_names(event.partition_id):
@@ -214,6 +225,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     DiskRoomSet: _room_set,
     CompactedForgotten: _compacted_forgotten,
     BatchAppended: _batch_appended,
+    LeadTaken: _lead_taken,
     TopicEpochMoved: _topic_epoch_moved,
     WriterNamed: _writer_named,
     WritersExpired: _writers_expired,

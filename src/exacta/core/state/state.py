@@ -14,6 +14,7 @@ from exacta.core.state.delivery import Delivery
 from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
+from exacta.core.state.leader_epochs import FIRST_EPOCH
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.subscription import NonDurableSubscription, Subscription
@@ -122,6 +123,8 @@ class State(Struct):
 
     The fold replaces it, and changes none of it.
     """
+    leader_epoch: int = FIRST_EPOCH
+    """The epoch of the leader that has the log; FIRST_EPOCH: nobody has taken the lead (decision 0060)."""
     commit_number: int = 0
     """The number of the last commit: so many transactions and batches outside of one were committed (decision 0058)."""
     volatile: Volatile = field(default_factory=Volatile)

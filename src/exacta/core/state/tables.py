@@ -229,6 +229,7 @@ DERIVED: dict[str, str] = {
     "Limits.transaction_buffer": "an option",
     "Limits.group_consumer_assignors": "an option",
     "Partition.topic": "one copy is the topic's",
+    "Partition.leader_epochs": "two numbers for each of the last 1,000 leaders that have written",
     "Partition.bodies": "a set of the values of an enum",
     "TransactionalId.client_id": "255 characters are kept",
     "TransactionalId.client_host": "an address",

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from exacta.core.rejections import Rejection
+from exacta.core.state.leader_epochs import LeaderEpochs, epoch_at, last_epoch
+from exacta.engine.visible import Visible
 from exacta.front.bounded_parallel import Ended, few_at_once
 from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, find_offset
-from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
+from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -21,6 +23,7 @@ from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k02_list_offsets import (
+    ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
@@ -74,17 +77,23 @@ def _look(broker: BrokerContext, request: ListOffsetsRequest, context: RequestCo
         partitions = _answers(broker, topic, named, read_committed, visible_end, context.version, searches)
         response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
 
-    def found(answer: ListOffsetsPartitionResponse, ended: Ended, record: RecordTime | Rejection | None) -> None:
+    def found(
+        answer: ListOffsetsPartitionResponse,
+        epochs: LeaderEpochs,
+        ended: Ended,
+        record: RecordTime | Rejection | None,
+    ) -> None:
         if isinstance(record, Rejection):
             answer.error_code = error_code(record, KEY, context.version)
         elif record is not None:
-            answer.offset, answer.timestamp, answer.leader_epoch = record.offset, record.timestamp_ms, LEADER_EPOCH
+            answer.offset, answer.timestamp = record.offset, record.timestamp_ms
+            answer.leader_epoch = epoch_at(epochs, record.offset)
         ended()
 
-    def begin(answer: ListOffsetsPartitionResponse, search: _FindRecord, ended: Ended) -> None:
-        search(context, partial(found, answer, ended))
+    def begin(answer: ListOffsetsPartitionResponse, epochs: LeaderEpochs, search: _FindRecord, ended: Ended) -> None:
+        search(context, partial(found, answer, epochs, ended))
 
-    work = [partial(begin, answer, search) for answer, search in searches]
+    work = [partial(begin, *each) for each in searches]
     few_at_once(work, MAX_SEARCHES_IN_FLIGHT, lambda: _finish(broker, response, context, reply))
 
 
@@ -118,26 +127,31 @@ def _answers(
             answer.error_code = ErrorCode.UNSUPPORTED_VERSION
         elif visible is None:
             answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        elif (code := leader_epoch_error(partition.current_leader_epoch)) != ErrorCode.NONE:
+        elif (code := _disbelief(partition, visible)) != ErrorCode.NONE:
             answer.error_code = code
         elif time_ms in (EARLIEST, EARLIEST_LOCAL):
-            answer.offset, answer.leader_epoch = visible.log_start_offset, LEADER_EPOCH
+            answer.offset = visible.log_start_offset
+            answer.leader_epoch = epoch_at(visible.leader_epochs, answer.offset)
         elif time_ms == LATEST:
             answer.offset = visible.last_stable_offset if read_committed else visible.high_watermark
             if visible_end:
                 answer.offset = broker.engine.lookups.visible_end(topic.name, index, answer.offset)
-            answer.leader_epoch = LEADER_EPOCH
+            answer.leader_epoch = last_epoch(visible.leader_epochs)
         elif time_ms not in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             wanted = None if time_ms == MAX_TIMESTAMP else time_ms
             search = partial(_search, broker, topic.name, index, wanted, read_committed)
-            searches.append((answer, search))
+            searches.append((answer, visible.leader_epochs, search))
     return answers
 
 
 Found = Callable[[RecordTime | Rejection | None], None]
 _FindRecord = Callable[[RequestContext, Found], None]
-_Search = tuple[ListOffsetsPartitionResponse, _FindRecord]
-"""An answer that waits for a record, and how to look for it."""
+_Search = tuple[ListOffsetsPartitionResponse, LeaderEpochs, _FindRecord]
+"""An answer that waits for a record, the epochs of its partition, and how to look for it."""
+
+
+def _disbelief(asked: ListOffsetsPartition, visible: Visible) -> ErrorCode:
+    return leader_epoch_error(asked.current_leader_epoch, last_epoch(visible.leader_epochs))
 
 
 def _search(

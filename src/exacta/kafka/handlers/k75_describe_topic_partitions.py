@@ -10,7 +10,7 @@ from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
 from exacta.kafka.access import describable_topics
 from exacta.kafka.authorized_operations import on_topic
-from exacta.kafka.broker import LEADER_EPOCH, BrokerContext
+from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
@@ -78,7 +78,7 @@ def _page(
             continue
         first = cursor.partition_index if name == cursor.topic_name else 0
         end = min(first + room, topic.partition_count)
-        page.topics.append(_described(topic, range(first, end), node_id))
+        page.topics.append(_described(topic, range(first, end), node_id, state.leader_epoch))
         if end < topic.partition_count:
             page.next_cursor = Cursor(topic_name=name, partition_index=end)
             break
@@ -95,7 +95,7 @@ def _refused(name: str) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
 
-def _described(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsResponseTopic:
+def _described(topic: Topic, indexes: range, node_id: int, leader_epoch: int) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.topic,
         topic_id=topic.topic_id,
@@ -104,7 +104,7 @@ def _described(topic: Topic, indexes: range, node_id: int) -> DescribeTopicParti
             DescribeTopicPartitionsResponsePartition(
                 partition_index=index,
                 leader_id=node_id,
-                leader_epoch=LEADER_EPOCH,
+                leader_epoch=leader_epoch,
                 replica_nodes=[node_id],
                 isr_nodes=[node_id],
                 eligible_leader_replicas=[],
