@@ -15,9 +15,14 @@ from exacta.core.events import (
     Event,
     LeadTaken,
     LogStartMoved,
+    MessagesAcknowledged,
+    MessagesAcknowledgedInTransaction,
     PartitionsAdded,
     ProducerBound,
     ProducersExpired,
+    SubscriptionChanged,
+    SubscriptionDeleted,
+    SubscriptionMoved,
     TopicCreated,
     TopicDeleted,
     TopicEpochMoved,
@@ -89,6 +94,8 @@ class Steps:
         """The transactions of which readers were shown a part."""
         self._commit_number = 0
         self._leader_epoch = 0
+        self._counts: dict[tuple[PartitionId, str], dict[int, int]] = {}
+        """The redelivery counts that were written, by subscription and the first offset of the entry."""
 
     def take(self, event: Event) -> None:
         """Go one event further."""
@@ -111,6 +118,10 @@ class Steps:
                 self._leader_epoch = event.leader_epoch
             case TopicEpochMoved():
                 self._take_partition(event)
+            case MessagesAcknowledged() | MessagesAcknowledgedInTransaction():
+                self._count(event)
+            case SubscriptionMoved() | SubscriptionDeleted() | SubscriptionChanged():
+                self._counts.pop((event.partition_id, event.name), None)
             case LogStartMoved():
                 self._log(event.partition_id).start = event.log_start_offset
             case ProducersExpired():
@@ -131,6 +142,15 @@ class Steps:
                     self._logs.pop(partition_id, None)
             case _:
                 pass
+
+    def _count(self, event: MessagesAcknowledged | MessagesAcknowledgedInTransaction) -> None:
+        if not event.counts:
+            return
+        known = self._counts.setdefault((event.partition_id, event.name), {})
+        for base, _, count in event.counts:
+            if count <= known.get(base, 0):
+                self._complain(f"redeliveries: {event} writes {count} of {base} after {known[base]}")
+            known[base] = count
 
     def _look_at_principal(self, event: ProducerBound | TransactionBegun) -> None:
         """Complain where what a client began belongs to another: in a world each host has its own principal."""

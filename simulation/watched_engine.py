@@ -35,6 +35,7 @@ from exacta.ports.record_format import Buffer
 from simulation.group_use import GroupUse
 from simulation.groups import GroupsTold
 from simulation.invariants.invariants import violations
+from simulation.invariants.redeliveries import counts_do_not_fall
 from simulation.invariants.subscriptions import entries_have_one_place, waits_can_end
 from simulation.invariants.transactions import lost_handles_do_not_commit
 from simulation.ledger import Ledger
@@ -316,7 +317,11 @@ class WatchedEngine(Engine):
         if not self._is_closing:
             self.group_use.look(self.now_ms(), self.complain)
         # A volatile fact is over soon, and no later look would find it.
-        for violation in (*entries_have_one_place(self._state), *waits_can_end(self._state)):
+        for violation in (
+            *entries_have_one_place(self._state),
+            *waits_can_end(self._state),
+            *counts_do_not_fall(self._state),
+        ):
             self.complain(violation)
         count = len(self.ledger.events)
         if whole or self._looked_at + WHOLE_CHECK_EVENTS <= count <= WHOLE_CHECK_UP_TO:

@@ -110,6 +110,7 @@ def canaries() -> dict[str, Canary]:
         principals,
         pulsar,
         readers,
+        redeliveries,
         staging,
         storage,
         subscriptions,

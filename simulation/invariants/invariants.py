@@ -34,6 +34,7 @@ from simulation.invariants.log import (
     sequences_are_contiguous,
 )
 from simulation.invariants.principals import principals_are_those_that_began
+from simulation.invariants.redeliveries import counts_are_those_that_were_written, counts_do_not_fall
 from simulation.invariants.staging import staged_streams_enter_whole
 from simulation.invariants.subscriptions import (
     acknowledged_runs_are_counted,
@@ -104,6 +105,8 @@ def violations(
         *non_durable_ones_are_in_use(state),
         *entries_have_one_place(state),
         *waits_can_end(state),
+        *counts_are_those_that_were_written(state, log),
+        *counts_do_not_fall(state),
         *partitions_have_one_topic(state, log),
         *internal_topics_are_empty(log),
         *broker_configs_are_the_last(state, log),

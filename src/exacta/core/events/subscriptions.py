@@ -8,6 +8,7 @@ from typing import ClassVar
 from exacta.core.event import Event
 from exacta.core.ids import NO_PRINCIPAL, ConsumerId, Offset, PartitionId, PrincipalName, TransactionId
 from exacta.core.state.delivery import KeyShared, SeenEntry
+from exacta.core.state.redeliveries import RedeliveryCount
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 
@@ -58,6 +59,8 @@ class MessagesAcknowledged(Event, frozen=True, kw_only=True, array_like=True):
     name: str
     runs: tuple[Run, ...] = ()
     before: Offset = Offset(0)
+    counts: tuple[RedeliveryCount, ...] = ()
+    """The redelivery counts that have grown, of entries that are still to be delivered (decision 0061)."""
 
 
 class MessagesAcknowledgedInTransaction(Event, frozen=True, kw_only=True, array_like=True):
@@ -68,6 +71,7 @@ class MessagesAcknowledgedInTransaction(Event, frozen=True, kw_only=True, array_
     name: str
     runs: tuple[Run, ...] = ()
     before: Offset = Offset(0)
+    counts: tuple[RedeliveryCount, ...] = ()
 
 
 class NonDurableSubscriptionCreated(SubscriptionCreated, frozen=True, kw_only=True, array_like=True):

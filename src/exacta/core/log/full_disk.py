@@ -35,6 +35,7 @@ CLASSES: dict[type[Command], Class] = {
     # new things, and progress: their clients try again, and find room or none
     c.CreateTopic: Class.PROGRESS,
     c.CreatePartitions: Class.PROGRESS,
+    c.TakeLead: Class.PROGRESS,
     c.TakePartition: Class.PROGRESS,
     c.InitProducerId: Class.PROGRESS,
     c.BeginTransaction: Class.PROGRESS,

@@ -61,6 +61,8 @@ class Volatile(Struct):
     non_durable: dict[PartitionId, dict[str, NonDurableSubscription]] = field(default_factory=dict)
     """The non-durable subscriptions of each partition that has some. No durable one there has such a name."""
     non_durable_subscriptions: int = 0
+    left_by_all: set[SubscriptionKey] = field(default_factory=set)
+    """The durable subscriptions that all consumers have left since the last start: redeliveries are counted anew."""
     uncommitted: set[SubscriptionKey] = field(default_factory=set)
     """The non-durable subscriptions that read uncommitted messages."""
     refusing: dict[PartitionId, Rejection] = field(default_factory=dict)

@@ -11,6 +11,7 @@ from typing import ClassVar
 from msgspec import Struct, field
 
 from exacta.core.ids import NO_PRINCIPAL, Offset, PrincipalName, TransactionId
+from exacta.core.state.redeliveries import RedeliveryCount, forget_done
 from exacta.core.state.runs import Run, add, missing, overlaps, runs_between, subtract
 
 
@@ -55,6 +56,8 @@ class Subscription(Struct, array_like=True):
     """The acknowledgement of all messages before an offset that waits for its transaction. There is one at most."""
     principal: PrincipalName = NO_PRINCIPAL
     """The principal of the client that made it."""
+    redelivered: list[RedeliveryCount] = field(default_factory=list)
+    """The redelivery counts that acknowledgements have written, in the order of the entries; none is acknowledged."""
 
     def acknowledge(self, runs: tuple[Run, ...] | list[Run], before: Offset) -> None:
         """Acknowledge what is left of these messages, and of all before an offset, whatever was pending of it."""
@@ -64,6 +67,7 @@ class Subscription(Struct, array_like=True):
                 add(self.acknowledged, first, last)
                 self._let_go(first, last)
         self.move(before)
+        self._forget_counts()
 
     def move(self, before: Offset) -> None:
         """Let no message before this offset be left, and bring the position to the first that is not acknowledged."""
@@ -76,11 +80,13 @@ class Subscription(Struct, array_like=True):
             if self.cumulative is not None and self.position < self.cumulative.before <= position:
                 self.cumulative = None
             self.position = position
+            self._forget_counts()
 
     def seek(self, position: Offset) -> None:
         """Forget which messages from the position on are acknowledged; what is pending stays pending, on both sides."""
         self.position = position
         self.acknowledged.clear()
+        self.redelivered.clear()
 
     def hold(self, transaction_id: TransactionId, runs: tuple[Run, ...], before: Offset) -> None:
         """Let an open transaction have acknowledged these messages, or all before an offset."""
@@ -139,6 +145,10 @@ class Subscription(Struct, array_like=True):
         is_cumulative = self.cumulative is not None and self.cumulative.transaction_id == transaction_id
         before = self.cumulative.before if self.cumulative is not None and is_cumulative else Offset(0)
         return self.pending.get(transaction_id, []), before
+
+    def _forget_counts(self) -> None:
+        if self.redelivered:
+            forget_done(self.redelivered, self.acknowledged, self.position)
 
     def _let_go(self, first: Offset, last: Offset) -> None:
         for transaction_id, runs in list(self.pending.items()):
