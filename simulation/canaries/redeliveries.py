@@ -1,6 +1,7 @@
 """Planted bugs of redelivery counts."""
 
 from exacta.core.ids import Offset
+from exacta.core.state import subscription
 from exacta.core.state.delivery import Delivery
 from exacta.core.state.subscription import Subscription
 from simulation.canaries import Replacements, canary
@@ -8,7 +9,7 @@ from simulation.canaries import Replacements, canary
 
 @canary("a restart forgets how often a message was delivered (KIP-932)", shows=r"redeliveries: ")
 def redeliveries_forgotten() -> Replacements:
-    def only_in_memory(self: Delivery, subscription: Subscription, base: Offset) -> int:
+    def only_in_memory(self: Delivery, of: Subscription, base: Offset) -> int:
         entry = self.entries.get(base)
         return 0 if entry is None else entry.redeliveries
 
@@ -17,4 +18,4 @@ def redeliveries_forgotten() -> Replacements:
 
 @canary("the count of a message stays after the message is acknowledged", shows=r"redeliveries: .* knows")
 def acknowledged_ones_keep_counts() -> Replacements:
-    return [(Subscription, "_forget_counts", lambda self: None)]
+    return [(subscription, "forget_done", lambda known, runs, acknowledged, position: None)]

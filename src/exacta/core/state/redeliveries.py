@@ -4,7 +4,8 @@ Delivery counts in memory. An event that acknowledges messages carries the count
 the entries that are still to be delivered. So a restart goes on from these counts, as share groups do (KIP-932).
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 
 from exacta.core.ids import Offset
 from exacta.core.state.runs import Run, missing
@@ -35,12 +36,19 @@ def note(known: list[RedeliveryCount], counts: tuple[RedeliveryCount, ...]) -> N
     del known[MOST_KNOWN:]
 
 
-def forget_done(known: list[RedeliveryCount], acknowledged: list[Run], position: Offset) -> None:
-    """Forget the entries of which every message is acknowledged."""
-    known[:] = [
-        each for each in known if each[1] >= position and missing(acknowledged, max(each[0], position), each[1])
-    ]
+def forget_done(known: list[RedeliveryCount], runs: Iterable[Run], acknowledged: list[Run], position: Offset) -> None:
+    """Forget the entries of which every message is acknowledged, now that these runs are, or the position has moved."""
+    del known[: bisect_left(known, position, key=_last)]
+    for first, last in runs:
+        begin, end = bisect_left(known, first, key=_last), bisect_right(known, last, key=_first)
+        if begin < end:
+            touched = known[begin:end]
+            known[begin:end] = [each for each in touched if missing(acknowledged, max(each[0], position), each[1])]
 
 
 def _first(count: RedeliveryCount) -> Offset:
     return count[0]
+
+
+def _last(count: RedeliveryCount) -> Offset:
+    return count[1]

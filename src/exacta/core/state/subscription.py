@@ -67,7 +67,8 @@ class Subscription(Struct, array_like=True):
                 add(self.acknowledged, first, last)
                 self._let_go(first, last)
         self.move(before)
-        self._forget_counts()
+        if self.redelivered:
+            forget_done(self.redelivered, runs, self.acknowledged, self.position)
 
     def move(self, before: Offset) -> None:
         """Let no message before this offset be left, and bring the position to the first that is not acknowledged."""
@@ -80,7 +81,8 @@ class Subscription(Struct, array_like=True):
             if self.cumulative is not None and self.position < self.cumulative.before <= position:
                 self.cumulative = None
             self.position = position
-            self._forget_counts()
+            if self.redelivered:
+                forget_done(self.redelivered, (), self.acknowledged, self.position)
 
     def seek(self, position: Offset) -> None:
         """Forget which messages from the position on are acknowledged; what is pending stays pending, on both sides."""
@@ -145,10 +147,6 @@ class Subscription(Struct, array_like=True):
         is_cumulative = self.cumulative is not None and self.cumulative.transaction_id == transaction_id
         before = self.cumulative.before if self.cumulative is not None and is_cumulative else Offset(0)
         return self.pending.get(transaction_id, []), before
-
-    def _forget_counts(self) -> None:
-        if self.redelivered:
-            forget_done(self.redelivered, self.acknowledged, self.position)
 
     def _let_go(self, first: Offset, last: Offset) -> None:
         for transaction_id, runs in list(self.pending.items()):
