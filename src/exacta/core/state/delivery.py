@@ -1,5 +1,7 @@
 """Delivery of one subscription: its consumers, and which of them has which messages; a restart forgets all of it.
 
+It goes on from the redelivery counts that acknowledgements have written (`redeliveries.py`).
+
 Messages are delivered in *entries*: an entry is a batch of the log, whole, and goes to one consumer. An entry is named
 by the offset of its first message. Exclusive and Failover subscriptions deliver in order to one active consumer, and go
 back to the position when something is to be delivered again: they note no entry. Shared and Key_Shared subscriptions
