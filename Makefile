@@ -128,15 +128,7 @@ bench-pulsar: $(VENV)/.installed-test  ## Pulsar's own client beside Apache Puls
 	$(BIN)/python -m benchmarks.pulsar $(ARGS)
 
 docs: $(VENV)/.installed-test  ## write the pages that are made from code
-	$(BIN)/python -m exacta.spark.options.reference > docs/reference/spark-options.md
-	$(BIN)/python -m exacta.cli.configuration_reference > docs/reference/configuration.md
-	$(BIN)/python -m exacta.cli.limits_reference docs/reference/limits.md
-	$(BIN)/python -m exacta.kafka.coverage > docs/reference/protocol.md
-	$(BIN)/python -m exacta.kafka.transaction_errors > docs/reference/transaction-errors.md
-	$(BIN)/python -m exacta.cli.reference > docs/reference/commands.md
-	$(BIN)/python -m exacta.verify.report.reference > docs/reference/anomalies.md
-	$(BIN)/python -m exacta.metrics.reference > docs/reference/metrics.md
-	$(BIN)/python -m website.python_api > docs/reference/python-api.md
+	$(BIN)/python -m website.pages
 
 # The theme warns of a MkDocs that pyproject.toml does not allow.
 docs-site: $(VENV)/.installed-docs  ## the documentation as a site, in site/; a link or an anchor that leads nowhere is an error

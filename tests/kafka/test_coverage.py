@@ -2,21 +2,14 @@
 
 import importlib
 import pkgutil
-from pathlib import Path
 
 import kio.schema
 import pytest
+from website.pages.protocol import UNSERVED
 
-from exacta.kafka.coverage import UNSERVED, page
 from exacta.kafka.handler import Handler
 from exacta.kafka.handlers import HANDLERS
 from exacta.protocol.kafka.apis import API, OUR_OWN
-
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "protocol.md"
-
-
-def test_the_page_is_not_stale() -> None:
-    assert PAGE.read_text() == page(), "make docs writes it anew"
 
 
 @pytest.mark.parametrize("handler", HANDLERS.values(), ids=lambda handler: handler.name)

@@ -1,11 +1,12 @@
 """Joint transactions as Kafka's clients and tools see them; plain calls of the engine stand for Pulsar's side.
 
-`exacta.kafka.transaction_errors.CONCLUDED` is what the broker answers after the other side has ended one.
+`website.pages.transaction_errors.CONCLUDED` is what the broker answers after the other side has ended one.
 """
 
 from typing import Any
 
 import pytest
+from website.pages.transaction_errors import CONCLUDED, CONCLUDED_STATES
 
 import exacta
 from exacta.client.errors import KafkaError
@@ -16,7 +17,6 @@ from exacta.core.commands import EndHandle
 from exacta.core.ids import TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.kafka.transaction_errors import CONCLUDED, CONCLUDED_STATES
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest

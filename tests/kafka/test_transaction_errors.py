@@ -1,22 +1,20 @@
-"""The tables of `exacta.kafka.transaction_errors` are what a broker answers: each cell, over the wire.
+"""The tables of `website.pages.transaction_errors` are what a broker answers: each cell, over the wire.
 
 With EXACTA_TEST_BROKER=kafka the broker is an Apache Kafka, and `ON_KAFKA` says where its answer is another.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from website.pages.transaction_errors import BEFORE, CLASSES, CONCLUDED, PRESENT, STATES, STRANGER
 
 from exacta.kafka.handlers import HANDLERS
-from exacta.kafka.transaction_errors import BEFORE, CLASSES, CONCLUDED, PRESENT, STATES, STRANGER, page
 from exacta.protocol.kafka.errors import RETRIABLE, ErrorCode
 from tests.conformance import brokers
 from tests.kafka import transaction_states
 from tests.kafka.transaction_states import CALLERS, REQUESTS, answer, can_be, new_topic
 from tests.kafka.wire import Wire, front
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "transaction-errors.md"
 TABLES = {"present": PRESENT, "before": BEFORE, "stranger": STRANGER}
 DONE, STATE = ErrorCode.NONE, ErrorCode.INVALID_TXN_STATE
 
@@ -109,7 +107,3 @@ def test_an_end_is_never_refused_as_abortable() -> None:
         for request, row in table.items():
             is_commit = table is CONCLUDED and request.endswith("commit")  # it is aborted, and then it goes on
             assert is_commit or not (request.startswith("EndTxn") and ErrorCode.TRANSACTION_ABORTABLE in row)
-
-
-def test_the_page_is_not_stale() -> None:
-    assert PAGE.read_text() == page(), "make docs writes it anew"

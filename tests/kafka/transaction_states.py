@@ -227,7 +227,7 @@ REQUESTS: dict[str, Callable[[Id, Pair], tuple[ErrorCode, Any]]] = {
     "EndTxn 5, commit": lambda it, pair: it.end(5, pair, commit=True),
     "EndTxn 5, abort": lambda it, pair: it.end(5, pair, commit=False),
 }
-"""By the names that `exacta.kafka.transaction_errors` has for them."""
+"""By the names that `website.pages.transaction_errors` has for them."""
 
 CALLERS = ("present", "before", "stranger")
 """Who presents the pair that the id has now, the one before, or somebody else's."""

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import yaml
-from website import python_api
 from website.hooks import (
     anchor,
     differences,
@@ -19,6 +18,7 @@ from website.hooks import (
     with_bare_pipes,
     with_plain_lists,
 )
+from website.pages import python_api
 
 from tests.pages.blocks import ROOT
 from tests.pages.test_references import anchors
@@ -63,10 +63,6 @@ def test_a_browser_is_sent_nowhere_else() -> None:
     assert SITE["theme"]["font"] is False
     assert SITE["plugins"] == ["search"]
     assert "repo_url" not in SITE
-
-
-def test_the_page_of_the_python_api_is_made_from_code() -> None:
-    assert (DOCS / "reference" / "python-api.md").read_text() == python_api.page(), "run `make docs`"
 
 
 def test_every_public_name_has_an_entry() -> None:

@@ -1,6 +1,5 @@
-"""The reference page of anomalies, made from their definitions: `python -m exacta.verify.report.reference`."""
+"""The reference page of anomalies, made from their definitions."""
 
-import sys
 from collections.abc import Iterable
 
 from exacta.verify.analysis.anomalies import Kind
@@ -43,7 +42,3 @@ def page() -> str:
 
 def _table(kinds: Iterable[Kind]) -> list[str]:
     return ["| kind | definition |", "|---|---|", *(f"| `{kind.title}` | {kind.definition} |" for kind in kinds)]
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

@@ -1,11 +1,8 @@
-"""The tables of the state with their bounds, as the page of limits has them: `python -m exacta.cli.limits_reference`.
+"""The tables of the state with their bounds, as the page of limits has them.
 
 `make docs` writes what stands between two marks of `docs/reference/limits.md`. Its content stands in
 `exacta.core.state.tables` and in `exacta.core.state.limits`.
 """
-
-import sys
-from pathlib import Path
 
 from exacta.config.options import options
 from exacta.core.state.limits import Limits
@@ -59,13 +56,3 @@ def with_reference(page: str) -> str:
     head, _, rest = page.partition(BEGIN)
     _, _, tail = rest.partition(END)
     return f"{head}{BEGIN}\n\n{reference()}\n\n{END}{tail}"
-
-
-def main() -> None:
-    """Write the tables into the page that the command line names."""
-    page = Path(sys.argv[1])
-    page.write_text(with_reference(page.read_text(encoding="utf-8")), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -12,8 +12,8 @@ A further table is of a *concluded* id: its joint transaction was ended by its T
 
 from enum import Enum
 
-from exacta.kafka.markdown import table
 from exacta.protocol.kafka.errors import ErrorCode
+from website.pages.markdown import table
 
 DONE = ErrorCode.NONE
 STATE = ErrorCode.INVALID_TXN_STATE
@@ -204,7 +204,3 @@ def page() -> str:
 def _answers(answers: dict[str, Row], states: tuple[str, ...] = STATES) -> str:
     rows = [[name, *("–" if code is DONE else code.name for code in row)] for name, row in answers.items()]
     return table(("request", *states), rows)
-
-
-if __name__ == "__main__":
-    print(page(), end="")  # noqa: T201

@@ -1,6 +1,6 @@
-"""The reference of options and settings, made from their tables: `python -m exacta.spark.options.reference`.
+"""The reference of options and settings, made from their tables.
 
-This module owns the form of `docs/reference/spark-options.md` (`make docs` writes it). The tables hold its content.
+This module owns the form of `docs/reference/spark-options.md`. The tables hold its content.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ the log names them. Those that would change what is read or written are [refused
 One error names everything that is wrong with the options, and says what to do."""
 
 
-def reference() -> str:
+def page() -> str:
     """Return the page."""
     own = [(title, [each for each in table if each not in CONNECTION]) for title, table in _SIDES]
     parts = [_HEAD, "## Source and sink", _options(CONNECTION)]
@@ -88,7 +88,3 @@ def _options(table: Iterable[Option]) -> str:
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(cells)} |".replace("  |", " |") for cells in lines)
-
-
-if __name__ == "__main__":
-    print(reference(), end="")  # noqa: T201

@@ -1,4 +1,4 @@
-"""The reference page of the Python API, made from docstrings: `python -m website.python_api` prints it.
+"""The reference page of the Python API, made from docstrings.
 
 Theory of operation. The public names are those of `__all__` of three packages, and the classes whose objects their
 calls hand out (`HANDED_OUT`). griffe reads them from the source, without importing it, so that no Spark and no driver
@@ -9,7 +9,6 @@ out if it is private or an override, and is a mistake otherwise.
 """
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -197,7 +196,3 @@ def _docstring(what: griffe.Object) -> str:
 def _cell(text: str) -> str:
     """Return text for a cell of a table: paragraphs on one line, and no code that would need lines of its own."""
     return re.sub(r"\s*\n\s*", " ", text).replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

@@ -1,11 +1,10 @@
-"""Print the page of all commands, as Markdown: `python -m exacta.cli.reference`.
+"""Print the page of all commands, as Markdown.
 
 This module owns the form of the page. What it says is taken from the commands themselves, so that page and `--help`
 agree; typer's own pages would change with its version, and shorten what a command does.
 """
 
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
@@ -86,7 +85,3 @@ def _prose(text: str) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

@@ -1,6 +1,6 @@
-"""The page of what is served of Kafka's protocol, made from the handlers: `python -m exacta.kafka.coverage`.
+"""The page of what is served of Kafka's protocol, made from the handlers.
 
-Owns the form of `docs/reference/protocol.md` (`make docs` writes it), and the reasons why an API is not served. The
+It owns the form of `docs/reference/protocol.md`, and the reasons why an API is not served. The
 handlers' modules say what is served, and why no newer version is.
 """
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from exacta.kafka.handler import Handler
 from exacta.kafka.handlers import HANDLERS
-from exacta.kafka.markdown import table
 from exacta.protocol.kafka.apis import OUR_OWN
+from website.pages.markdown import table
 
 UNSERVED: dict[str, dict[int, str]] = {
     "Nobody here takes clients' metrics; an Apache Kafka without such a receiver does not serve it either": {
@@ -93,7 +93,3 @@ def page() -> str:
 def _row(handler: Handler) -> Sequence[str]:
     versions = f"{handler.min_version} – {handler.max_version}"
     return str(handler.key), handler.name, versions, handler.since, handler.newer or "–"
-
-
-if __name__ == "__main__":
-    print(page(), end="")  # noqa: T201

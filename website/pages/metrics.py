@@ -1,9 +1,5 @@
-"""The reference page of the metrics, made from their table. `make docs` writes it; a test compares.
+"""The reference page of the metrics, made from their table."""
 
-`python -m exacta.metrics.reference` prints the page.
-"""
-
-import sys
 from collections.abc import Iterator
 
 from exacta.histogram import ENTRIES, SECONDS, Histogram
@@ -47,7 +43,3 @@ def _rows() -> Iterator[str]:
 def _row(family: Family) -> str:
     labels = ", ".join(f"`{label}`" for label in family.labels)
     return f"| `{family.name}` | {family.kind.value} | {labels} | {family.help} |"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())
