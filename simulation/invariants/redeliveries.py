@@ -41,7 +41,7 @@ def _written(log: Log) -> dict[SubscriptionKey, dict[int, RedeliveryCount]]:
 
 
 def counts_do_not_fall(state: State) -> Iterator[str]:
-    """What is delivered has at least the count that was written, unless all consumers had left in between."""
+    """An entry has at least the count that was written, unless all consumers had left in between."""
     for key, delivery in state.volatile.deliveries.items():
         subscription = state.subscription(key) if key[0] in state.partitions else None
         if subscription is None or delivery.counts_anew:

@@ -9,9 +9,8 @@ from exacta.protocol.kafka.messages import k23_offset_for_leader_epoch as m
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k75_describe_topic_partitions import DescribeTopicPartitionsRequest, TopicRequest
 from exacta.protocol.kafka.records import iter_batches
-from tests.kafka.recording import produce
+from tests.kafka.recording import list_offset, produce
 from tests.kafka.subscribing import ask
-from tests.kafka.test_listing_offsets import list_offset
 from tests.kafka.test_records import fetch
 from tests.kafka.wire import Front, Wire, batch
 

@@ -77,8 +77,9 @@ def _note_counts(
         return
     note(subscription.redelivered, counts)
     delivery = state.volatile.deliveries.get(key)
-    for base, _, _ in counts if delivery is not None else ():
-        delivery.unwritten.pop(base, None)
+    if delivery is not None:
+        for base, _, _ in counts:
+            delivery.unwritten.pop(base, None)
 
 
 def end(state: State, key: SubscriptionKey, transaction_id: TransactionId, *, commit: bool) -> None:
