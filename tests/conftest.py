@@ -5,12 +5,14 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
-from tests import order
-from tests.shares import chosen, closing_line, examples
+from tests import order, shares
+from tests.shares import changed, chosen, closing_line, examples
 
 # A share has the same examples each time: its seed is set below, also where CI is set. A slow example does not fail.
 settings.register_profile("exacta", derandomize=False, deadline=None, database=None, max_examples=examples(100))
@@ -41,11 +43,24 @@ def pytest_configure(config: pytest.Config) -> None:
     """Draw Hypothesis's examples by the number of the share: ten commits in a row draw ten times as many."""
     if config.getoption("--hypothesis-seed") is None:
         config.option.hypothesis_seed = str(chosen() or 0)
+    found = getattr(config, "workerinput", {}).get("changed")
+    if found is not None:
+        shares.handed_on = frozenset(map(Path, found))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand on to a process of pytest-xdist which files have changed: all of them must collect the same tests."""
+    node.workerinput["changed"] = sorted(map(str, changed()))
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the longest tests begin first, so that no process finishes alone."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose the share of each sweep, and let the longest tests begin first, so that no process finishes alone."""
+    swept = {item for item in items if item.get_closest_marker("sweep")}
+    ours = shares.share_of_cases((item for item in items if item in swept), name=lambda item: item.nodeid)
+    config.hook.pytest_deselected(items=[item for item in items if item in swept - ours])
+    items[:] = [item for item in items if item not in swept - ours]
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers > 1:
         items[:] = order.dealt(items, workers, name=lambda item: item.nodeid)

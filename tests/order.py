@@ -44,13 +44,20 @@ def dealt(tests: Sequence[Test], workers: int, *, name: Callable[[Test], str]) -
     return [tests[at] for block in blocks for at in block]
 
 
+def node_id(class_name: str, name: str) -> str:
+    """Return how pytest names a test that a report names by its module, and by its class if it has one."""
+    *path, last = class_name.split(".")
+    classes = [last] if last[:1].isupper() else []
+    module = path if classes else [*path, last]
+    return "::".join([f"{'/'.join(module)}.py", *classes, name])
+
+
 def main(report: str) -> None:
     """Note the durations that a report has."""
     found: dict[str, float] = {}
     for case in ElementTree.parse(report).iter("testcase"):
         seconds = float(case.get("time", "0"))
-        path = f"{case.get('classname', '').replace('.', '/')}.py"
-        test = f"{path}::{case.get('name', '').partition('[')[0]}"
+        test = node_id(case.get("classname", ""), case.get("name", "").partition("[")[0])
         if seconds >= LONG_S:
             found[test] = max(found.get(test, 0.0), round(seconds, 1))
     NOTED.write_text(json.dumps(dict(sorted(found.items())), indent=1) + "\n")

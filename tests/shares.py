@@ -10,7 +10,8 @@ The table in docs/explanation/tests.md says of each sweep what it proves, how la
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,10 @@ LEAST_EXAMPLES = 5
 
 ROOT = Path(__file__).parents[1]
 Place = TypeVar("Place")
+Case = TypeVar("Case", bound=Hashable)
+
+handed_on: frozenset[Path] | None = None
+"""What another process, which has begun the run, has found to be changed."""
 
 
 def chosen() -> int | None:
@@ -52,6 +57,14 @@ def share_of(whole: Sequence[Place]) -> list[Place]:
     return list(whole[share::SHARES]) or [whole[share % len(whole)]]
 
 
+def share_of_cases(cases: Iterable[Case], *, name: Callable[[Case], str]) -> set[Case]:
+    """Return the share of the cases of each test; its name ends where its parameters begin."""
+    sweeps: dict[str, list[Case]] = {}
+    for case in cases:
+        sweeps.setdefault(name(case).partition("[")[0], []).append(case)
+    return {case for whole in sweeps.values() for case in share_of(whole)}
+
+
 def block_of(whole: Sequence[Place]) -> list[Place]:
     """Return this share as neighbours: the third tenth of the whole, say."""
     share = chosen()
@@ -70,11 +83,17 @@ def examples(number: int) -> int:
     return max(shared(number), min(LEAST_EXAMPLES, number))
 
 
-def changed() -> set[Path]:
-    """Return the files that the last ten commits or the working tree have changed; without git there are none."""
+@cache
+def changed() -> frozenset[Path]:
+    """Return the files that the last ten commits or the working tree have changed; without git there are none.
+
+    The process that begins a run asks git, and hands the answer on: a file that is saved meanwhile changes nothing.
+    """
+    if handed_on is not None:
+        return handed_on
     since = ["git", "log", "--first-parent", "-m", f"-{SHARES}", "--name-only", "--format="]
     names = _git(*since) + _git("git", "diff", "--name-only", "HEAD")
-    return {ROOT / name for name in names.splitlines() if name}
+    return frozenset(ROOT / name for name in names.splitlines() if name)
 
 
 def closing_line() -> str:

@@ -31,7 +31,8 @@ FAILURES = (
     "tests/spark/sink/test_lost_markers.py"
 )
 ASKED_OF_KAFKA = (
-    "tests/kafka/test_transaction_errors.py tests/kafka/test_pipelined_reads.py tests/kafka/test_internal_topics.py"
+    "tests/kafka/test_transaction_errors.py tests/kafka/test_pipelined_reads.py tests/kafka/test_internal_topics.py "
+    "tests/kafka/test_misrouted_connections.py"
 )
 
 SUITES = {

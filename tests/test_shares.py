@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import shares
-from tests.order import dealt, noted
+from tests.order import dealt, node_id, noted
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/explanation/tests.md").read_text()
@@ -27,6 +27,12 @@ def test_ten_shares_make_the_whole(
     assert {len(each) for each in cuts} <= {size // 10, size // 10 + 1}
     monkeypatch.setenv("SHARE", "all")
     assert cut(range(size)) == list(range(size))
+
+
+def test_each_marked_sweep_runs_its_own_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [f"test_{test}[{case}]" for case in range(20) for test in ("a", "b")]
+    monkeypatch.setenv("SHARE", "3")
+    assert shares.share_of_cases(cases, name=str) == {f"test_{test}[{case}]" for case in (3, 13) for test in ("a", "b")}
 
 
 def test_a_small_sweep_runs_one_of_its_places_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,6 +57,13 @@ def test_the_commit_chooses_the_share(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert shares._commits() == 0, "without git"
 
 
+def test_git_is_asked_once_which_files_have_changed(pytestconfig: pytest.Config) -> None:
+    handed_on = getattr(pytestconfig, "workerinput", {}).get("changed")
+    assert (shares.handed_on is None) == (handed_on is None)
+    assert handed_on is None or {*map(str, shares.changed())} == {*handed_on}
+    assert shares.changed() is shares.changed()
+
+
 @pytest.mark.parametrize("word", ["10", "-1", "some", "1.0"])
 def test_another_word_is_refused(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHARE", word)
@@ -59,14 +72,18 @@ def test_another_word_is_refused(word: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_page_tells_of_each_module_with_a_sweep() -> None:
+    uses = re.compile(r"^from tests\.shares import|^from tests import .*shares|^@pytest\.mark\.sweep", re.MULTILINE)
     using = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "tests").rglob("*.py")
-        if re.search(r"^from tests\.shares import|^from tests import .*shares", path.read_text(), re.MULTILINE)
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py") if uses.search(path.read_text())
     }
     ours = {"tests/conftest.py", "tests/suites.py", "tests/test_shares.py"}
     rows = re.findall(r"`([\w/]+\.py)`", PAGE)
     assert [name for name in sorted(using - ours) if not any(name.endswith(row) for row in rows)] == []
+
+
+def test_a_report_names_a_test_as_pytest_does() -> None:
+    assert node_id("tests.server.test_server.TestLife", "test_a") == "tests/server/test_server.py::TestLife::test_a"
+    assert node_id("tests.test_cli", "test_b") == "tests/test_cli.py::test_b"
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 4, 7])

@@ -24,8 +24,12 @@ class Canary(NamedTuple):
     """A pattern of the violations by which it is known: whatever else goes wrong, it is not for this bug."""
     plant: Callable[[], Any]
     """A context manager: the bug is there while it is entered."""
-    touches: frozenset[str]
-    """The modules of the product that its function names: a change there may hide the bug."""
+    replacements: Callable[[], Replacements]
+    """Return what is replaced while the bug is there."""
+
+    def touches(self) -> set[str]:
+        """Return its own module, those that it names and those of what it replaces: a change there may hide it."""
+        return {self.replacements.__module__, *_named(self.replacements), *_replaced(self.replacements())}
 
     def is_seen_in(self, violations: Iterable[str]) -> bool:
         """Say whether one of these is by this bug."""
@@ -52,7 +56,7 @@ def canary(stands_for: str, *, shows: str) -> Callable[[Callable[[], Replacement
                     _set(owner, name, original)
 
         name = replacements.__name__.replace("_", "-")
-        found = _CANARIES[name] = Canary(name, stands_for, shows, plant, frozenset(_named(replacements)))
+        found = _CANARIES[name] = Canary(name, stands_for, shows, plant, replacements)
         return found
 
     return register
@@ -65,8 +69,18 @@ def _named(function: Callable[..., Any]) -> Iterator[str]:
         code = codes.pop()
         codes += [each for each in code.co_consts if isinstance(each, CodeType)]
         for name in code.co_names:
-            found = function.__globals__.get(name)
-            yield found.__name__ if isinstance(found, ModuleType) else getattr(found, "__module__", "")
+            yield _module(function.__globals__.get(name))
+
+
+def _replaced(replacements: Replacements) -> Iterator[str]:
+    """Yield the modules of the owners, and of the functions that are replaced: a table may hold those of others."""
+    for owner, name, _ in replacements:
+        yield _module(owner)
+        yield _module(owner[name] if isinstance(owner, dict) else getattr(owner, name, None))
+
+
+def _module(named: object) -> str:
+    return named.__name__ if isinstance(named, ModuleType) else getattr(named, "__module__", None) or ""
 
 
 _INHERITED = object()

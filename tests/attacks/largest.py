@@ -28,10 +28,11 @@ from exacta.protocol.kafka.messages import (
     k68_consumer_group_heartbeat,
     k74_list_config_resources,
     k75_describe_topic_partitions,
-    k17785_describe_lag,
 )
 from exacta.protocol.kafka.record_writing import record
 from exacta.protocol.kafka.schema import Message
+from exacta.readmodel.groups import AskLag
+from tests.kafka.asking import question
 
 TOPICS = 40_000
 MANY = 100_000
@@ -221,7 +222,7 @@ ATTACKS = [
         lambda: k65_describe_transactions.DescribeTransactionsRequest(transactional_ids=names(MANY, "id")),
         0,
     ),
-    Attack("DescribeLag of a large group", lambda: k17785_describe_lag.DescribeLagRequest(groups=["large"]), 0),
+    Attack("Ask for the lag of a large group", lambda: question(AskLag(group="large")), 0),
     Attack("ConsumerGroupHeartbeat with the pattern .*", _join_by_pattern, 1, is_one_step=True),
     Attack("CreateTopics of 10,000 topics", lambda: _topics_to_create(10_000, 1), 7),
     Attack(

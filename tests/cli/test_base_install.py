@@ -1,5 +1,6 @@
 """The commands of the first hour need nothing but the base install: no extra's package is loaded."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import sys
 import exacta
 
 PROGRAM = """
-import sys
+import io, json, sys
 from importlib.abc import MetaPathFinder
 
 class WithoutExtras(MetaPathFinder):
@@ -17,7 +18,18 @@ class WithoutExtras(MetaPathFinder):
 
 sys.meta_path.insert(0, WithoutExtras())
 from exacta.cli import main
-main()
+shown = []
+for arguments, typed in json.load(sys.stdin):
+    sys.argv = ["exacta", *arguments]
+    sys.stdin, sys.stdout = io.TextIOWrapper(io.BytesIO(typed.encode())), io.TextIOWrapper(io.BytesIO())
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code:
+            sys.exit(f"{arguments} ended with {ended.code}")
+    sys.stdout.flush()
+    shown.append(sys.stdout.buffer.getvalue().decode())
+json.dump(shown, sys.__stdout__)
 """
 OF_EXTRAS = (
     *("pyspark", "pyarrow", "numpy", "pandas", "aiokafka", "confluent_kafka", "kafka", "cryptography", "psutil"),
@@ -25,31 +37,34 @@ OF_EXTRAS = (
 )
 
 
-def test_a_topic_is_created_written_and_read_without_any_extra():
+def test_a_topic_is_created_written_and_read_without_any_extra() -> None:
+    codecs = ("none", "gzip", "snappy", "lz4", "zstd")
+    calls = [
+        ("cluster wait", ""),
+        ("topics create orders -p 1", ""),
+        *((f"produce orders -z {codec}", f"{codec * 50}\n") for codec in codecs),
+        ("consume orders -e --group g -c 1", ""),
+        ("consume orders -e -o -1", ""),
+        ("groups reset g --to latest --yes", ""),
+        ("groups describe g", ""),
+        ("config describe topic orders --all", ""),
+        ("transactions list", ""),
+        ("top -c 1", ""),
+        ("groups delete g --yes", ""),
+        ("topics delete orders --yes", ""),
+    ]
     with exacta.Broker() as broker:
-
-        def run(*arguments, typed=""):
-            done = subprocess.run(
-                [sys.executable, "-c", PROGRAM % (OF_EXTRAS,), *arguments],
-                input=typed,
-                capture_output=True,
-                text=True,
-                env=os.environ | {"EXACTA_BOOTSTRAP_SERVERS": broker.bootstrap_servers},
-                check=False,
-            )
-            assert done.returncode == 0, (arguments, done.stderr)
-            return done.stdout
-
-        run("cluster", "wait")
-        run("topics", "create", "orders", "-p", "1")
-        for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
-            run("produce", "orders", "-z", codec, typed=f"{codec * 50}\n")
-        assert run("consume", "orders", "-e", "--group", "g", "-c", "1") == "none" * 50 + "\n"
-        assert run("consume", "orders", "-e", "-o", "-1") == "zstd" * 50 + "\n"
-        run("groups", "reset", "g", "--to", "latest", "--yes")
-        assert run("groups", "describe", "g").startswith("group g: Empty")
-        assert "retention.ms" in run("config", "describe", "topic", "orders", "--all")
-        run("transactions", "list")
-        run("top", "-c", "1")
-        run("groups", "delete", "g", "--yes")
-        run("topics", "delete", "orders", "--yes")
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM % (OF_EXTRAS,)],
+            input=json.dumps([(words.split(), typed) for words, typed in calls]),
+            capture_output=True,
+            text=True,
+            env=os.environ | {"EXACTA_BOOTSTRAP_SERVERS": broker.bootstrap_servers},
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    shown = {words: each for (words, _), each in zip(calls, json.loads(done.stdout), strict=True)}
+    assert shown["consume orders -e --group g -c 1"] == "none" * 50 + "\n"
+    assert shown["consume orders -e -o -1"] == "zstd" * 50 + "\n"
+    assert shown["groups describe g"].startswith("group g: Empty")
+    assert "retention.ms" in shown["config describe topic orders --all"]

@@ -42,7 +42,9 @@ def test_a_group_is_described_with_its_members(run, topic, stands, member):
     assert (found["group"], found["protocol"], found["state"]) == (topic, member, "Stable")
     (only,) = found["members"]
     assert (only["client"], only["partitions"]) == ("me", [f"{topic}-0", f"{topic}-1"])
-    assert [(each["position"], each["unread"], each["end_offset"]) for each in found["partitions"]] == [(2, 3, 5)] * 2
+    assert [
+        (each["committed_offset"], each["unread"], each["high_watermark"]) for each in found["lag"]["partitions"]
+    ] == [(2, 3, 5)] * 2
     shown = run("groups", "describe", topic).splitlines()
     assert shown[0].startswith(f"group {topic}: Stable, {member} protocol, assignor ")
     assert shown[1].split()[:2] == ["member", "instance"]

@@ -24,6 +24,7 @@ from tests.cli.conftest import Commands
 from tests.client.described import members_of
 from tests.signals import heard
 from tests.spark.clusters import new_topic, read_committed
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -177,14 +178,12 @@ def test_two_readers_of_a_group_share_the_partitions(start, run, topic):
     assert first.stdout.readline() == b"0 a\n"
     second = start("consume", topic, "--group", topic, "-f", r"%p %s\n")
     with Client(run.bootstrap) as client:
-        while [len(each.partitions) for each in members_of(client, topic)] != [1, 1]:
-            pass  # it is asked again
+        wait_until(lambda: [len(each.partitions) for each in members_of(client, topic)] == [1, 1], 60)
     for partition in ("0", "1"):
         run("produce", topic, "-p", partition, typed="b\n")
     assert sorted(each.stdout.readline() for each in (first, second)) == [b"0 b\n", b"1 b\n"]
     with Client(run.bootstrap) as client:
-        while sorted(each.offset for each in fetch_offsets(client, topic).values()) != [1, 2]:
-            pass  # each commits from time to time
+        wait_until(lambda: sorted(each.offset for each in fetch_offsets(client, topic).values()) == [1, 2], 60)
         second.send_signal(signal.SIGINT)
         assert second.wait(30) == 0
         assert len(members_of(client, topic)) == 1

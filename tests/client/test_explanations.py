@@ -4,11 +4,11 @@ import pytest
 from typer.testing import CliRunner
 
 from exacta.cli.app import app
+from exacta.client.ask import answers
 from exacta.client.errors import KafkaError
-from exacta.client.explanations import CAUSES, WHAT, explain
+from exacta.client.explanations import explain
 from exacta.client.handles import handle_named
 from exacta.client.producer import IdempotentProducer
-from exacta.client.routing import Anyone
 from exacta.client.topics import LATEST, list_offsets
 from exacta.client.transactions import (
     CommittedOffset,
@@ -19,19 +19,17 @@ from exacta.client.transactions import (
     init_producer_id,
 )
 from exacta.core.ids import Cause
-from exacta.core.state.incidents import IncidentKind
-from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
+from exacta.core.transactions.description import CAUSES
 from tests.client.appending import append
 from tests.spark.clusters import new_topic
 
 
 @pytest.fixture
 def on_exacta(client):
-    return client.offers(Anyone(), ExplainTransactionsRequest())
+    return answers(client)
 
 
 def test_every_reason_has_its_words():
-    """The client knows the numbers by their places; what they mean is the core's."""
     words = {
         Cause.OWNER: "its own producer",
         Cause.NEW_INSTANCE: "new instance",
@@ -42,9 +40,8 @@ def test_every_reason_has_its_words():
         Cause.LOSS: "lost writes",
         Cause.OTHER_SIDE: "TxnID",
     }
-    assert len(CAUSES) == len(Cause) == len(words)
+    assert CAUSES.keys() == set(Cause) == words.keys()
     assert all(word in CAUSES[cause] for cause, word in words.items())
-    assert [each.name.lower() for each in IncidentKind] == list(WHAT)
 
 
 def opened(client, topic) -> Producer:
@@ -70,8 +67,8 @@ def test_an_open_transaction_is_seen(client, bootstrap, topic, on_exacta):
     assert found.is_open
     assert found.start_ms is not None
     assert found.deadline_ms == found.start_ms + 60_000
-    held = dict(found.partitions)
-    assert held[TopicPartition(topic, 1)] == (0 if on_exacta else None)
+    held = {each.partition: each.first_offset for each in found.partitions}
+    assert held[1] == (0 if on_exacta else None)
     assert found in explain(client)
 
     shown = run(bootstrap, "list").stdout
@@ -92,8 +89,10 @@ def test_what_is_staged_is_told_and_holds_nobody_back(client, bootstrap, on_exac
     producer = opened(client, topic)
     at = TopicPartition(topic, 1)
     (found,) = explain(client, [topic])
-    ((place, records, size),) = found.staged
-    assert (place, records, dict(found.partitions)[at]) == (at, 1, None)
+    ((place, records, size, first_offset),) = [
+        (each.partition, each.staged_records, each.staged_bytes, each.first_offset) for each in found.partitions
+    ]
+    assert (place, records, first_offset) == (1, 1, None)
     assert 0 < size < 200
     for command in (["list"], ["explain", topic]):
         shown = run(bootstrap, *command).stdout.partition(f"{topic}: open for")[2]
@@ -103,7 +102,7 @@ def test_what_is_staged_is_told_and_holds_nobody_back(client, bootstrap, on_exac
     assert list_offsets(client, [at], LATEST) == {at: 0}
     end_transaction(client, producer, commit=True)
     assert list_offsets(client, [at], LATEST) == {at: 1}
-    assert explain(client, [topic])[0].staged == ()
+    assert explain(client, [topic])[0].partitions == ()
 
 
 def test_a_fencing_is_explained(client, bootstrap, topic, on_exacta):

@@ -21,9 +21,9 @@ _numbers = itertools.count()
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let no scenario hang for long, nor fail for a socket that a client library forgets when it cannot connect."""
-    here = Path(__file__).parent
+    here = f"{Path(__file__).parent}/"
     for item in items:
-        if here in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.timeout(SCENARIO_TIMEOUT_S))
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"))
 

@@ -83,6 +83,7 @@ def check_two_transactions(
     assert scenario.committed(group_id, partition) == 2
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("loses", Loses, ids=lambda loses: f"lost {loses.value}")
 @pytest.mark.parametrize("api", TRANSACTION_APIS)
 def test_a_transaction_survives_the_loss_of_any_frame(
@@ -95,6 +96,7 @@ def test_a_transaction_survives_the_loss_of_any_frame(
     check_two_transactions(proxied_scenario, producer, partition, group_id, fault, strikes=not never_sent)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("api", ["Produce", "TxnOffsetCommit", "EndTxn"])
 def test_a_transaction_survives_a_kill_between_the_write_and_its_answer(
     proxied_scenario: Scenario, proxy: Proxy, hidden_broker: BrokerProcess, api: str
@@ -105,6 +107,7 @@ def test_a_transaction_survives_a_kill_between_the_write_and_its_answer(
     check_two_transactions(proxied_scenario, producer, partition, group_id, fault)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("ends", ["commit", "abort"])
 @pytest.mark.parametrize("api", ["Produce", "TxnOffsetCommit"])
 def test_a_transaction_survives_a_kill_before_its_first_write(

@@ -59,6 +59,7 @@ def test_on_a_sidecar_topic(sidecar: Scenario, run: Callable[[Scenario], None]) 
     run(sidecar)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("run", ON_BOTH_WITH_KILLS, ids=lambda run: run.__name__.removeprefix("test_"))
 def test_on_a_sidecar_topic_under_kills(
     crash_sidecar: Scenario, broker: BrokerProcess, run: Callable[[Scenario, BrokerProcess], None]
@@ -192,6 +193,7 @@ def test_records_are_deleted_through_a_transaction(sidecar: Scenario, written: l
     assert sidecar.read(partition) == written
 
 
+@pytest.mark.sweep
 @SIZES
 def test_a_transaction_survives_kills_while_it_is_open_and_after_its_commit(
     crash_sidecar: Scenario, broker: BrokerProcess, written: list[bytes]

@@ -122,7 +122,7 @@ def test_a_topic_compresses_in_its_own_way(scenario: Scenario) -> None:
     for kept in (*scenario.client.compressions, "uncompressed", "producer"):
         assert administration.set_configs(partition.topic, {"compression.type": kept}) == DONE
         for sent, producer in producers.items():
-            some = [b"0123456789" * 20 + value for value in values(f"{kept}-{sent}", 500)]
+            some = [b"0123456789" * 20 + value for value in values(f"{kept}-{sent}", 50)]
             send_all(producer, partition, some)
             wanted += some
     assert scenario.read(partition) == wanted

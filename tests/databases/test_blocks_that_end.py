@@ -81,6 +81,7 @@ def full_disk(connection: Any) -> None:
         connection.execute("PRAGMA max_page_count = 1000000")
 
 
+@pytest.mark.sweep
 @on_sqlite
 @each_connection
 @pytest.mark.parametrize("fails", [conflict, trigger, interrupted, full_disk])
@@ -113,6 +114,7 @@ def test_what_sqlite_rolls_back_by_itself(
     assert shop.check(place) == 1
 
 
+@pytest.mark.sweep
 @on_sqlite
 @each_connection
 @pytest.mark.parametrize(

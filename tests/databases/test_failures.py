@@ -15,6 +15,7 @@ from tests.databases import shop
 from tests.databases.conftest import NewPlace, each_kind, on_postgres, on_sqlite
 from tests.databases.points import hooked
 from tests.databases.postgresql import PostgresServer
+from tests.shares import share_of
 
 LOST = (exacta.TwoPhaseError, exacta.OutcomeUnknown, psycopg.Error)
 
@@ -43,10 +44,10 @@ def points_of_a_life(place: shop.Place) -> list[str]:
 def test_the_broker_is_killed_at_each_point(place: shop.Place, broker: exacta.Broker) -> None:
     """It is back at once: the program does not notice."""
     count = len(points_of_a_life(place))
-    for number in range(1, count + 1):
+    for kills, number in enumerate(share_of(range(1, count + 1)), 1):
         with hooked(at_point(number, lambda: broker.restart(clean=False))):
             shop.life(place, 1)
-        assert shop.check_quickly(place) == 2 + number
+        assert shop.check_quickly(place) == 2 + kills
     shop.check(place)
 
 

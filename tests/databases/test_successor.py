@@ -15,6 +15,7 @@ from exacta.client.transactions import init_producer_id
 from tests.databases import shop
 from tests.databases.conftest import NewPlace, each_kind, on_postgres, takes_minutes
 from tests.databases.points import hooked
+from tests.shares import is_whole, share_of
 
 STUCK_S = 120.0
 
@@ -105,7 +106,7 @@ def test_a_successor_at_each_point_of_a_life(new_place: NewPlace, kind: str) -> 
     hasty = giving_up(place)
     points = points_of(place)
     fenced = refused = 0
-    for number in range(1, len(points) + 1):
+    for number in share_of(range(1, len(points) + 1)):
         first = Actor(lambda: shop.life(place, 1), stopping_at(number))
         second = Actor(lambda: shop.life(hasty, 1), never)
         with hooked(hook):
@@ -118,8 +119,9 @@ def test_a_successor_at_each_point_of_a_life(new_place: NewPlace, kind: str) -> 
         shop.life(place, 0)
         shop.check_quickly(place)
     shop.check(place)
-    assert fenced > 10
-    assert refused > 10
+    if is_whole():
+        assert fenced > 10
+        assert refused > 10
 
 
 @each_kind

@@ -19,7 +19,7 @@ from exacta.protocol.kafka.messages import k00_produce, k01_fetch, k03_metadata,
 from exacta.protocol.kafka.records import iter_batches
 from tests.differential.agree import marks, on_both
 from tests.differential.side import Side
-from tests.kafka.test_describe_lag import Writer
+from tests.kafka.test_ask_lag import Writer
 from tests.kafka.wire import Wire, batch
 
 pytestmark = marks

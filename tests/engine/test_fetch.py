@@ -3,7 +3,8 @@
 from exacta.core.commands import DeleteTopic
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
-from exacta.core.replies import TopicDeletedReply
+from exacta.core.replies import TopicDeletedReply, TransactionEndedReply
+from tests.engine.producer import Producer
 from tests.engine.rig import Rig
 
 
@@ -77,3 +78,13 @@ def test_an_answered_fetch_is_not_kept_alive_by_its_deadline(rig: Rig) -> None:
     rig.loop.settle()
     assert rig.engine._fetcher._by_key == {}
     assert rig.engine._fetcher._waiting == {}
+
+
+def test_an_answer_that_ends_with_the_first_record_of_an_aborted_transaction_names_it(rig: Rig) -> None:
+    producer = Producer(rig)
+    producer.begin(b"aborted")
+    assert isinstance(producer.end(commit=False), TransactionEndedReply)
+    rig.loop.settle()
+    [result] = rig.fetch(read_committed=True, max_bytes=1)
+    assert [bytes(buffer) for buffer in result.records] == [b"aborted"]
+    assert [(each.producer_id, each.first_offset) for each in result.aborted] == [(producer.pair[0], 0)]

@@ -143,10 +143,10 @@ def check(disk: SimulatedDisk, told: Told, *, machine_stopped: bool) -> int:
 @pytest.mark.parametrize("seed", range(6))
 def test_what_producers_were_told_stays_true_wherever_the_power_goes(seed: int) -> None:
     log = play(seed)
-    chance = random.Random(seed)
     begun = next(number for number, operation in enumerate(log) if operation[0] == "note")
     refused = 0
     for length in share_of(range(begun + 1, len(log) + 1)):
+        chance = random.Random(f"{seed} {length}")  # so that a share throws the dice of the whole
         disk, told = SimulatedDisk.after(log[:length]), Told(log[:length])
         check(disk.restarted(), told, machine_stopped=False)
         share = chance.choice([0.0, 0.5, 0.9, 1.0])

@@ -30,16 +30,15 @@ from exacta.protocol.kafka.messages import (
     k69_consumer_group_describe,
     k74_list_config_resources,
     k75_describe_topic_partitions,
-    k17785_describe_lag,
-    k17786_explain_transactions,
-    k17787_describe_subscriptions,
     k17788_reset_subscription,
     k17789_abort_handles,
     k17790_join_transaction,
 )
 from exacta.protocol.kafka.schema import Message
+from exacta.readmodel.transactions import AskTransactions
 from tests.kafka import access_requests as requests
 from tests.kafka.access_requests import Names
+from tests.kafka.asking import question
 
 TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 GROUP = ErrorCode.GROUP_AUTHORIZATION_FAILED
@@ -162,21 +161,6 @@ CASES: dict[ApiKey, Case] = {
     ),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Case(build=requests.describe_topic_partitions, code=TOPIC),
     ApiKey.END_TRANSACTIONS: Case(build=requests.end_transactions, code=TRANSACTIONAL_ID),
-    ApiKey.DESCRIBE_LAG: Case(
-        build=lambda version, names: k17785_describe_lag.DescribeLagRequest(groups=list(names.groups)), code=GROUP
-    ),
-    ApiKey.EXPLAIN_TRANSACTIONS: Case(
-        build=lambda version, names: k17786_explain_transactions.ExplainTransactionsRequest(
-            transactional_ids=list(names.transactional_ids)
-        ),
-        code=TRANSACTIONAL_ID,
-    ),
-    ApiKey.DESCRIBE_SUBSCRIPTIONS: Case(
-        build=lambda version, names: k17787_describe_subscriptions.DescribeSubscriptionsRequest(
-            topics=[k17787_describe_subscriptions.TopicRequest(name=topic) for topic in names.topics]
-        ),
-        code=TOPIC,
-    ),
     ApiKey.RESET_SUBSCRIPTION: Case(
         build=lambda version, names: k17788_reset_subscription.ResetSubscriptionRequest(
             subscription="s",
@@ -199,6 +183,10 @@ CASES: dict[ApiKey, Case] = {
         code=TRANSACTIONAL_ID,
     ),
     ApiKey.ACKNOWLEDGE_MESSAGES: Case(build=requests.acknowledge, code=TOPIC),
+    ApiKey.ASK: Case(
+        build=lambda version, names: question(AskTransactions(transactional_ids=names.transactional_ids)),
+        code=TRANSACTIONAL_ID,
+    ),
 }
 
 LISTS: dict[ApiKey, Callable[[str], Any]] = {
@@ -209,10 +197,6 @@ LISTS: dict[ApiKey, Callable[[str], Any]] = {
     ApiKey.LIST_GROUPS: lambda group: k16_list_groups.ListGroupsRequest(),
     ApiKey.LIST_TRANSACTIONS: lambda group: k66_list_transactions.ListTransactionsRequest(),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda group: k75_describe_topic_partitions.DescribeTopicPartitionsRequest(),
-    ApiKey.DESCRIBE_LAG: lambda group: k17785_describe_lag.DescribeLagRequest(groups=[group]),
-    ApiKey.EXPLAIN_TRANSACTIONS: lambda group: k17786_explain_transactions.ExplainTransactionsRequest(),
-    ApiKey.DESCRIBE_SUBSCRIPTIONS: (
-        lambda group: k17787_describe_subscriptions.DescribeSubscriptionsRequest(include_details=True)
-    ),
+    ApiKey.ASK: lambda group: question(AskTransactions()),
 }
 """API -> a request whose answer names resources that it does not name; some need a group."""

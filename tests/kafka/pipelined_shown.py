@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from exacta.protocol.kafka.messages import (
     k01_fetch,
@@ -13,7 +13,6 @@ from exacta.protocol.kafka.messages import (
     k35_describe_log_dirs,
     k61_describe_producers,
     k75_describe_topic_partitions,
-    k17785_describe_lag,
 )
 from exacta.protocol.kafka.messages.k02_list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest
@@ -22,7 +21,9 @@ from exacta.protocol.kafka.messages.k16_list_groups import ListGroupsRequest
 from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.protocol.kafka.messages.k69_consumer_group_describe import ConsumerGroupDescribeRequest
+from exacta.protocol.kafka.messages.k17792_ask import AskRequest
 from exacta.protocol.kafka.schema import Message
+from exacta.readmodel.groups import AskLag, GroupLag
 from tests.kafka.pipelined_writes import NEW, TOPIC_RESOURCE, Scene
 from tests.kafka.wire import values_in
 
@@ -246,20 +247,14 @@ def _transaction(scene: Scene) -> ReadRequest:
 
 def _lag(scene: Scene) -> ReadRequest:
     def shown(answer: Any) -> Any:
+        if answer.error_code:
+            return answer.error_code
         return [
-            (
-                each.committed_offset,
-                each.visible_end_offset,
-                each.unread_records,
-                each.held_back_records,
-                len(each.open_transactions),
-            )
-            for group in answer.groups
-            for topic in group.topics
-            for each in topic.partitions
+            (each.committed_offset, each.visible_end_offset, each.unread, each.held_back, len(each.held_by))
+            for each in json.decode(answer.answer, type=GroupLag).partitions
         ]
 
-    return ReadRequest(k17785_describe_lag.DescribeLagRequest(groups=[scene.group]), 0, shown)
+    return ReadRequest(AskRequest(question=json.encode(AskLag(group=scene.group))), 0, shown)
 
 
 EARLIEST, LATEST, LATEST_TIME = -2, -1, -3
@@ -286,5 +281,5 @@ READS: dict[str, Callable[[Scene], ReadRequest]] = {
     "ConsumerGroupDescribe": _consumer_group,
     "ListTransactions": _transactions,
     "DescribeTransactions": _transaction,
-    "DescribeLag": _lag,
+    "Ask, lag": _lag,
 }

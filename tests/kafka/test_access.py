@@ -1,7 +1,7 @@
 """Every API asks the authorizer: who may not do something is told so, and neither does it nor learns of anything."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -17,6 +17,10 @@ from exacta.protocol.kafka.messages import (
     k03_metadata,
     k20_delete_topics,
 )
+from exacta.readmodel.groups import AskLag
+from exacta.readmodel.question import Question
+from exacta.readmodel.subscriptions import AskSubscriptions
+from exacta.readmodel.transactions import AskTransactions
 from tests.kafka.access_cases import CASES, LISTS
 from tests.kafka.access_requests import Names
 from tests.kafka.access_rules import (
@@ -37,6 +41,7 @@ from tests.kafka.access_rules import (
     rule,
     state_of,
 )
+from tests.kafka.asking import question, refusal
 from tests.kafka.wire import Front, Wire, front
 
 OPEN_TO_ALL = {ApiKey.API_VERSIONS}
@@ -140,9 +145,6 @@ ONE_OF_TWO = [
     (ApiKey.DESCRIBE_PRODUCERS, 0, "t", TOPIC),
     (ApiKey.DESCRIBE_TRANSACTIONS, 0, "x", ID),
     (ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, "t", TOPIC),
-    (ApiKey.DESCRIBE_LAG, 0, "g", GROUP),
-    (ApiKey.EXPLAIN_TRANSACTIONS, 0, "x", ID),
-    (ApiKey.DESCRIBE_SUBSCRIPTIONS, 0, "t", TOPIC),
     (ApiKey.RESET_SUBSCRIPTION, 0, "t", TOPIC),
 ]
 
@@ -240,6 +242,33 @@ def test_a_list_leaves_out_what_the_client_may_not_see(half_open: tuple[Front, W
     assert codes(answer) == set()
     assert HIDDEN not in repr(answer)
     assert f"{SEEN}-" in repr(answer)
+
+
+ABOUT_ONE: list[tuple[Callable[[str], Question], ErrorCode]] = [
+    (lambda word: AskTransactions(transactional_ids=(f"{word}-x",)), ID),
+    (lambda word: AskLag(group=f"{word}-g"), GROUP),
+    (lambda word: AskSubscriptions(topics=(f"{word}-t",), has_details=True), TOPIC),
+]
+
+
+@pytest.mark.parametrize(("about_one", "code"), ABOUT_ONE, ids=lambda value: getattr(value, "name", ""))
+def test_a_question_about_what_is_hidden_is_refused(
+    half_open: tuple[Front, Wire, Names], about_one: Callable[[str], Question], code: ErrorCode
+) -> None:
+    _, wire, _ = half_open
+    assert refusal(wire, about_one(HIDDEN)) == code
+    told = wire.ask(question(about_one(SEEN)), 0)
+    assert told.error_code == NONE
+    assert HIDDEN.encode() not in told.answer
+    assert f"{SEEN}-t".encode() in told.answer
+
+
+@pytest.mark.parametrize("asked", [AskTransactions(), AskSubscriptions(has_details=True)])
+def test_a_question_about_all_leaves_out_what_is_hidden(half_open: tuple[Front, Wire, Names], asked: Question) -> None:
+    _, wire, _ = half_open
+    told = wire.ask(question(asked), 0)
+    assert HIDDEN.encode() not in told.answer
+    assert f"{SEEN}-t".encode() in told.answer
 
 
 def test_a_page_of_topics_does_not_end_at_one_that_is_hidden(half_open: tuple[Front, Wire, Names]) -> None:

@@ -13,9 +13,10 @@ from exacta.protocol.kafka.messages.k17791_acknowledge_messages import (
     Run,
     SubscriptionToAcknowledge,
 )
+from tests.kafka import asking
 from tests.kafka.subscribing import Subscriber
-from tests.kafka.test_describe_lag import produce
-from tests.kafka.test_describe_subscriptions import describe, the_one
+from tests.kafka.test_ask_lag import produce
+from tests.kafka.test_ask_subscriptions import the_one
 from tests.kafka.test_handles import Handle
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Front, Wire, batch, front
@@ -60,10 +61,10 @@ def test_they_end_with_their_transaction(broker: Front, wire: Wire, commit: bool
     handle = Handle(broker)
     for _ in range(2):  # an answer may be lost
         assert acknowledge(wire, handle.transaction_id, (0, 0), (3, 4)) == NONE
-    assert (the_one(wire).pending_messages, the_one(wire).position) == (3, 0)
+    assert (the_one(wire).pending, the_one(wire).position) == (3, 0)
     assert handle.end(commit=commit) == DONE
-    assert the_one(wire).pending_messages == 0
-    assert the_one(wire).left_messages == (3 if commit else 6)
+    assert the_one(wire).pending == 0
+    assert the_one(wire).left == (3 if commit else 6)
 
 
 def test_another_transaction_has_it(broker: Front, wire: Wire) -> None:
@@ -92,8 +93,8 @@ def test_what_is_refused(broker: Front, wire: Wire, wrong: dict[str, object], co
     Subscriber(broker, "reader", durable=False)
     given: dict[str, Any] = {"transaction": Handle(broker).transaction_id, "runs": ((0, 0),), **wrong}
     assert acknowledge(wire, given.pop("transaction"), *given.pop("runs"), **given) == code
-    found = describe(wire).topics[0].partitions[0].subscriptions
-    assert [each.pending_messages for each in found] == [0, 0]
+    found = asking.subscriptions(wire).subscriptions
+    assert [each.pending for each in found] == [0, 0]
 
 
 def test_one_of_two_partitions_is_refused_alone(broker: Front, wire: Wire) -> None:
@@ -104,5 +105,5 @@ def test_one_of_two_partitions_is_refused_alone(broker: Front, wire: Wire) -> No
     request = AcknowledgeMessagesRequest(transaction_id=handle.transaction_id, subscriptions=[subscription])
     [answered] = wire.ask(request, 0).subscriptions
     assert [each.error_code for each in answered.partitions] == [ErrorCode.RESOURCE_NOT_FOUND, NONE]
-    assert the_one(wire).pending_messages == 1
+    assert the_one(wire).pending == 1
     assert wire.ask(AcknowledgeMessagesRequest(transaction_id=handle.transaction_id), 0).subscriptions == []

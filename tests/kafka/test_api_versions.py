@@ -48,7 +48,7 @@ def test_clients_find_a_common_version(key: ApiKey, lowest: int) -> None:
     assert HANDLERS[key].advertised_min_version <= lowest <= HANDLERS[key].max_version
 
 
-@pytest.mark.parametrize("version", range(5))
+@pytest.mark.parametrize("version", range(6))
 def test_answer(wire: Wire, version: int) -> None:
     response = wire.ask(ApiVersionsRequest(client_software_name="x", client_software_version="1"), version)
     assert response.error_code == ErrorCode.NONE

@@ -129,6 +129,15 @@ class TestGroups:
         assert first.sync(**{first.member_id: b"one", second.member_id: b"two"}).assignment == b"one"
         assert second.sync().assignment == b"two"
 
+    def test_no_time_for_a_rebalance_leaves_nobody_any(self, broker: Front) -> None:
+        """Version 0 alone has the session's time-out for both. Apache Kafka 4.4 answers the same."""
+        first, second = Member(broker, version=1), Member(broker, version=1)
+        for member in (first, second):
+            request = member.request(rebalance_timeout_ms=-1, session_timeout_ms=60_000)
+            answer = member.wire.ask(request, member.version)
+            assert (answer.error_code, len(answer.members)) == (ErrorCode.NONE, 1)
+        assert answer.leader == answer.member_id
+
     def test_refusals_carry_the_member_id(self, broker: Front) -> None:
         member = Member(broker)
         for more, code in (

@@ -24,10 +24,8 @@ from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, Metadat
 from exacta.protocol.kafka.messages.k61_describe_producers import DescribeProducersRequest, TopicRequest
 from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
-from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest
-from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
-from exacta.protocol.kafka.messages.k17787_describe_subscriptions import DescribeSubscriptionsRequest
 from exacta.protocol.kafka.messages.k17789_abort_handles import AbortHandlesRequest
+from tests.kafka import asking
 from tests.kafka.subscribing import Subscriber
 from tests.kafka.test_records import fetch
 from tests.kafka.test_transactions_and_groups import Producer as TransactionalProducer
@@ -118,9 +116,9 @@ def test_it_is_listed_described_and_explained_by_its_name(broker: Front, wire: W
     assert (described.error_code, described.transaction_state) == (ErrorCode.NONE, "Ongoing")
     assert (described.producer_id, described.producer_epoch) == (handle.producer_id, 0)
     assert [(each.topic, each.partitions) for each in described.topics] == [("t", [0])]
-    explained = wire.ask(ExplainTransactionsRequest(transactional_ids=None), 0).transactions
+    explained = asking.explain(wire)
     assert [(each.transactional_id, each.client_id, each.groups) for each in explained] == [
-        (handle.name, "other", [GROUP])
+        (handle.name, "other", (GROUP,))
     ]
     request = DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[0])])
     ((found,),) = [each.partitions[0].active_producers for each in wire.ask(request, 0).topics]
@@ -129,17 +127,16 @@ def test_it_is_listed_described_and_explained_by_its_name(broker: Front, wire: W
     handle.end(commit=True)
     (described,) = wire.ask(DescribeTransactionsRequest(transactional_ids=[handle.name]), 0).transaction_states
     assert described.transaction_state == "CompleteCommit"
-    assert wire.ask(ExplainTransactionsRequest(transactional_ids=None), 0).transactions == []
+    assert asking.explain(wire) == ()
 
 
 def test_a_lagging_group_is_told_who_holds_back_the_rest(broker: Front, wire: Wire) -> None:
     handle = Handle(broker)
     handle.commit_offset(0)
     handle.write(b"one")
-    (group,) = wire.ask(DescribeLagRequest(groups=[GROUP]), 0).groups
-    (partition,) = group.topics[0].partitions
-    assert (partition.commit_is_pending, partition.held_back_records) == (True, 1)
-    assert [each.transactional_id for each in partition.open_transactions] == [handle.name]
+    (partition,) = asking.lag(wire, GROUP)
+    assert (partition.commit_is_pending, partition.held_back) == (True, 1)
+    assert [each.transactional_id for each in partition.held_by] == [handle.name]
 
 
 def test_an_operators_marker_aborts_it_and_the_broker_lives(broker: Front, wire: Wire) -> None:
@@ -155,8 +152,8 @@ def test_an_operators_marker_aborts_it_and_the_broker_lives(broker: Front, wire:
     assert result.topics[0].partitions[0].error_code == ErrorCode.NONE
     assert committed(wire) == []
     assert handle.end(commit=True) is Rejection.INVALID_TRANSACTION_STATE
-    (explained,) = wire.ask(ExplainTransactionsRequest(transactional_ids=[handle.name]), 0).transactions
-    assert (explained.transaction_state, [each.client_id for each in explained.incidents]) == (
+    (explained,) = asking.explain(wire, handle.name)
+    assert (explained.state, [each.client_id for each in explained.incidents]) == (
         "CompleteAbort",
         ["tester"],
     )
@@ -202,8 +199,7 @@ def test_what_it_has_acknowledged_is_shown_and_is_free_again_after_an_abort(brok
 
 
 def the_two(wire: Wire) -> dict[str, tuple[int, int]]:
-    [topic] = wire.ask(DescribeSubscriptionsRequest(), 0).topics
-    return {each.name: (each.left_messages, each.pending_messages) for each in topic.partitions[0].subscriptions}
+    return {each.name: (each.left, each.pending) for each in asking.subscriptions(wire).subscriptions}
 
 
 def test_a_subscription_that_was_deleted_has_nothing_pending(broker: Front, wire: Wire) -> None:
@@ -211,8 +207,8 @@ def test_a_subscription_that_was_deleted_has_nothing_pending(broker: Front, wire
     handle, subscriber = Handle(broker), Subscriber(broker)
     assert subscriber.acknowledge((0, 0), transaction=handle.transaction_id) == DONE
     assert subscriber.delete() == DONE
-    (explained,) = wire.ask(ExplainTransactionsRequest(), 0).transactions
-    assert (explained.subscription_count, explained.subscriptions) == (1, [])
+    (explained,) = asking.explain(wire)
+    assert (explained.subscription_count, explained.acknowledged) == (1, ())
 
 
 class TestATransactionalIdOfThatName:
@@ -229,11 +225,11 @@ class TestATransactionalIdOfThatName:
     def states(self, wire: Wire, name: str) -> list[tuple[bool, str]]:
         handle_id = handle_named(name)
         assert handle_id is not None
-        request = ExplainTransactionsRequest(transactional_ids=[name], handles=[handle_id, handle_id])
-        return [(each.is_handle, each.transaction_state) for each in wire.ask(request, 0).transactions]
+        found = asking.explain(wire, name, handles=(handle_id, handle_id))
+        return [(each.is_handle, each.state) for each in found]
 
     def test_both_are_shown(self, broker: Front, wire: Wire, alike: Handle) -> None:
-        found = wire.ask(ExplainTransactionsRequest(), 0).transactions
+        found = asking.explain(wire)
         assert {(each.transactional_id, each.is_handle) for each in found} == {(alike.name, True), (alike.name, False)}
         assert len({each.transaction_id for each in found}) == 2
         shown = run(broker, "list").stdout

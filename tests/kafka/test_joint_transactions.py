@@ -19,7 +19,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
-from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
+from tests.kafka import asking
 from tests.kafka.test_handles import Handle, committed, run
 from tests.kafka.transaction_states import REQUESTS, Id
 from tests.kafka.wire import Front, Wire, front
@@ -119,7 +119,7 @@ def test_it_is_shown_with_both_names_and_aborted_by_either(broker: Front, wire: 
         assert run(broker, "list").stdout.startswith(both)
         for name in (it.name, handle.name):
             assert run(broker, "explain", name).stdout.startswith(both)
-        (explained,) = wire.ask(ExplainTransactionsRequest(transactional_ids=[it.name]), 0).transactions
+        (explained,) = asking.explain(wire, it.name)
         assert (explained.is_joint, explained.is_handle) == (True, False)
         aborted = run(broker, "abort", "--yes", it.name if by == "name" else handle.name)
         assert aborted.stdout.splitlines()[-1] == f"the transaction of {it.name} is aborted, its producer fenced"

@@ -10,7 +10,7 @@ from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, Join
 from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
 from exacta.protocol.kafka.schema import Message
-from tests.kafka.test_describe_lag import commit_offset
+from tests.kafka.test_ask_lag import commit_offset
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Wire, front
 

@@ -8,7 +8,7 @@ import pytest
 
 from exacta.front.turns import STEP_ELEMENTS, TURN_SECONDS
 from exacta.kafka.handlers import HANDLERS
-from exacta.kafka.parts import Parts, divided, joined
+from exacta.kafka.parts import Parts, divided
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.compression import ZSTD
 from exacta.protocol.kafka.errors import ErrorCode
@@ -131,6 +131,16 @@ def test_one_topic_is_divided_by_its_partitions_and_answered_as_one(broker: Brok
     assert len(topic.partitions) == count
 
 
+@pytest.mark.parametrize("parts_of_one", [1, 2, 3])
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_each_partition_of_one_topic_is_in_one_part(parts_of_one: int, more: int) -> None:
+    [parts] = HANDLERS[DescribeProducersRequest.SCHEMA.key].parts
+    asked = list(range(parts_of_one * parts.most + more))
+    request = DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=asked)])
+    found: list[Any] = list(divided(parts, request))
+    assert [index for part in found for topic in part.topics for index in topic.partition_indexes] == asked
+
+
 DIVIDED = [(key, parts) for key, handler in HANDLERS.items() for parts in handler.parts]
 
 
@@ -139,16 +149,6 @@ def test_parts_name_arrays_of_the_request_and_of_its_answer(key: int, parts: Par
     api = API[key]
     assert parts.elements in api.request.__struct_fields__
     assert parts.answers in api.response.__struct_fields__
-    assert all(name in api.request.__struct_fields__ for name in parts.once)
-
-
-def test_other_arrays_go_with_the_first_part_only() -> None:
-    handler = HANDLERS[17786]
-    request = API[handler.key].request(transactional_ids=[f"t{number}" for number in range(450)], handles=[1, 2])
-    found: list[Any] = list(divided(handler.parts[0], request))
-    assert [(len(part.transactional_ids), part.handles) for part in found] == [(200, [1, 2]), (200, []), (50, [])]
-    answers = [API[handler.key].response(now_ms=number, transactions=[]) for number in range(3)]
-    assert joined(handler.parts[0], list(answers)) is answers[0]
 
 
 def test_a_malformed_long_request_ends_its_connection(broker: Broker) -> None:

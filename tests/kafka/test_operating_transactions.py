@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from exacta.core.ids import Cause
-from exacta.core.state.incidents import IncidentKind
+from exacta.core.transactions.description import CAUSES
 from exacta.ports.authorizer import Operation
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k27_write_txn_markers as markers
@@ -16,8 +16,8 @@ from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRe
 from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
 from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
-from exacta.protocol.kafka.messages.k17786_explain_transactions import ExplainTransactionsRequest
 from tests.kafka.access_rules import Rules
+from tests.kafka.asking import explain
 from tests.kafka.recording import produce
 from tests.kafka.test_records import fetch
 from tests.kafka.wire import Front, Wire, batch, front, values_in
@@ -162,32 +162,26 @@ def test_two_phase_commit_and_markers_have_rights_of_their_own(broker: Front, wi
     assert end(wire, bound, commit=True).error_code == NONE
 
 
-def explain(wire: Wire, *transactional_ids: str) -> Any:
-    return wire.ask(ExplainTransactionsRequest(transactional_ids=list(transactional_ids) or None), 0)
-
-
 def test_an_open_transaction_is_explained(wire: Wire) -> None:
-    assert explain(wire).transactions == []
+    assert explain(wire) == ()
     bound = init(wire, two_phase=False)
     produce(wire, batch(b"before"), 12)
     write(wire, bound, b"held")
-    answer = explain(wire)
-    (found,) = answer.transactions
-    assert (found.transactional_id, found.transaction_state, found.client_id) == ("x", "Ongoing", "tester")
+    (found,) = explain(wire)
+    assert (found.transactional_id, found.state, found.client_id) == ("x", "Ongoing", "tester")
     assert found.client_host == "/127.0.0.1"
-    assert found.start_ms <= answer.now_ms
+    assert found.start_ms is not None
     assert found.deadline_ms == found.start_ms + 60_000
-    ((partition,),) = [topic.partitions for topic in found.topics]
-    assert (found.topics[0].name, partition.partition_index, partition.first_offset) == ("t", 0, 1)
+    assert [(each.topic, each.partition, each.first_offset) for each in found.partitions] == [("t", 0, 1)]
     assert (found.open_producer_id, found.open_producer_epoch) == (bound.producer_id, bound.producer_epoch)
-    assert found.incidents == []
+    assert found.incidents == ()
 
 
 def test_of_a_long_client_id_the_beginning_is_kept(wire: Wire) -> None:
     wire.client_id = "c" * 32_000
     write(wire, init(wire), b"left")
     init(wire)
-    (found,) = explain(wire, "x").transactions
+    (found,) = explain(wire, "x")
     assert {len(found.client_id), *(len(each.client_id) for each in found.incidents)} <= {0, 255}
     assert (found.client_id, found.incidents[1].client_id) == ("c" * 255,) * 2
 
@@ -195,11 +189,11 @@ def test_of_a_long_client_id_the_beginning_is_kept(wire: Wire) -> None:
 def test_a_fencing_has_its_reason(wire: Wire) -> None:
     write(wire, init(wire), b"left")
     init(wire)
-    (found, unknown) = explain(wire, "x", "y").transactions
-    assert found.transaction_state == "Empty"
+    (found, unknown) = explain(wire, "x", "y")
+    assert found.state == "Empty"
     assert [(each.what, each.cause) for each in found.incidents] == [
-        (IncidentKind.ABORTED, Cause.NEW_INSTANCE),
-        (IncidentKind.FENCED, Cause.NEW_INSTANCE),
+        ("aborted", CAUSES[Cause.NEW_INSTANCE]),
+        ("fenced", CAUSES[Cause.NEW_INSTANCE]),
     ]
     assert (found.incidents[1].client_id, found.incidents[1].client_host) == ("tester", "/127.0.0.1")
-    assert unknown.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+    assert (unknown.transactional_id, unknown.state, unknown.incidents) == ("y", "", ())

@@ -17,7 +17,7 @@ from tests.kafka.pipelined_shown import READS, ReadRequest
 from tests.kafka.pipelined_writes import WRITES, Scene, done, prepared
 from tests.kafka.wire import Wire
 
-EXACTAS_OWN = ("DescribeLag",)
+EXACTAS_OWN = ("Ask, lag",)
 LATER_ON_KAFKA = {
     # The controller answers; the broker learns of it after that.
     "CreateTopics",
@@ -52,6 +52,7 @@ def shown_to_the_patient(write: str, read: str) -> tuple[object, object]:
     return before, shown(client, READS[read](scene))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("write", WRITES)
 def test_a_read_shows_the_write_before_it(write: str, read: str) -> None:
@@ -72,6 +73,7 @@ def test_a_read_shows_the_write_before_it(write: str, read: str) -> None:
     assert asked.shown(answers[-1][1]) == after
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("read", READS)
 @pytest.mark.parametrize("write", WRITES)
 def test_a_read_on_another_connection_shows_nothing_that_is_not_durable(write: str, read: str) -> None:

@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from msgspec import json
 
 from exacta.core.groups.consumer_words import subscribed_topics
 from exacta.core.state.limits import Limits
 from exacta.kafka.handlers.k19_create_topics import MOST_AT_ONCE
+from exacta.kafka.handlers.k17792_ask import LONGEST_QUESTION
 from exacta.kafka.request_size import FEWEST_ELEMENTS, most_elements
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import (
@@ -23,10 +25,11 @@ from exacta.protocol.kafka.messages import (
     k65_describe_transactions,
     k69_consumer_group_describe,
     k17784_end_transactions,
-    k17785_describe_lag,
-    k17786_explain_transactions,
 )
+from exacta.protocol.kafka.messages.k17792_ask import AskRequest
 from exacta.protocol.kafka.schema import Message
+from exacta.readmodel.transactions import AskTransactions
+from tests.kafka.asking import explain, question
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Wire, front
 
@@ -57,11 +60,7 @@ def test_too_many_elements_end_the_connection(request_of: Any, version: int, oth
 @pytest.mark.parametrize(
     ("request_", "of_all"),
     [
-        (k17785_describe_lag.DescribeLagRequest(groups=["g"] * (FEWEST_ELEMENTS + 1)), "error_code"),
-        (
-            k17786_explain_transactions.ExplainTransactionsRequest(transactional_ids=["x"] * (FEWEST_ELEMENTS + 1)),
-            "error_code",
-        ),
+        (AskRequest(question=b'{"type":"lag","group":"g"}'.ljust(LONGEST_QUESTION + 1)), "error_code"),
         (
             k17784_end_transactions.EndTransactionsRequest(
                 transactions=[
@@ -72,13 +71,13 @@ def test_too_many_elements_end_the_connection(request_of: Any, version: int, oth
             "error_code",
         ),
     ],
-    ids=["lag", "explanations", "ends"],
+    ids=["question", "ends"],
 )
 def test_too_many_elements_are_refused_by_a_code_where_one_is_an_answer(
     wire: Wire, request_: Message, of_all: str
 ) -> None:
     assert getattr(wire.ask(request_, 0), of_all) == ErrorCode.INVALID_REQUEST
-    assert wire.ask(k17785_describe_lag.DescribeLagRequest(), 0).error_code == ErrorCode.NONE  # the connection lives
+    assert explain(wire) == ()  # the connection lives
 
 
 def test_as_many_as_there_may_be_partitions_are_answered() -> None:
@@ -155,15 +154,9 @@ ONCE: list[tuple[Message, int, Any, list[Any]]] = [
         ["g", "h"],
     ),
     (
-        k17785_describe_lag.DescribeLagRequest(groups=["g", "h", "g"]),
+        question(AskTransactions(transactional_ids=("x", "y", "x"))),
         0,
-        lambda answer: [each.group_id for each in answer.groups],
-        ["g", "h"],
-    ),
-    (
-        k17786_explain_transactions.ExplainTransactionsRequest(transactional_ids=["x", "y", "x"]),
-        0,
-        lambda answer: [each.transactional_id for each in answer.transactions],
+        lambda answer: [each["transactional_id"] for each in json.decode(answer.answer)["transactions"]],
         ["x", "y"],
     ),
 ]

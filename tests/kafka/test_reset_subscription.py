@@ -16,8 +16,8 @@ from exacta.protocol.kafka.messages.k17788_reset_subscription import (
     TopicReset,
 )
 from tests.kafka.subscribing import Subscriber
-from tests.kafka.test_describe_lag import produce
-from tests.kafka.test_describe_subscriptions import the_one
+from tests.kafka.test_ask_lag import produce
+from tests.kafka.test_ask_subscriptions import the_one
 from tests.kafka.test_handles import Handle
 from tests.kafka.test_listing_offsets import compressed
 from tests.kafka.test_topic_ids import create
@@ -69,7 +69,7 @@ def test_it_goes_on_where_it_is_told(broker: Front, wire: Wire, to: dict[str, An
     assert the_one(wire).position == 1, "that was a plan"
     done = reset(wire, **to)
     assert (done.error_code, done.old_position, done.position) == (ErrorCode.NONE, 1, position)
-    assert (the_one(wire).position, the_one(wire).left_messages) == (position, 6 - position)
+    assert (the_one(wire).position, the_one(wire).left) == (position, 6 - position)
 
 
 def test_a_time_leads_to_its_record_also_in_a_compressed_batch(broker: Front, wire: Wire) -> None:
@@ -128,7 +128,7 @@ def test_its_consumers_are_disconnected_and_what_is_pending_stays(broker: Front,
     assert reset(wire, offset=3, dry=True).closed_consumers == 2
     assert reset(wire, offset=3).closed_consumers == 2
     found = the_one(wire)
-    assert (found.consumer_count, found.left_messages, found.pending_messages) == (0, 1, 2)
+    assert (found.consumer_count, found.left, found.pending) == (0, 1, 2)
 
 
 def test_partitions_are_moved_each_for_itself(broker: Front, wire: Wire) -> None:

@@ -8,7 +8,7 @@ from exacta.protocol.kafka.messages.k00_produce import (
     TopicProduceData,
 )
 from exacta.protocol.kafka.messages.k35_describe_log_dirs import DescribeLogDirsRequest
-from tests.kafka.test_describe_lag import Writer
+from tests.kafka.test_ask_lag import Writer
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Wire, batch, front
 

@@ -6,14 +6,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from exacta.cli.app import app
-from exacta.client import subscriptions
 from exacta.core.commands import RefuseAppends
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.description import Wait
 from tests.kafka.subscribing import Subscriber
-from tests.kafka.test_describe_lag import produce
+from tests.kafka.test_ask_lag import produce
 from tests.kafka.test_handles import Handle
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Front, batch, front
@@ -40,28 +39,6 @@ def run(broker: Front, *arguments: str, answer: str = "") -> Result:
 def rows(result: Result) -> list[list[str]]:
     assert result.exit_code == 0, result.output
     return [line.split() for line in result.stdout.splitlines()]
-
-
-def test_every_type_and_reason_has_its_words() -> None:
-    """The client knows the numbers by their places; what they mean is the core's."""
-    assert [each.name.replace("_", "").lower() for each in SubscriptionType] == [
-        each.replace("_", "").lower() for each in subscriptions.TYPES
-    ]
-    words = {
-        Wait.NO_CONSUMER: "no consumer is connected",
-        Wait.NO_PERMITS: "has asked for",
-        Wait.FULL_CONSUMERS: "every consumer",
-        Wait.MANY_ENTRIES: "entries are unacknowledged",
-        Wait.MANY_RUNS: "runs",
-        Wait.KEY: "key",
-        Wait.PENDING: "acknowledged messages",
-        Wait.HELD_BACK: "holds back",
-        Wait.DELAYED: "delayed",
-        Wait.UNREADABLE: "could not be read",
-        Wait.NO_ROOM: "all subscriptions together",
-    }
-    assert len(subscriptions.WAITS) == len(Wait) == len(words)
-    assert all(word in subscriptions.WAITS[wait] for wait, word in words.items())
 
 
 def test_they_are_listed(broker: Front) -> None:
@@ -113,8 +90,8 @@ def test_one_is_described_with_the_reason_why_it_waits(broker: Front) -> None:
         "  consumer 'worker-1': 0 permits, holds 0, priority 0",
         "  property team = blue",
         "  waits: no consumer that could be served has asked for messages",
-        f"  waits: {subscriptions.WAITS[Wait.PENDING]}",
-        f"  waits: {subscriptions.WAITS[Wait.HELD_BACK]}",
+        f"  waits: {Wait.PENDING}",
+        f"  waits: {Wait.HELD_BACK}",
     ]
     assert lines[-1].startswith(f"  waits: {handle.name} is open for ")
     assert "  waits: there is no message that it has not acknowledged" in run(broker, "describe", "u", "two").stdout

@@ -54,7 +54,7 @@ NOT_RUN = {
     ("docs/reference/pulsar.md", "pulsar-admin"): "Apache Pulsar's tool; tests/pulsar/test_rest.py asks what it asks",
     ("docs/reference/pulsar.md", "  --metadata"): "the same",
     (
-        "docs/reference/describe-subscriptions.md",
+        "docs/reference/ask.md",
         "exacta subscriptions ",
     ): "tests/pulsar/test_operating.py has a subscription",
     ("docs/reference/reset-subscription.md", "exacta subscriptions "): "the same",
@@ -112,7 +112,7 @@ NO_EXAMPLE = {
     ("docs/explanation/one-log.md", " orders, partition 0"): "a drawing",
     ("docs/explanation/architecture.md", "  Kafka's and "): "a drawing",
     (
-        "docs/reference/describe-subscriptions.md",
+        "docs/reference/ask.md",
         "orders-0, subscription billing",
     ): "the output of a broker with a history",
     (ONE_LOG, "producer.begin_transaction()"): _BOTH_SIDES,

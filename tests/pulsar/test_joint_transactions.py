@@ -73,6 +73,7 @@ def is_left(broker: exacta.Broker) -> bool:
     return value == b"order"
 
 
+@pytest.mark.sweep
 @on_all_kinds
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("ended_by", ["Kafka", "Pulsar"])
@@ -196,6 +197,7 @@ def test_a_producer_that_has_written_nothing_has_nothing_to_join(broker: exacta.
         join(broker.bootstrap_servers)
 
 
+@pytest.mark.sweep
 @on_all_kinds
 @pytest.mark.parametrize("opened_by", ["Kafka", "Pulsar"])
 def test_it_survives_the_death_of_the_broker(broker: exacta.Broker, producer: Producer, opened_by: str) -> None:

@@ -3,9 +3,13 @@
 A share of them is looked for, and each whose module a recent commit has changed: the simulation may be blind there now.
 """
 
+import inspect
 import logging
 import os
 from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +25,17 @@ pytestmark = pytest.mark.canary
 
 FROM_THE_FIRST = os.environ.get("EXACTA_TEST_CANARIES") == "all"
 MOST_WORLDS = int(os.environ.get("EXACTA_TEST_CANARY_WORLDS", "200" if FROM_THE_FIRST else "60"))
-CHANGED = {".".join(path.relative_to(ROOT).with_suffix("").parts).removeprefix("src.") for path in changed()}
+
+
+def files_of(modules: set[str]) -> set[Path]:
+    """Return where these modules lie, but for those of others."""
+    specs = [find_spec(name) for name in modules if name.partition(".")[0] in ("exacta", "simulation")]
+    return {Path(spec.origin) for spec in specs if spec is not None and spec.origin is not None}
+
+
+CHANGED = changed()
 LOOKED_FOR = sorted(
-    {*share_of(sorted(canaries()))} | {name for name, canary in canaries().items() if CHANGED & canary.touches}
+    {*share_of(sorted(canaries()))} | {name for name, each in canaries().items() if CHANGED & files_of(each.touches())}
 )
 BEGIN_AT = noted()
 """Where the quick tests look first. The others: 0."""
@@ -78,9 +90,21 @@ def test_only_the_violation_that_it_names_shows_a_canary() -> None:
     assert not totals.failures
 
 
-def test_a_canary_tells_the_modules_that_it_touches() -> None:
-    assert {"exacta.core.log.append", "exacta.core.log.sequence"} <= canaries()["repeat-appended-twice"].touches
-    assert all(any(name.startswith("exacta.") for name in each.touches) for each in canaries().values())
+def test_a_canary_touches_its_own_file_and_what_it_replaces_in_a_table() -> None:
+    touched = files_of(canaries()["topic-epoch-given-twice"].touches())
+    assert {ROOT / "simulation/canaries/exclusive.py", ROOT / "src/exacta/core/log/fold.py"} <= touched
+
+
+@pytest.mark.parametrize("name", sorted(canaries()))
+def test_a_change_of_the_file_with_the_planted_bug_makes_the_canary_looked_for(name: str) -> None:
+    canary = canaries()[name]
+    touched = files_of(canary.touches())
+    assert all(path.is_file() and path.is_relative_to(ROOT) for path in touched)
+    for owner, attribute, _ in canary.replacements():
+        original = owner[attribute] if isinstance(owner, dict) else getattr(owner, attribute, owner)
+        code: Any = inspect.unwrap(original) if inspect.isfunction(original) else owner
+        if not isinstance(code, dict):
+            assert Path(inspect.getfile(code)) in touched, f"{original} is replaced"
 
 
 @pytest.mark.parametrize(

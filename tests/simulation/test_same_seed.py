@@ -8,7 +8,7 @@ from pathlib import Path
 from simulation.runner import run_world
 
 ROOT = Path(__file__).parents[2]
-FIRST, SEEDS = 30, 3
+FIRST, SEEDS = 30, 2
 """Worlds in which less happens than in most."""
 
 

@@ -5,11 +5,9 @@ import subprocess
 import threading
 from pathlib import Path
 
-from benchmarks.kafka.distribution import CACHE, java_banner
+from benchmarks.kafka.distribution import CACHE, KAFKA_VERSION, java_banner
 from benchmarks.maven import fetch_jars
 
-STREAMS_VERSION = "4.3.1"
-"""The newest that Maven Central has; not every release of Kafka is there whole."""
 HERE = Path(__file__).parent
 STATE_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 60.0
@@ -19,8 +17,8 @@ _JAVA = ("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 def compiled(classes: Path) -> str:
     """Compile the application; return the class path that it runs with."""
     java_banner()
-    properties = {"kafka.version": STREAMS_VERSION}
-    what, folder = f"Kafka Streams {STREAMS_VERSION}", CACHE / f"kafka-streams-{STREAMS_VERSION}"
+    properties = {"kafka.version": KAFKA_VERSION}
+    what, folder = f"Kafka Streams {KAFKA_VERSION}", CACHE / f"kafka-streams-{KAFKA_VERSION}"
     jars = fetch_jars(what, HERE / "pom.xml", folder, properties)
     command = ["javac", "--release", "17", "-d", str(classes), "-cp", f"{jars}/*", str(HERE / "Totals.java")]
     subprocess.run(command, check=True, timeout=120)

@@ -1,7 +1,6 @@
 """Apache Kafka's own command line tools, and how they are run: in one Java virtual machine, or each as a process.
 
-Owns the tools' release (the newest that Maven Central has them of; not every release of Kafka is there whole), their
-main classes, and `Toolbox.java`'s other side. What a tool prints is judged by the tests.
+Owns the tools' main classes, and `Toolbox.java`'s other side. What a tool prints is judged by the tests.
 """
 
 import base64
@@ -11,10 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.kafka.distribution import CACHE, java_banner
+from benchmarks.kafka.distribution import CACHE, KAFKA_VERSION, java_banner
 from benchmarks.maven import fetch_jars
 
-TOOLS_VERSION = "4.3.1"
 HERE = Path(__file__).parent
 JAVA = ("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _TOOLS = "org.apache.kafka.tools."
@@ -23,7 +21,7 @@ MAIN_CLASSES = {
     "kafka-broker-api-versions": _TOOLS + "BrokerApiVersionsCommand",
     "kafka-client-metrics": _TOOLS + "ClientMetricsCommand",
     "kafka-cluster": _TOOLS + "ClusterTool",
-    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-configs": _TOOLS + "ConfigCommand",
     "kafka-console-consumer": _TOOLS + "consumer.ConsoleConsumer",
     "kafka-console-producer": _TOOLS + "ConsoleProducer",
     "kafka-consumer-groups": _TOOLS + "consumer.group.ConsumerGroupCommand",
@@ -78,8 +76,8 @@ class Result:
 def jars() -> Path:
     """Return the folder with the tools' jars; raises KafkaUnavailableError or JarsUnavailableError."""
     java_banner()
-    folder = CACHE / f"kafka-tools-{TOOLS_VERSION}"
-    return fetch_jars(f"Kafka's tools {TOOLS_VERSION}", HERE / "pom.xml", folder, {"kafka.version": TOOLS_VERSION})
+    folder = CACHE / f"kafka-tools-{KAFKA_VERSION}"
+    return fetch_jars(f"Kafka's tools {KAFKA_VERSION}", HERE / "pom.xml", folder, {"kafka.version": KAFKA_VERSION})
 
 
 def command(tool: str, *arguments: str) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import exacta
+from exacta.cli import main
 from exacta.client.routing import Client
 from exacta.extras import install_extra
 from exacta.verify.history import encode
@@ -16,9 +17,9 @@ from tests.verify import planted
 from tests.verify.model import clean_history
 
 
-def call(*arguments: object, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
+def call(*arguments: object) -> "subprocess.CompletedProcess[str]":
     program = [sys.executable, "-m", "exacta.cli", "verify", *map(str, arguments)]
-    return subprocess.run(program, capture_output=True, text=True, check=False, cwd=cwd)
+    return subprocess.run(program, capture_output=True, text=True, check=False)
 
 
 def written(path: Path, history: list) -> Path:
@@ -44,12 +45,22 @@ def written(path: Path, history: list) -> Path:
         (["--bootstrap-server", "h:1", "--strict", "x"], "--strict: x is none of g0, g1c-by-writes, partly-visible"),
     ],
 )
-def test_wrong_calls_are_one_line_and_exit_2(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_wrong_calls_are_one_line_and_exit_2(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
     (tmp_path / "something").touch()
-    called = call(*arguments, cwd=tmp_path)
-    assert called.returncode == 2
-    assert called.stderr.startswith(f"exacta: {message}")
-    assert (called.stdout, called.stderr.count("\n")) == ("", 1)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["exacta", "verify", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"exacta: {message}")
+    assert (said.out, said.err.count("\n")) == ("", 1)
 
 
 def test_a_cluster_that_is_not_there_is_one_line_and_exit_1(tmp_path: Path) -> None:

@@ -209,6 +209,7 @@ def offsets_that_are_pending_and_told(patch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("damage", "workload", "kind"),
     [

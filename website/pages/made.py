@@ -6,6 +6,7 @@ from pathlib import Path
 from exacta.cli.configuration_reference import reference
 from website.pages import (
     anomalies,
+    ask,
     commands,
     limits,
     metrics,
@@ -25,6 +26,7 @@ def _limits() -> str:
 
 PAGES: dict[Path, Callable[[], str]] = {
     REFERENCE / "anomalies.md": anomalies.page,
+    REFERENCE / "ask.md": ask.page,
     REFERENCE / "commands.md": commands.page,
     REFERENCE / "configuration.md": reference,
     REFERENCE / "limits.md": _limits,

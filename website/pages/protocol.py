@@ -44,6 +44,7 @@ UNSERVED: dict[str, dict[int, str]] = {
         80: "AddRaftVoter",
         81: "RemoveRaftVoter",
         82: "UpdateRaftVoter",
+        94: "UnregisterController",
     },
     "Share groups (KIP-932) and streams groups (KIP-1071) are not offered": {
         76: "ShareGroupHeartbeat",
@@ -60,6 +61,7 @@ UNSERVED: dict[str, dict[int, str]] = {
         90: "DescribeShareGroupOffsets",
         91: "AlterShareGroupOffsets",
         92: "DeleteShareGroupOffsets",
+        93: "StreamsGroupTopologyDescriptionUpdate",
     },
 }
 """The APIs that are not served, by the reason: their names by their keys."""
@@ -82,8 +84,8 @@ def page() -> str:
     parts += [
         table(("Why", "APIs"), unserved),
         "Requests of our own, which Kafka does not have: [EndTransactions](end-transactions.md), "
-        "[DescribeLag](describe-lag.md), [ExplainTransactions](explain-transactions.md), "
-        "[DescribeSubscriptions](describe-subscriptions.md), [ResetSubscription](reset-subscription.md), "
+        "[Ask](ask.md), "
+        "[ResetSubscription](reset-subscription.md), "
         "[AbortHandles](abort-handles.md), [JoinTransaction](join-transaction.md), "
         "[AcknowledgeMessages](acknowledge-messages.md).",
     ]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import griffe
 
-SOURCE = Path(__file__).parents[1] / "src"
+SOURCE = Path(__file__).parents[2] / "src"
 
 PACKAGES = {
     "exacta": "`import exacta` loads nothing until one of these names is asked for.",

@@ -1,6 +1,6 @@
 """`exacta groups …`: consumer groups, seen from outside, moved and deleted. On any Kafka cluster."""
 
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from exacta.client.group_description import GroupDescription
-    from exacta.client.lag import GroupLag
     from exacta.client.routing import Client
     from exacta.client.transactions import TopicPartition
+    from exacta.readmodel.groups import GroupLag
 
 _CLIENT_ID = "exacta-groups"
 
@@ -102,7 +102,7 @@ def describe(
     ]
     if output is OutputFormat.JSON:
         told = {"group": group, "protocol": found.protocol, "state": found.state, "assignor": found.assignor or None}
-        print_json(told | {"members": members} | _lag_in_json(behind))
+        print_json(told | {"members": members, "lag": plain(behind)})
         return
     assignor = f", assignor {found.assignor}" if found.assignor else ""
     say(f"group {group}: {found.state}, {found.protocol} protocol{assignor}")
@@ -143,7 +143,7 @@ def lag(
         if not found.partitions:
             _fail_without(client, group)
     if output is OutputFormat.JSON:
-        print_json({"group": group} | _lag_in_json(found))
+        print_json(plain(found))
     else:
         _show(found)
     if not found.exact:
@@ -287,30 +287,12 @@ def _fail_without(client: "Client", group: str) -> NoReturn:
 # --- what is shown ----------------------------------------------------------------------------------------------------
 
 
-def _lag_in_json(found: "GroupLag") -> dict[str, Any]:
-    partitions = [
-        {
-            "topic": each.partition.topic,
-            "partition": each.partition.partition,
-            "position": None if each.committed_offset < 0 else each.committed_offset,
-            "unread": each.unread,
-            "held_back": each.held_back,
-            "last_stable_offset": each.last_stable_offset,
-            "end_offset": each.high_watermark,
-            "held_back_by": plain(each.held_by),
-        }
-        for each in found.partitions
-    ]
-    return {"counted_in": "records" if found.exact else "offsets", "partitions": partitions}
-
-
 def _show(found: "GroupLag") -> None:
     rows = []
     for each in found.partitions:
-        position = "–" if each.committed_offset < 0 else str(each.committed_offset)
-        name = str(each.partition)
+        position = "–" if each.committed_offset is None else str(each.committed_offset)
         numbers = (each.unread, each.held_back, each.last_stable_offset, each.high_watermark)
-        rows.append((name, position, *(str(number) for number in numbers), held_by(each.held_by)))
+        rows.append((str(each), position, *(str(number) for number in numbers), held_by(each.held_by)))
     unread = sum(each.unread for each in found.partitions)
     held_back = sum(each.held_back for each in found.partitions)
     rows.append(("all", "", str(unread), str(held_back), "", "", ""))

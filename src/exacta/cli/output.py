@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Annotated, Any, TypeAlias
 
 import typer
+from msgspec import Struct, to_builtins
 
 from exacta.cli.lines import say
 from exacta.cli.tables import print_table
@@ -58,7 +59,9 @@ def json_text(value: object, indent: int | None = None) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of the client's as JSON takes it: its tuples with names become objects."""
+    """Return a value of the client's as JSON takes it: its tuples with names and its structs become objects."""
+    if isinstance(value, Struct):
+        return to_builtins(value)
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {name: plain(each) for name, each in value._asdict().items()}
     if isinstance(value, tuple | list):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -15,7 +15,8 @@ from exacta.cli.times import time_in_words, time_ms
 
 if TYPE_CHECKING:
     from exacta.client.routing import Client
-    from exacta.client.subscriptions import Details, Reset, Subscription, Target
+    from exacta.client.subscriptions import Reset, Target
+    from exacta.readmodel.subscriptions import Details, Subscription
 
 _CLIENT_ID = "exacta-subscriptions"
 _BOUNDS = (
@@ -66,7 +67,7 @@ def list_all(
             _check_topics(client, topics)
     records = [
         {
-            "partition": str(each.partition),
+            "partition": each.at,
             "subscription": each.name,
             "type": _type(each),
             "consumers": each.consumer_count,
@@ -97,7 +98,7 @@ def describe(
     """
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         found = _found(client, topic, subscription, partition)
-        bounds = _bounds(client, found[0].partition.topic)
+        bounds = _bounds(client, found[0].topic)
     if output is OutputFormat.JSON:
         print_json(plain(found))
         return
@@ -125,13 +126,13 @@ def lag(
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         found = _found(client, topic, subscription, partition)
     if output is OutputFormat.JSON:
-        print_json([_lag_in_json(each) for each in found])
+        print_json(plain(found))
         return
     rows = []
     for each in found:
         details = _details(each)
         numbers = (each.position, each.left, each.pending, each.held_back, details.uncommitted)
-        rows.append((str(each.partition), *map(str, numbers), held_by(details.held_by)))
+        rows.append((each.at, *map(str, numbers), held_by(details.held_by)))
     sums = [sum(int(row[column]) for row in rows) for column in range(2, 6)]
     rows.append(("all", "", *map(str, sums), ""))
     columns = ("position", "backlog", "pending", "held back", "uncommitted")
@@ -166,7 +167,7 @@ def reset(
         found = _found(client, topic, subscription, partition)
         if target.offset >= 0 and len(found) > 1:
             fail("the topic has several partitions: name the one of the offset with --partition", EXIT_USAGE)
-        name, indexes = found[0].partition.topic, [each.partition.partition for each in found]
+        name, indexes = found[0].topic, [each.partition for each in found]
         plan = reset_subscription(client, name, subscription, indexes, target, dry_run=True)
         _show(name, plan, found)
         if dry_run:
@@ -204,7 +205,7 @@ def _fail_where_refused(topic: str, results: "Iterable[Reset]", found: "Sequence
     """End the command where something stands in the way, with the offsets that there are."""
     from exacta.protocol.kafka.errors import ErrorCode
 
-    ends = {each.partition.partition: _details(each).high_watermark for each in found}
+    ends = {each.partition: each.high_watermark for each in found}
     for each in results:
         if each.error == ErrorCode.OFFSET_OUT_OF_RANGE:
             fail(f"{topic}-{each.partition} ends at offset {ends[each.partition]}: there is nothing beyond", EXIT_NO)
@@ -275,10 +276,10 @@ def _bounds(client: "Client", topic: str) -> str:
 
 def _describe(found: "Subscription", bounds: str) -> None:
     details = _details(found)
-    say(f"{found.partition}, subscription {found.name}: {_type(found)}, created {time_in_words(details.created_ms)}")
+    say(f"{found.at}, subscription {found.name}: {_type(found)}, created {time_in_words(found.created_ms)}")
     say(
-        f"  position {found.position}; the partition is stable up to {details.last_stable_offset} and ends at "
-        f"{details.high_watermark}"
+        f"  position {found.position}; the partition is stable up to {found.last_stable_offset} and ends at "
+        f"{found.high_watermark}"
     )
     say(
         f"  backlog {found.left}, pending {found.pending}, held back {found.held_back} "
@@ -286,7 +287,7 @@ def _describe(found: "Subscription", bounds: str) -> None:
     )
     if found.is_durable:
         say(f"  bounds: {bounds}")
-    if details.is_over_quota:
+    if found.is_over_quota:
         say("  over the quota: nothing is appended until less is kept for the topic's subscriptions")
     if found.run_count:
         say(f"  acknowledged beyond the position: {runs_in_words(details.acknowledged_runs, found.run_count)}")
@@ -322,20 +323,6 @@ def _reasons(found: "Subscription", details: "Details") -> Iterator[str]:
             f"{each.transactional_id} is open for {each.open_for_ms // 1000} s, and has written from offset "
             f"{each.first_offset} on"
         )
-
-
-def _lag_in_json(found: "Subscription") -> dict[str, Any]:
-    details = _details(found)
-    return {
-        "topic": found.partition.topic,
-        "partition": found.partition.partition,
-        "position": found.position,
-        "backlog": found.left,
-        "pending": found.pending,
-        "held_back": found.held_back,
-        "uncommitted": details.uncommitted,
-        "held_back_by": plain(details.held_by),
-    }
 
 
 def _type(found: "Subscription") -> str:

@@ -8,7 +8,7 @@ import typer
 from exacta.cli.lines import one_line
 
 if TYPE_CHECKING:
-    from exacta.client.lag import BlockingTransaction
+    from exacta.readmodel.groups import BlockingTransaction
 
 _WIDTH_ELSEWHERE = 1000
 """The width of a table in a pipe, where a row is a line however long its names are."""

@@ -13,8 +13,8 @@ from exacta.cli.times import now_ms, time_in_words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from exacta.client.explanations import Acknowledged, Explanation
     from exacta.client.routing import Client
+    from exacta.readmodel.transactions import Acknowledged, Explanation
     from exacta.spark.owners import Owner
 
 _TAKEOVER_TIMEOUT_MS = 1_000  # of a producer that never writes: every cluster allows that
@@ -169,7 +169,6 @@ def _in_json(found: "Explanation", owners: "Mapping[str, Owner]") -> dict[str, A
     """Return all that is known of a transaction, and the Spark query that it is of."""
     owner = None if found.is_handle else owners.get(found.transactional_id)
     told: dict[str, Any] = plain(found)
-    told["partitions"] = [{**at._asdict(), "first_offset": offset} for at, offset in found.partitions]
     return told | {"is_open": found.is_open, "of": None if owner is None else str(owner)}
 
 
@@ -180,13 +179,13 @@ def _show(found: "Explanation", at_ms: int, owners: "Mapping[str, Owner]") -> No
     if found.producer_id >= 0:
         whose = f", of {found.client}" if found.client else ""
         say(f"  producer {found.producer_id}, epoch {found.producer_epoch}{whose}")
-    held = [f"{at} at {offset}" for at, offset in found.partitions if offset is not None]
+    held = [f"{each} at {each.first_offset}" for each in found.partitions if each.first_offset is not None]
     if held:
         say(f"  holds readers back: {', '.join(held)}")
-    for at, records, size in found.staged:
-        say(f"  staged: {at}, {counted(records, 'record')} of {size} bytes")
-    staged = {each.partition for each in found.staged}
-    registered = [str(at) for at, offset in found.partitions if offset is None and at not in staged]
+    for each in found.partitions:
+        if each.staged_records:
+            say(f"  staged: {each}, {counted(each.staged_records, 'record')} of {each.staged_bytes} bytes")
+    registered = [str(each) for each in found.partitions if each.first_offset is None and not each.staged_records]
     if registered:
         say(f"  registered: {', '.join(registered)}")
     if found.groups:
@@ -210,7 +209,7 @@ def _named(found: "Explanation") -> str:
 
 def _acknowledged(found: "Acknowledged") -> str:
     messages = acknowledged_in_words(found.before, found.runs, found.run_count)
-    return f"{found.partition}, subscription {found.subscription}: {messages or 'nothing any more'}"
+    return f"{found.topic}-{found.partition}, subscription {found.subscription}: {messages or 'nothing any more'}"
 
 
 def _in_words(found: "Explanation", at_ms: int) -> str:

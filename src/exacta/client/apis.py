@@ -57,15 +57,6 @@ from exacta.protocol.kafka.messages.k69_consumer_group_describe import (
     ConsumerGroupDescribeResponse,
 )
 from exacta.protocol.kafka.messages.k17784_end_transactions import EndTransactionsRequest, EndTransactionsResponse
-from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest, DescribeLagResponse
-from exacta.protocol.kafka.messages.k17786_explain_transactions import (
-    ExplainTransactionsRequest,
-    ExplainTransactionsResponse,
-)
-from exacta.protocol.kafka.messages.k17787_describe_subscriptions import (
-    DescribeSubscriptionsRequest,
-    DescribeSubscriptionsResponse,
-)
 from exacta.protocol.kafka.messages.k17788_reset_subscription import (
     ResetSubscriptionRequest,
     ResetSubscriptionResponse,
@@ -76,6 +67,7 @@ from exacta.protocol.kafka.messages.k17791_acknowledge_messages import (
     AcknowledgeMessagesRequest,
     AcknowledgeMessagesResponse,
 )
+from exacta.protocol.kafka.messages.k17792_ask import AskRequest, AskResponse
 
 API_VERSIONS_KEY = 18
 
@@ -128,13 +120,11 @@ _CALLS: dict[type[Any], Call] = {
     ConsumerGroupHeartbeatRequest: Call(68, ConsumerGroupHeartbeatResponse, 1, 1),
     ConsumerGroupDescribeRequest: Call(69, ConsumerGroupDescribeResponse, 0, 1),
     EndTransactionsRequest: Call(17784, EndTransactionsResponse, 0, 0),
-    ExplainTransactionsRequest: Call(17786, ExplainTransactionsResponse, 0, 0),
-    DescribeLagRequest: Call(17785, DescribeLagResponse, 0, 0),
-    DescribeSubscriptionsRequest: Call(17787, DescribeSubscriptionsResponse, 0, 0),
     ResetSubscriptionRequest: Call(17788, ResetSubscriptionResponse, 0, 0),
     AbortHandlesRequest: Call(17789, AbortHandlesResponse, 0, 0),
     JoinTransactionRequest: Call(17790, JoinTransactionResponse, 0, 0),
     AcknowledgeMessagesRequest: Call(17791, AcknowledgeMessagesResponse, 0, 0),
+    AskRequest: Call(17792, AskResponse, 0, 0),
 }
 
 

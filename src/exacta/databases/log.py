@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from exacta.client.errors import ClientError, KafkaError
-from exacta.client.explanations import ABORTED, explain
+from exacta.client.explanations import explain
 from exacta.client.partitioner import partition_of_key
 from exacta.client.producer import IdempotentProducer
 from exacta.client.routing import Client
@@ -22,6 +22,7 @@ from exacta.client.single_record import Header, SingleRecord
 from exacta.client.transactions import CommittedOffset, Producer, TopicPartition, commit_offsets
 from exacta.client.two_phase import NoTwoPhaseCommits, end_transaction, take_over
 from exacta.databases.errors import TwoPhaseError, one_line, taken_over
+from exacta.readmodel.transactions import ABORTED
 
 Bytes = bytes | str | None
 Headers = Mapping[str, Bytes] | Iterable[tuple[str, Bytes]]

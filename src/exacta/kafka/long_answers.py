@@ -16,9 +16,7 @@ LONG_ANSWERS = frozenset(
         ApiKey.CONSUMER_GROUP_DESCRIBE,
         ApiKey.LIST_CONFIG_RESOURCES,
         ApiKey.DESCRIBE_TOPIC_PARTITIONS,
-        ApiKey.DESCRIBE_LAG,
-        ApiKey.EXPLAIN_TRANSACTIONS,
-        ApiKey.DESCRIBE_SUBSCRIPTIONS,
+        ApiKey.ASK,
     }
 )
 """They begin only when all earlier answers of their connection have left and the answers' budget has room. Fetch is not

@@ -38,8 +38,6 @@ class Parts(Struct, frozen=True):
     inner_answers: str = ""
     size: str = ""
     """The element's field whose number says how much work it is: a tenth of an element for each."""
-    once: tuple[str, ...] = ()
-    """Other arrays of the request, which go with its first part only."""
     most: int = 500
     """The most elements, inner ones included, that are served in one step."""
     most_in_all: int = 2**31
@@ -76,15 +74,14 @@ def divided(parts: Parts, request: Any) -> Iterator[Message]:
         named.setdefault(_key(parts, element), []).append(element)
     part: list[Any] = []
     weight = 0
-    others: dict[str, list[Any]] = {}
     for same in named.values():
         for elements, cost in _pieces(parts, same):
             if part and weight + cost > parts.most:
-                yield replace(request, **{parts.elements: part}, **others)
-                part, weight, others = [], 0, {name: [] for name in parts.once}
+                yield replace(request, **{parts.elements: part})
+                part, weight = [], 0
             part += elements
             weight += cost
-    yield replace(request, **{parts.elements: part}, **others) if part else request
+    yield replace(request, **{parts.elements: part}) if part else request
 
 
 def _key(parts: Parts, element: Any) -> Any:

@@ -106,10 +106,10 @@ class Lags:
             wanted = Wanted(topics=topics, after=after, most=_PAGE, most_size=_PAGE_SIZE)
             page = look(partial(page_of, wanted=wanted))
             for each in page.subscriptions:
-                if each.is_durable:
+                if each.told.is_durable:
                     await self._add_backlog(each, backlog)
             is_last = page.is_last
-            after = page.subscriptions[-1].place if page.subscriptions else FIRST
+            after = page.subscriptions[-1].told.place if page.subscriptions else FIRST
         return [
             single(families.SUBSCRIPTIONS, number),
             largest(families.SUBSCRIPTION_BACKLOG, backlog, self._most),
@@ -117,7 +117,7 @@ class Lags:
 
     async def _add_backlog(self, each: DescribedSubscription, backlog: defaultdict[Labels, float]) -> None:
         ranges = [found for found in ranges_to_count(each) if found[0] is Counted.LEFT]
-        seen = self._engine.visible(each.topic, each.index)
+        seen = self._engine.visible(each.told.topic, each.told.partition)
         if seen is None or len(ranges) > self._room:
             self._uncounted += 1
             return
@@ -131,7 +131,7 @@ class Lags:
                 left += sign * self._engine.lookups.count_between(
                     each.partition_id, first, last, read_committed=each.reads_committed
                 )
-        backlog[each.topic, each.name] += left
+        backlog[each.told.topic, each.told.name] += left
 
 
 def _members(state: State) -> dict[str, int]:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection
 from typing import Protocol, TypeVar
 
 from exacta.client.errors import KafkaError
-from exacta.client.explanations import Explanation
 from exacta.client.routing import Client
 from exacta.client.transactions import init_producer_id
 from exacta.core.commands import ExpireTransaction
@@ -17,6 +16,7 @@ from exacta.core.state.state import State
 from exacta.engine.engine import Engine
 from exacta.kafka.handlers import HANDLERS
 from exacta.protocol.kafka.errors import ErrorCode
+from exacta.readmodel.transactions import Explanation
 from exacta.spelling import did_you_mean
 from exacta.testing.faults import DISK, Armed, Effect, Fault
 from exacta.testing.faulty_connection import refusable

@@ -11,16 +11,16 @@ records gets the committed ones below the last stable offset.
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Collection, Iterable, Iterator, Set
 from enum import StrEnum
 from typing import NamedTuple
 
 from exacta.client.errors import KafkaError
-from exacta.client.explanations import Explanation, explain
+from exacta.client.explanations import explain
 from exacta.client.fetcher import fetch_range
 from exacta.client.group_offsets import fetch_offsets
 from exacta.client.handles import handle_named
-from exacta.client.lag import Lag, describe_lag
+from exacta.client.lag import describe_lag
 from exacta.client.routing import Client
 from exacta.client.security import Cluster
 from exacta.client.tail import received_records
@@ -30,6 +30,8 @@ from exacta.client.transactions import TopicPartition
 from exacta.protocol.kafka.committed import is_abort_marker
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.records import BatchHeader, iter_batches
+from exacta.readmodel.groups import Lag
+from exacta.readmodel.transactions import Explanation
 
 CLIENT_ID = "exacta-testing"
 """The client id of the kit's own requests, which meet no fault."""
@@ -141,7 +143,7 @@ class Questions(ABC):
         Raises KafkaError (GROUP_ID_NOT_FOUND) for a group that nobody knows.
         """
         with self.client() as client:
-            return {each.partition: each for each in describe_lag(client, group).partitions}
+            return _by_partition(describe_lag(client, group).partitions)
 
     def create_topic(self, name: str, partitions: int | None = None, **configs: object) -> None:
         """Create a topic; configurations go by Kafka's names, with underscores (`cleanup_policy="compact"`).
@@ -223,15 +225,19 @@ def _records_of(at: TopicPartition, header: BatchHeader, batch: memoryview) -> I
 # --- groups -----------------------------------------------------------------------------------------------------------
 
 
+def _by_partition(found: Iterable[Lag]) -> dict[TopicPartition, Lag]:
+    return {TopicPartition(each.topic, each.partition): each for each in found}
+
+
 def _left(client: Client, group: str, topics: Set[str]) -> dict[TopicPartition, int] | None:
     """Return how many records a group has not read, by partition; None: it has committed nothing yet."""
     try:
-        known = {each.partition: each for each in describe_lag(client, group).partitions}
+        known = _by_partition(describe_lag(client, group).partitions)
     except KafkaError as error:
         if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
             raise
         known = {}
-    positions = {at: each for at, each in known.items() if each.committed_offset >= 0}
+    positions = {at: each for at, each in known.items() if each.committed_offset is not None}
     names = topics or {at.topic for at in positions}
     if not names:
         return None

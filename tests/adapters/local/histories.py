@@ -1,5 +1,6 @@
 """Histories of the local journal on a simulated disk, which tests of crashes, failures and damage play."""
 
+import random
 from collections.abc import Iterator
 
 from exacta.adapters.local import LocalJournal
@@ -100,6 +101,11 @@ def every_crash(log: list[Operation]) -> Iterator[tuple[list[Operation], Simulat
     """Yield the history up to each of its calls that is in the share, and the disk at that moment."""
     for length in share_of(range(len(log) + 1)):
         yield log[:length], SimulatedDisk.after(log[:length])
+
+
+def dice_of(log: list[Operation]) -> random.Random:
+    """Return the dice of a crash after this part of a history: a share throws the same as the whole."""
+    return random.Random(len(log))
 
 
 def open_and_append(disk: SimulatedDisk, groups: Groups) -> tuple[Turns, LocalJournal]:

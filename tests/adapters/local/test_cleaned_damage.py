@@ -123,7 +123,7 @@ def test_by_an_altered_index_nothing_is_removed():
     header_bytes = len(pack_segment_index({}, b"12345678", 0, 0)[0])
     places = [(names[0], byte) for byte in range(header_bytes, len(disk.content(names[0])))]
     places += [(name, byte) for name in names for byte in range(header_bytes)]
-    stopped = 0
+    stopped, places = 0, share_of(places)
     for name, byte in places:
         for floors in ({3: 0}, {2: 2, 3: 0}, {1: 0, 2: 0, 3: 0}):
             lives = disk.restarted()

@@ -7,7 +7,6 @@ opened on what is left.
 
 import errno
 import logging
-import random
 
 import pytest
 
@@ -21,6 +20,7 @@ from tests.adapters.local.histories import (
     SEGMENT_BYTES,
     SOME_UNSYNCED,
     check_recovery,
+    dice_of,
     every_crash,
     fails,
     make_groups,
@@ -94,8 +94,8 @@ def test_crash_that_keeps_any_subset_of_the_sectors_of_a_group(grow: bool):
 
 
 def test_crash_that_keeps_random_sectors_at_every_call(history: list[Operation]):
-    chance = random.Random(20261121)
     for log, disk in every_crash(history):
+        chance = dice_of(log)
         if disk.unsynced_changes():
             for _ in range(10):
                 lost = {sector for sector in range(disk.unsynced_changes()) if chance.random() < 0.5}
@@ -109,12 +109,11 @@ def test_crash_that_keeps_random_sectors_at_every_call(history: list[Operation])
 
 def test_crash_during_recovery_at_every_call(history: list[Operation]):
     """Recovery writes, too: cut it short anywhere and recover again."""
-    chance = random.Random(4)
     for log, disk in every_crash(history):
         if not disk.unsynced_changes():
             continue
         acknowledged, begun = noted(log, "acknowledged"), noted(log, "begun")
-        first = disk.crashed(keep_bytes=chance.randrange(disk.unsynced_bytes() + 1), keep_names=True)
+        first = disk.crashed(keep_bytes=dice_of(log).randrange(disk.unsynced_bytes() + 1), keep_names=True)
         before_recovery = len(first.log)
         kept = check_recovery(first, GROUPS, acknowledged, begun)
         for length in range(before_recovery, len(first.log) + 1):
@@ -136,7 +135,6 @@ def test_what_a_killed_process_left_in_the_page_cache_is_made_durable(history: l
 
 def test_whoever_opens_is_told_whether_a_write_may_be_missing():
     """Nothing is when only the process died; and what is missing after the machine stopped never goes unnoticed."""
-    chance = random.Random(8)
     missed = 0
     whole = play(SimulatedDisk(), GROUPS, unsynced=SOME_UNSYNCED)
     for log, disk in every_crash(whole):
@@ -146,7 +144,7 @@ def test_whoever_opens_is_told_whether_a_write_may_be_missing():
         assert check_recovery(disk.restarted(), GROUPS, written, begun) >= written
         for keep in (False, True, None):
             crashed = disk.crashed(
-                keep_sector=by_chance(chance, 0.5) if keep is None else all_or_none(keep), keep_names=True
+                keep_sector=by_chance(dice_of(log), 0.5) if keep is None else all_or_none(keep), keep_names=True
             )
             may_have_lost = opened(crashed).may_have_lost
             assert opened(crashed).may_have_lost == may_have_lost, "until a group was appended"
@@ -225,10 +223,10 @@ def test_without_a_note_of_the_end_a_write_may_be_missing(content: bytes | None)
 
 def test_journal_goes_on_after_a_crash(history: list[Operation]):
     """Whatever the crash left, the rest of the history can follow, and another crash loses none of it."""
-    chance = random.Random(5)
     for log, disk in every_crash(history):
+        chance = dice_of(log)
         acknowledged, begun = noted(log, "acknowledged"), noted(log, "begun")
-        crashed = disk.crashed(keep_sector=lambda _: chance.random() < 0.8, keep_names=chance.random() < 0.5)
+        crashed = disk.crashed(keep_sector=by_chance(chance, 0.8), keep_names=chance.random() < 0.5)
         kept = check_recovery(crashed, GROUPS, acknowledged, begun)
         play(crashed, GROUPS, kept)
         assert check_recovery(crashed.crashed(), GROUPS, len(GROUPS), len(GROUPS)) == len(GROUPS)

@@ -9,7 +9,7 @@ from exacta.adapters.local.damage.inspection import Finding, Place, Verdict, ins
 from exacta.ports.journal import JournalError
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
-from tests.adapters.local.histories import GROUPS, SOME_UNSYNCED, every_crash, play
+from tests.adapters.local.histories import GROUPS, SOME_UNSYNCED, dice_of, every_crash, play
 from tests.adapters.local.histories import SEGMENT_BYTES as CRASHES_SEGMENT_BYTES
 from tests.adapters.local.test_damage import GROUP_COUNT, SEGMENT_BYTES, flip, segments_of
 from tests.adapters.turns import Turns, append, batch
@@ -114,9 +114,9 @@ def test_damage_hides_nothing_but_itself(written: SimulatedDisk) -> None:
 
 
 def test_what_a_crash_leaves_is_never_called_damaged() -> None:
-    chance = random.Random(3)
     seen = set()
-    for _, disk in every_crash(play(SimulatedDisk(), GROUPS, unsynced=SOME_UNSYNCED)):
+    for log, disk in every_crash(play(SimulatedDisk(), GROUPS, unsynced=SOME_UNSYNCED)):
+        chance = dice_of(log)
         for _ in range(2):
             share = chance.random()
             left = disk.crashed(

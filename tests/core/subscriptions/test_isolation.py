@@ -165,10 +165,11 @@ def test_what_is_left_and_what_is_held_back(world: World, level: IsolationLevel)
     held_back(world)
     page = page_of(world.state, Wanted(topics={"t": {0}}, most=9, most_size=9, has_details=True))
     [found] = page.subscriptions
-    assert (found.isolation_level, found.reads_committed) == (level, level is COMMITTED)
-    assert found.details is not None
+    details = found.told.details
+    assert (found.told.reads_uncommitted, found.reads_committed) == (level is UNCOMMITTED, level is COMMITTED)
+    assert details is not None
     waits = {COMMITTED: (Wait.NO_CONSUMER, Wait.HELD_BACK), UNCOMMITTED: (Wait.NO_CONSUMER,)}
-    assert (found.details.waits, found.details.uncommitted) == (waits[level], 3)
+    assert (details.waits, details.uncommitted) == (waits[level], 3)
     ranges = {
         COMMITTED: [(Counted.LEFT, 1, Offset(0), Offset(1)), (Counted.HELD_BACK, 1, Offset(1), Offset(5))],
         UNCOMMITTED: [(Counted.LEFT, 1, Offset(0), Offset(5))],

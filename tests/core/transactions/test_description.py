@@ -5,10 +5,10 @@ from exacta.core.ids import TransactionId
 from exacta.core.replies import DONE
 from exacta.core.state.transaction import Phase, handle_name, handle_named
 from exacta.core.transactions.description import (
-    describe_handle,
-    describe_open_transaction,
     describe_producers,
-    describe_transaction,
+    explain_handle,
+    explain_open_transaction,
+    explain_transaction,
     list_transaction,
     transaction_names,
 )
@@ -30,14 +30,13 @@ def test_it_is_listed_and_described_like_any_other(world: World) -> None:
     listed = list_transaction(world.state, name)
     assert listed is not None
     assert (listed.name, listed.phase, listed.producer_id) == (handle.name, Phase.ONGOING, handle.producer_id)
-    opened = describe_open_transaction(world.state, handle.transaction_id)
+    opened = explain_open_transaction(world.state, handle.transaction_id)
     assert opened is not None
-    assert opened.name == handle.name
-    found = describe_transaction(world.state, handle.name)
-    assert found is not None
+    assert opened.transactional_id == handle.name
+    found = explain_transaction(world.state, handle.name)
     assert (found.client_id, found.client_host, found.groups) == ("me", "/h", ("g",))
     assert found.deadline_ms == world.now_ms + 1000
-    assert [(each.topic, each.index, each.first_offset) for each in found.partitions] == [("t", 1, 0)]
+    assert [(each.topic, each.partition, each.first_offset) for each in found.partitions] == [("t", 1, 0)]
     producers = describe_producers(world.state, "t", 1)
     assert producers is not None
     assert [(each.producer_id, each.has_coordinator, each.open_first_offset) for each in producers] == [
@@ -46,23 +45,20 @@ def test_it_is_listed_and_described_like_any_other(world: World) -> None:
     handle.end(commit=True)
     assert transaction_names(world.state) == []
     assert list_transaction(world.state, name) is None
-    assert describe_open_transaction(world.state, handle.transaction_id) is None
-    ended = describe_transaction(world.state, handle.name)
-    assert ended is not None
-    assert (ended.phase, ended.partitions) == (Phase.COMPLETE_COMMIT, ())
-    assert describe_transaction(world.state, "TxnID(0,99)") is None
+    assert explain_open_transaction(world.state, handle.transaction_id) is None
+    ended = explain_transaction(world.state, handle.name)
+    assert (ended.state, ended.partitions) == (Phase.COMPLETE_COMMIT.value, ())
+    assert explain_transaction(world.state, "TxnID(0,99)").state == ""
 
 
 def test_a_transactional_id_of_that_name_is_not_the_handle(world: World) -> None:
     handle = world.handle()
     owner = world.producer(handle.name)
-    found = describe_transaction(world.state, handle.name)
-    assert found is not None
+    found = explain_transaction(world.state, handle.name)
     assert found.producer_id == owner.producer_id
     assert set(transaction_names(world.state)) == {handle.name, handle.transaction_id}
-    by_id = describe_handle(world.state, handle.transaction_id)
-    assert by_id is not None
-    assert (by_id.name, by_id.producer_id, by_id.is_handle) == (handle.name, handle.producer_id, True)
-    assert describe_open_transaction(world.state, handle.transaction_id) == by_id
+    by_id = explain_handle(world.state, handle.transaction_id)
+    assert (by_id.transactional_id, by_id.producer_id, by_id.is_handle) == (handle.name, handle.producer_id, True)
+    assert explain_open_transaction(world.state, handle.transaction_id) == by_id
     assert world.send(EndHandle(transaction_id=handle.transaction_id, commit=True)) == DONE
     world.check()

@@ -16,7 +16,7 @@ from exacta.core.replies import (
 )
 from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
 from exacta.core.state.transaction import Phase
-from exacta.core.transactions.description import describe_handle, describe_transaction, incidents_of
+from exacta.core.transactions.description import explain_handle, explain_transaction, incidents_of
 from tests.core.world import SMALL, Handle, Producer, World
 
 V1, V2 = TransactionVersion
@@ -272,14 +272,12 @@ def test_a_prepared_one_is_only_ended_by_the_holder(world: World) -> None:
 
 def test_it_is_described_by_both_names(world: World) -> None:
     producer, handle = joint(world, DIRECTIONS[0])
-    by_id, by_name = describe_handle(world.state, handle.transaction_id), describe_transaction(world.state, "x")
-    assert by_id is not None
+    by_id, by_name = explain_handle(world.state, handle.transaction_id), explain_transaction(world.state, "x")
     assert by_id == by_name
-    assert (by_id.name, by_id.is_joint, by_id.is_handle) == ("x", True, False)
+    assert (by_id.transactional_id, by_id.is_joint, by_id.is_handle) == ("x", True, False)
     assert by_id.transaction_id == handle.transaction_id
     producer.end(commit=True)
-    ended = describe_handle(world.state, handle.transaction_id)
-    assert ended is not None
-    assert (ended.name, ended.is_joint, ended.phase) == ("x", True, Phase.COMPLETE_COMMIT)
+    ended = explain_handle(world.state, handle.transaction_id)
+    assert (ended.transactional_id, ended.is_joint, ended.state) == ("x", True, Phase.COMPLETE_COMMIT.value)
     restored = restore(snapshot(world.state), SMALL)
     assert is_same(restored, world.state)

@@ -18,6 +18,7 @@ from exacta.core.replies import (
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.transaction import Phase
 from tests.core.world import SMALL, Producer, World
+from tests.shares import share_of
 
 V1, V2 = TransactionVersion
 EMPTY, ONGOING, COMMITTED, ABORTED = Phase.EMPTY, Phase.ONGOING, Phase.COMPLETE_COMMIT, Phase.COMPLETE_ABORT
@@ -326,7 +327,7 @@ def test_verifying_tells_and_registers_nothing(world: World) -> None:
     assert world.send(asked) is FENCED
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", share_of(range(10)))
 def test_what_a_client_is_told_is_so(seed: int) -> None:
     """Lives of one transactional id, dense in ends: `World.check` holds what its clients were told against the log."""
     random = Random(seed)

@@ -12,6 +12,7 @@ from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionE
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.transaction import Phase
 from tests.core.world import SMALL, Producer, World
+from tests.shares import share_of
 
 V1, V2 = TransactionVersion
 FENCED, INVALID = Rejection.PRODUCER_FENCED, Rejection.INVALID_TRANSACTION_STATE
@@ -302,7 +303,7 @@ def test_a_set_knows_what_a_kept_transaction_has_written_to(world: World) -> Non
     world.check()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", share_of(range(10)))
 def test_what_was_prepared_is_decided_once_and_by_its_holder(seed: int) -> None:
     """Lives in which a coordinator outside decides: participants come and go, and only the decision takes effect."""
     random = Random(seed)

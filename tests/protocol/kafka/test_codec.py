@@ -91,6 +91,29 @@ def test_responses_to_api_versions_never_have_a_flexible_header() -> None:
     assert decode_response(ApiVersionsResponse, 3, frame[4:]) == (9, message)
 
 
+@pytest.mark.parametrize(
+    ("request_", "encoded"),
+    [
+        (ApiVersionsRequest(client_software_name="x", client_software_version="1"), "0278 0231 00 ffffffff 00"),
+        (
+            ApiVersionsRequest(
+                client_software_name="apache-kafka-java",
+                client_software_version="4.4.0",
+                cluster_id="a-cluster",
+                node_id=3,
+            ),
+            "12 6170616368652d6b61666b612d6a617661 06 342e342e30 0a 612d636c7573746572 00000003 00",
+        ),
+    ],
+)
+def test_the_cluster_and_the_node_that_a_client_means_are_as_kafka_4_4_writes_them(
+    request_: ApiVersionsRequest, encoded: str
+) -> None:
+    """No other codec here knows version 5 (KIP-1242); Kafka's own classes made these bytes."""
+    assert b"".join(encode(request_, 5)) == bytes.fromhex(encoded)
+    assert decode(ApiVersionsRequest, 5, bytes.fromhex(encoded)) == request_
+
+
 def test_tagged_fields_are_written_in_the_order_of_tags_and_left_out_where_they_equal_the_default() -> None:
     message = ApiVersionsResponse(
         finalized_features_epoch=1, supported_features=[SupportedFeatureKey(name="f", max_version=2)]
@@ -191,7 +214,7 @@ def test_bytes_after_a_message_are_ignored() -> None:
     assert decode(MetadataRequest, 1, b"\0\0\0\0extra") == MetadataRequest()
 
 
-@pytest.mark.parametrize(("key", "version"), [(7, 0), (-1, 0), (0, 2), (0, 99), (18, 5), (26, -1)])
+@pytest.mark.parametrize(("key", "version"), [(7, 0), (-1, 0), (0, 2), (0, 99), (18, 6), (26, -1)])
 def test_what_the_codec_does_not_know_still_has_a_header(key: int, version: int) -> None:
     head = key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big", signed=True)
     frame = memoryview(head + b"\0\0\0\7\0\2me" + b"\0")

@@ -24,7 +24,7 @@ from exacta.protocol.kafka.codec import (
 from exacta.protocol.kafka.schema import Message
 from tests.protocol.kafka.samples import SAMPLES, sample
 from tests.protocol.kafka.strategies import MESSAGES, message_id
-from tests.shares import chosen, examples, is_whole, share_of, shared
+from tests.shares import examples, is_whole, share_of
 
 HUGE_LENGTHS = [b"\x7f\xff\xff\xff", b"\x7f\xff", b"\xff\xff\xff\xff\x07", b"\xff\xff\x03", b"\xff\xff\xff\xff\xff\xff"]
 """INT32 and INT16 lengths, compact lengths up to the largest, and a varint that does not end."""
@@ -59,10 +59,10 @@ def test_every_truncation_is_refused(cls: type[Message], version: int) -> None:
 
 @every_message
 def test_mutations_are_refused_or_decoded(cls: type[Message], version: int) -> None:
-    dice = random.Random(f"{cls.__name__} {version} {chosen()}")
     encoded = SAMPLES[cls, version]
     refused = 0
-    for _ in range(shared(MUTATIONS)):
+    for number in share_of(range(MUTATIONS)):
+        dice = random.Random(f"{cls.__name__} {version} {number}")
         mutated = bytearray(encoded)
         for _ in range(dice.choice((1, 1, 2, 5))):
             position = dice.randrange(len(mutated) + 1)

@@ -101,6 +101,7 @@ def test_a_driver_that_is_told_to_abort_what_it_decided(broker, query):
     check_goes_on(query)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("step", ["write_lost_markers", "list_transactions", "end_transaction"])
 def test_a_driver_that_dies_in_the_middle_of_the_repair(broker, query, monkeypatch, step):
     decided(query, query.driver(), 0)

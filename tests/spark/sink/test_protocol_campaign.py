@@ -15,6 +15,9 @@ from tests.shares import share_of
 from tests.spark.clusters import check_exactly, new_topic, read_committed
 from tests.spark.standin import BETWEEN_THE_ENDS, CRASH_POINTS, Campaign
 
+KILLS = 5
+"""The deaths of the broker in a campaign; the whole has two hundred."""
+
 ONLY_EXACTA = pytest.mark.skipif(ON_KAFKA, reason="sidecar topics are Exacta's")
 
 
@@ -29,6 +32,7 @@ def test_every_row_once_whatever_is_killed(bootstrap, seed, scope, shuffled):
     check_exactly(bootstrap, topic, campaign.expected)
 
 
+@pytest.mark.sweep
 @ONLY_EXACTA
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("scope", ["task", "batch"])
@@ -69,14 +73,14 @@ def test_the_campaign_finds_a_planted_fault(bootstrap, monkeypatch):
 def test_every_row_once_while_the_broker_is_killed_as_well(tmp_path, seed, configs):
     with broker_process(tmp_path) as broker:
         topic = new_topic(broker.bootstrap, **configs)
-        campaign = Campaign(broker.bootstrap, topic, seed=seed, batches=20)
+        campaign = Campaign(broker.bootstrap, topic, seed=seed, batches=12)
         steps, ended, crashes = threading.Semaphore(0), threading.Event(), itertools.count()
         campaign.at_each_point = steps.release
 
         def crash():
             # A step or two of the protocol between two deaths, each while the next step is under way.
             dice = random.Random(seed)
-            for _ in range(8):
+            for _ in range(KILLS):
                 for _ in range(dice.randrange(2, 12)):
                     steps.acquire()
                 if ended.is_set():
@@ -92,5 +96,5 @@ def test_every_row_once_while_the_broker_is_killed_as_well(tmp_path, seed, confi
             ended.set()
             steps.release(1_000)
             nemesis.join()
-        assert next(crashes) == 8
+        assert next(crashes) == KILLS
         check_exactly(broker.bootstrap, topic, campaign.expected)

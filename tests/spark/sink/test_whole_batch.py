@@ -58,7 +58,8 @@ def table(rows):
     return pa.RecordBatch.from_arrays([values, values], names=["key", "value"])
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(10))
 def test_every_row_once_whichever_way_a_batch_and_its_replay_go(bootstrap, seed):
     topic = new_topic(bootstrap)
     campaign = EitherWay(bootstrap, topic, seed=seed, batches=20)
@@ -67,6 +68,7 @@ def test_every_row_once_whichever_way_a_batch_and_its_replay_go(bootstrap, seed)
     check_exactly(bootstrap, topic, campaign.expected)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("point", ALONE_POINTS)
 def test_every_row_once_where_the_driver_dies_at_one_point_again_and_again(bootstrap, point):
     topic = new_topic(bootstrap)

@@ -13,43 +13,26 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
-from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
+from exacta.core.ids import Offset, PartitionId
 from exacta.core.state.aborted import aborted_between
 from exacta.core.state.group import Group
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
+from exacta.readmodel.groups import BlockingTransaction, Lag
 
 MAX_OPEN_TRANSACTIONS = 100
 """The number of a partition's oldest transactions that are named: the first alone holds back what follows it."""
 
 
-class OpenTransaction(Struct, frozen=True):
-    """An open transaction that has written to the partition."""
-
-    transactional_id: str
-    producer_id: ProducerId
-    producer_epoch: ProducerEpoch
-    first_offset: Offset
-    start_ms: int
-
-
-class PartitionLag(Struct, frozen=True):
-    """One partition and the position of one group in it; a position of -1 means none."""
+class Counted(Struct, frozen=True):
+    """One partition of a group, and from where on its records are to be counted."""
 
     partition_id: PartitionId
-    topic: str
-    index: int
-    committed_offset: int
-    commit_is_pending: bool
-    """An open transaction will move the position (KIP-447)."""
-    log_start_offset: Offset
-    last_stable_offset: Offset
-    high_watermark: Offset
     next_offset: Offset
     """The offset at which the group reads on: its position, or the first record if it has none or that one is gone."""
-    open_transactions: tuple[OpenTransaction, ...]
-    """The oldest open transactions that have written to the partition."""
+    lag: Lag
+    """The partition, in which nothing is counted yet."""
 
 
 def aborted_records(partition: Partition, from_offset: int, end_offset: int) -> int:
@@ -108,14 +91,24 @@ def visible_begin(count_from: Callable[[int], int], start: int, end: int) -> int
 
 
 def lag_of_group(
-    state: State, group_id: str, places: Iterable[tuple[str, int]] | None = None
-) -> Iterator[PartitionLag]:
+    state: State, now_ms: int, group_id: str, places: Iterable[tuple[str, int]] | None = None
+) -> Iterator[Counted]:
     """Yield the partitions in which the group has a position, or will have one if an open transaction commits.
 
     `places` are some of them; None: all.
     """
     for partition, committed_offset, is_pending in positions_of_group(state, group_id, places):
-        yield _lag(partition, committed_offset, is_pending, tuple(open_transactions_of(state, partition)))
+        shown = Lag(
+            topic=partition.topic,
+            partition=partition.index,
+            committed_offset=None if committed_offset < 0 else committed_offset,
+            commit_is_pending=is_pending,
+            log_start_offset=partition.log_start_offset,
+            last_stable_offset=partition.last_stable_offset,
+            high_watermark=partition.next_offset,
+            held_by=tuple(blocking_transactions(state, now_ms, partition)),
+        )
+        yield Counted(partition.partition_id, Offset(max(committed_offset, partition.log_start_offset)), shown)
 
 
 def places_of_group(state: State, group_id: str) -> list[tuple[str, int]]:
@@ -152,30 +145,14 @@ def _known(group: Group) -> set[tuple[str, int]]:
     return {(topic, index) for topic, indexes in group.offsets.items() for index in indexes}
 
 
-def _lag(
-    partition: Partition, committed_offset: int, commit_is_pending: bool, open_transactions: tuple[OpenTransaction, ...]
-) -> PartitionLag:
-    next_offset = Offset(max(committed_offset, partition.log_start_offset))
-    return PartitionLag(
-        partition_id=partition.partition_id,
-        topic=partition.topic,
-        index=partition.index,
-        committed_offset=committed_offset,
-        commit_is_pending=commit_is_pending,
-        log_start_offset=partition.log_start_offset,
-        last_stable_offset=partition.last_stable_offset,
-        high_watermark=partition.next_offset,
-        next_offset=next_offset,
-        open_transactions=open_transactions,
-    )
-
-
-def open_transactions_of(state: State, partition: Partition) -> Iterator[OpenTransaction]:
+def blocking_transactions(state: State, now_ms: int, partition: Partition) -> Iterator[BlockingTransaction]:
     """Yield the oldest open transactions that have written to the partition."""
     oldest = list(partition.open_transactions.items())[:MAX_OPEN_TRANSACTIONS]
     for producer_id, first_offset in oldest:
         transaction = state.volatile.transaction_by_producer.get(producer_id)
         if transaction is not None:
-            yield OpenTransaction(
-                name_of(transaction), producer_id, transaction.producer_epoch, first_offset, transaction.start_ms
+            yield BlockingTransaction(
+                transactional_id=name_of(transaction),
+                first_offset=first_offset,
+                open_for_ms=max(0, now_ms - transaction.start_ms),
             )

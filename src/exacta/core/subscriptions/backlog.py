@@ -39,19 +39,19 @@ def ranges_to_count(found: DescribedSubscription) -> Iterator[Range]:
 
 
 def _ranges(found: DescribedSubscription) -> Iterator[Range]:
-    position = found.position
-    stable = found.last_stable_offset if found.reads_committed else found.high_watermark
+    position, end = Offset(found.told.position), Offset(found.told.high_watermark)
+    stable = Offset(found.told.last_stable_offset) if found.reads_committed else end
     split = max((position, *(each.before for each in found.pending)))
     yield Counted.LEFT, 1, split, stable
     yield Counted.PENDING, 1, position, split
-    for first, end in _ends(found.acknowledged):
-        yield Counted.PENDING, -1, first, min(end, split)
-        yield Counted.LEFT, -1, max(first, split), end
+    for first, behind in _ends(found.acknowledged):
+        yield Counted.PENDING, -1, first, min(behind, split)
+        yield Counted.LEFT, -1, max(first, split), behind
     for pending in found.pending:
-        for first, end in _ends(pending.runs):
-            yield Counted.PENDING, 1, max(first, split), end
-            yield Counted.LEFT, -1, max(first, split), end
-    yield Counted.HELD_BACK, 1, max(position, stable), found.high_watermark
+        for first, behind in _ends(pending.runs):
+            yield Counted.PENDING, 1, max(first, split), behind
+            yield Counted.LEFT, -1, max(first, split), behind
+    yield Counted.HELD_BACK, 1, max(position, stable), end
 
 
 def _ends(runs: Sequence[Run]) -> Iterator[tuple[Offset, Offset]]:

@@ -4,69 +4,61 @@ A page goes on after the last subscription of the one before, in the order of to
 after so many subscriptions, or when what was looked at for them has a certain size.
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping
-from enum import IntEnum
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from heapq import nsmallest
 
 from msgspec import Struct, field
 
-from exacta.core.groups.lag import OpenTransaction, open_transactions_of
-from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
+from exacta.core.groups.lag import blocking_transactions
+from exacta.core.ids import Offset, PartitionId, TransactionId
 from exacta.core.state.delivery import Delivery
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
+from exacta.core.state.transaction import handle_name
 from exacta.core.subscriptions.delivering import looks_further, permits, room_for_entries
 from exacta.core.subscriptions.isolation import end_of, isolation_of
-
-Place = tuple[str, int, str]
-"""The topic, the partition's index, and the name of a subscription; pages are in this order."""
+from exacta.readmodel import subscriptions as told
+from exacta.readmodel.subscriptions import Place
 
 FIRST: Place = ("", -1, "")
 
 
-class Wait(IntEnum):
-    """A reason why messages of a subscription are not delivered now. The numbers are those of DescribeSubscriptions."""
+MOST_SHOWN = 100
+"""So many runs, and so many transactions, are shown of one subscription. Their numbers are shown in any case."""
 
-    NO_CONSUMER = 0
-    """The subscription has no consumer that is connected."""
-    NO_PERMITS = 1
-    """The consumers that could be served have asked for no messages."""
-    FULL_CONSUMERS = 2
-    """Every consumer that asks has as many unacknowledged messages as one may have."""
-    MANY_ENTRIES = 3
-    """The subscription has as many entries that are delivered and not acknowledged as it may have."""
-    MANY_RUNS = 4
-    """The subscription has as many acknowledged runs as it may have: the oldest messages must come first."""
-    KEY = 5
-    """Entries wait until their key's consumer takes them."""
-    PENDING = 6
-    """Open transactions have acknowledged messages: they come again if these abort."""
-    HELD_BACK = 7
-    """An open transaction has written to the partition: what lies behind its first message waits for its end."""
-    DELAYED = 8
-    """Entries wait for the time that their producers have named. If these are too many, the others wait, too."""
-    UNREADABLE = 9
-    """The disk has not given messages, or they could not be converted. The engine knows, and tries again."""
-    NO_ROOM = 10
-    """All subscriptions together have noted as many entries as the broker remembers."""
+TYPES = {
+    SubscriptionType.EXCLUSIVE: "Exclusive",
+    SubscriptionType.SHARED: "Shared",
+    SubscriptionType.FAILOVER: "Failover",
+    SubscriptionType.KEY_SHARED: "Key_Shared",
+}
+"""The types by the names that Pulsar clients read."""
 
 
-class DescribedConsumer(Struct, frozen=True, kw_only=True):
-    """A consumer that is connected."""
+class Wait(StrEnum):
+    """A reason why messages of a subscription are not delivered now."""
 
-    consumer_id: ConsumerId
-    name: str
-    priority: int
-    permits: int
-    held: int
-    is_active: bool
-    """True if an Exclusive or Failover subscription delivers to it."""
+    NO_CONSUMER = "no consumer is connected"
+    NO_PERMITS = "no consumer that could be served has asked for messages"
+    FULL_CONSUMERS = "every consumer that asks has as many unacknowledged messages as one may have"
+    MANY_ENTRIES = "as many entries are unacknowledged as one subscription may have"
+    MANY_RUNS = (
+        "as many runs are acknowledged out of order as one subscription may have: the oldest messages must come first"
+    )
+    KEY = "entries wait until the consumer of their key takes them"
+    PENDING = "open transactions have acknowledged messages, which come again if these abort"
+    HELD_BACK = "an open transaction has written to the partition, and holds back what follows its first message"
+    DELAYED = "entries are delayed until the time that their producers have named"
+    UNREADABLE = "messages could not be read: the broker's log says why, and it tries again every 10 s"
+    """The engine knows of it."""
+    NO_ROOM = "as many entries are unacknowledged as all subscriptions together may have"
 
 
-class DescribedPending(Struct, frozen=True, kw_only=True):
+class PendingRuns(Struct, frozen=True, kw_only=True):
     """The messages of a subscription that an open transaction has acknowledged."""
 
     transaction_id: TransactionId
@@ -75,60 +67,15 @@ class DescribedPending(Struct, frozen=True, kw_only=True):
     """All messages before this offset, too; 0: only those of the runs."""
 
 
-class DescribedEntries(Struct, frozen=True, kw_only=True):
-    """The entries that a Shared or Key_Shared subscription has noted: delivered or waiting, and not acknowledged."""
-
-    noted: int = 0
-    waiting: int = 0
-    redelivered: int = 0
-    """The number of entries that were delivered more than once, or will be."""
-    most_redeliveries: int = 0
-
-
-class Details(Struct, frozen=True, kw_only=True):
-    """The parts of a subscription that a list does not show."""
-
-    consumers: tuple[DescribedConsumer, ...]
-    entries: DescribedEntries
-    properties: Mapping[str, str]
-    waits: tuple[Wait, ...]
-    uncommitted: int
-    """The messages from the position on that open transactions have written."""
-    open_transactions: tuple[OpenTransaction, ...]
-    """The oldest open transactions that have written to the partition."""
-
-
 class DescribedSubscription(Struct, frozen=True, kw_only=True):
-    """A subscription, and the ends of its partition."""
+    """A subscription, with all that its backlog is counted by (`backlog.py`)."""
 
     partition_id: PartitionId
-    topic: str
-    index: int
-    name: str
-    subscription_type: SubscriptionType
-    is_durable: bool
-    isolation_level: IsolationLevel
-    created_ms: int
-    position: Offset
-    log_start_offset: Offset
-    last_stable_offset: Offset
-    high_watermark: Offset
-    is_over_quota: bool
-    """True if the partition takes no batches, because it keeps more for its subscriptions than it may."""
-    consumer_count: int
+    reads_committed: bool
     acknowledged: tuple[Run, ...]
-    pending: tuple[DescribedPending, ...]
-    details: Details | None
-
-    @property
-    def reads_committed(self) -> bool:
-        """Return whether it gets messages of committed transactions only."""
-        return self.isolation_level is IsolationLevel.READ_COMMITTED
-
-    @property
-    def place(self) -> Place:
-        """Return its place in the order of pages."""
-        return self.topic, self.index, self.name
+    pending: tuple[PendingRuns, ...]
+    told: told.Subscription
+    """The subscription as it is shown, in which nothing is counted yet."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -151,8 +98,8 @@ class Page(Struct):
     is_last: bool = True
 
 
-def page_of(state: State, wanted: Wanted) -> Page:
-    """Describe the subscriptions that are wanted, up to a bound."""
+def page_of(state: State, wanted: Wanted, now_ms: int = 0) -> Page:
+    """Describe the subscriptions that are wanted, up to a bound. `now_ms` is for the age of transactions."""
     page, size = Page(), 0
     for partition in _partitions(state, wanted):
         after = wanted.after[2] if (partition.topic, partition.index) == wanted.after[:2] else ""
@@ -163,7 +110,7 @@ def page_of(state: State, wanted: Wanted) -> Page:
                 return page
             subscription = state.subscription((partition.partition_id, name))
             assert subscription is not None
-            found = _described(state, partition, subscription, has_details=wanted.has_details)
+            found = _described(state, now_ms if wanted.has_details else None, partition, subscription)
             page.subscriptions.append(found)
             size += _size(found)
     return page
@@ -189,75 +136,100 @@ def _names(known: Iterable[str], wanted: Wanted, after: str) -> Iterator[str]:
 def _size(found: DescribedSubscription) -> int:
     """Return how much was looked at for a subscription."""
     runs = len(found.acknowledged) + sum(len(each.runs) for each in found.pending)
-    noted = 0 if found.details is None else found.details.entries.noted
-    return runs + len(found.pending) + found.consumer_count + noted
+    noted = 0 if found.told.details is None else found.told.details.noted_entries
+    return runs + len(found.pending) + found.told.consumer_count + noted
 
 
 def _described(
-    state: State, partition: Partition, subscription: Subscription, *, has_details: bool
+    state: State, now_ms: int | None, partition: Partition, subscription: Subscription
 ) -> DescribedSubscription:
+    """Describe a subscription; its details as of `now_ms`, or without them."""
     delivery = state.volatile.deliveries.get((partition.partition_id, subscription.name))
+    reads_committed = isolation_of(subscription) is IsolationLevel.READ_COMMITTED
+    pending = tuple(_pending(subscription))
     return DescribedSubscription(
         partition_id=partition.partition_id,
-        topic=partition.topic,
-        index=partition.index,
-        name=subscription.name,
-        subscription_type=subscription.subscription_type,
-        is_durable=subscription.is_durable,
-        isolation_level=isolation_of(subscription),
-        created_ms=subscription.created_ms,
-        position=subscription.position,
-        log_start_offset=partition.log_start_offset,
-        last_stable_offset=partition.last_stable_offset,
-        high_watermark=partition.next_offset,
-        is_over_quota=partition.partition_id in state.volatile.refusing,
-        consumer_count=0 if delivery is None else len(delivery.consumers),
+        reads_committed=reads_committed,
         acknowledged=tuple(subscription.acknowledged),
-        pending=tuple(_pending(subscription)),
-        details=_details(state, partition, subscription, delivery) if has_details else None,
+        pending=pending,
+        told=told.Subscription(
+            topic=partition.topic,
+            partition=partition.index,
+            name=subscription.name,
+            subscription_type=TYPES[subscription.subscription_type],
+            is_durable=subscription.is_durable,
+            reads_uncommitted=not reads_committed,
+            created_ms=subscription.created_ms,
+            position=subscription.position,
+            log_start_offset=partition.log_start_offset,
+            last_stable_offset=partition.last_stable_offset,
+            high_watermark=partition.next_offset,
+            is_over_quota=partition.partition_id in state.volatile.refusing,
+            consumer_count=0 if delivery is None else len(delivery.consumers),
+            left=0,
+            pending=0,
+            held_back=0,
+            run_count=len(subscription.acknowledged),
+            pending_count=len(pending),
+            details=None if now_ms is None else _details(state, now_ms, partition, subscription, delivery, pending),
+        ),
     )
 
 
-def _pending(subscription: Subscription) -> Iterator[DescribedPending]:
+def _pending(subscription: Subscription) -> Iterator[PendingRuns]:
     cumulative = subscription.cumulative
     transactions = dict.fromkeys(subscription.pending)
     if cumulative is not None:
         transactions[cumulative.transaction_id] = None
     for transaction_id in transactions:
         runs, before = subscription.pending_of(transaction_id)
-        yield DescribedPending(transaction_id=transaction_id, runs=tuple(runs), before=before)
+        yield PendingRuns(transaction_id=transaction_id, runs=tuple(runs), before=before)
 
 
-def _details(state: State, partition: Partition, subscription: Subscription, delivery: Delivery | None) -> Details:
-    consumers = () if delivery is None else delivery.consumers.values()
-    return Details(
-        consumers=tuple(
-            DescribedConsumer(
-                consumer_id=each.consumer_id,
-                name=each.name,
-                priority=each.priority,
-                permits=each.permits,
-                held=each.held,
-                is_active=delivery is not None and delivery.active == each.consumer_id,
-            )
-            for each in consumers
-        ),
-        entries=DescribedEntries() if delivery is None else _entries(delivery),
-        properties=dict(subscription.properties),
-        waits=tuple(waits(partition, subscription, delivery, state.limits, has_room=room_for_entries(state) > 0)),
+def _details(
+    state: State,
+    now_ms: int,
+    partition: Partition,
+    subscription: Subscription,
+    delivery: Delivery | None,
+    pending: Sequence[PendingRuns],
+) -> told.Details:
+    entries = {} if delivery is None else delivery.entries
+    counts = [each.redeliveries for each in entries.values() if each.redeliveries]
+    has_room = room_for_entries(state) > 0
+    return told.Details(
         uncommitted=_uncommitted(partition, subscription.position),
-        open_transactions=tuple(open_transactions_of(state, partition)),
-    )
-
-
-def _entries(delivery: Delivery) -> DescribedEntries:
-    counts = [each.redeliveries for each in delivery.entries.values() if each.redeliveries]
-    return DescribedEntries(
-        noted=len(delivery.entries),
-        waiting=len(delivery.waiting),
-        redelivered=len(counts),
+        acknowledged_runs=tuple(subscription.acknowledged[:MOST_SHOWN]),
+        pending=tuple(
+            told.Pending(
+                transaction=handle_name(each.transaction_id),
+                before=each.before or None,
+                run_count=len(each.runs),
+                runs=each.runs[:MOST_SHOWN],
+            )
+            for each in pending[:MOST_SHOWN]
+        ),
+        consumers=tuple(_consumers(delivery)),
+        noted_entries=len(entries),
+        waiting_entries=0 if delivery is None else len(delivery.waiting),
+        redelivered_entries=len(counts),
         most_redeliveries=max(counts, default=0),
+        waits=tuple(waits(partition, subscription, delivery, state.limits, has_room=has_room)),
+        properties=dict(subscription.properties),
+        held_by=tuple(blocking_transactions(state, now_ms, partition)),
     )
+
+
+def _consumers(delivery: Delivery | None) -> Iterator[told.Consumer]:
+    for each in () if delivery is None else delivery.consumers.values():
+        yield told.Consumer(
+            consumer_id=each.consumer_id,
+            name=each.name,
+            priority=each.priority,
+            permits=each.permits,
+            held=each.held,
+            is_active=delivery is not None and delivery.active == each.consumer_id,
+        )
 
 
 def waits(

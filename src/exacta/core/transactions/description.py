@@ -10,10 +10,9 @@ from heapq import nsmallest
 
 from msgspec import Struct
 
-from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TransactionId
+from exacta.core.ids import Cause, Offset, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.state.incidents import Incident, IncidentKind
 from exacta.core.state.partition import Partition
-from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.transaction import (
     HANDLE_EPOCH,
@@ -25,9 +24,22 @@ from exacta.core.state.transaction import (
     handle_named,
     name_of,
 )
+from exacta.readmodel import transactions as told
+from exacta.readmodel.transactions import Explanation
 
 NOTHING_WRITTEN = Offset(-1)
-NO_TRANSACTION_ID = TransactionId(-1)
+
+CAUSES = {
+    Cause.OWNER: "its own producer asked",
+    Cause.NEW_INSTANCE: "a new instance initialised the transactional id",
+    Cause.TIME_OUT: "time-out",
+    Cause.MARKER: "an operator wrote an abort marker, or named it by its id",
+    Cause.SET: "ended as one of a set",
+    Cause.IDLE: "idle for too long",
+    Cause.LOSS: "the broker's machine stopped, and may have lost writes of it",
+    Cause.OTHER_SIDE: "a client that knew its TxnID ended it",
+}
+"""The reasons in words."""
 
 MOST_DESCRIBED = 100
 """So many subscriptions of a transaction, and so many runs of each, are described; their numbers are in any case."""
@@ -42,68 +54,6 @@ class ListedTransaction(Struct, frozen=True):
     """The producer id under which the open transaction's records lie; else the holder's."""
     start_ms: int
     """The time at which the open transaction began, or the last one; -1: none has since the id was initialised."""
-
-
-class DescribedPartition(Struct, frozen=True):
-    """A partition that takes part in an open transaction."""
-
-    topic: str
-    index: int
-    first_offset: Offset
-    """The offset of the transaction's first record in it; `NOTHING_WRITTEN`, also if what is written is staged."""
-    staged_records: int = 0
-    staged_bytes: int = 0
-
-
-class DescribedAcknowledgements(Struct, frozen=True, kw_only=True):
-    """The messages of one subscription that an open handle has acknowledged."""
-
-    topic: str
-    index: int
-    subscription: str
-    run_count: int
-    runs: tuple[Run, ...]
-    """The first ones."""
-    before: Offset
-    """It has acknowledged all messages before this offset, too; 0: only those of the runs."""
-
-
-class DescribedTransaction(Struct, frozen=True, kw_only=True):
-    """A description of a transactional id or a handle."""
-
-    name: str
-    transaction_id: TransactionId = NO_TRANSACTION_ID
-    """The id of the open transaction; of a handle or a joint one also after its end."""
-    is_handle: bool = False
-    is_joint: bool = False
-    """True: it is known by its transaction id, too."""
-    phase: Phase
-    producer_id: ProducerId
-    """The holder's, by which EndTxn ends the transaction."""
-    producer_epoch: ProducerEpoch
-    timeout_ms: int
-    """The time-out of the open transaction; else that of the next one."""
-    start_ms: int
-    """See `ListedTransaction`."""
-    last_update_ms: int
-    client_id: str = ""
-    client_host: str = ""
-    open_producer_id: ProducerId = NO_PRODUCER_ID
-    """The pair of the open transaction's records, which is not its holder's where it is prepared (KIP-939)."""
-    open_producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH
-    deadline_ms: int | None = None
-    """The time at which the open transaction is aborted; None: it never is, or none is open."""
-    partitions: tuple[DescribedPartition, ...] = ()
-    """The partitions that take part, in the order of topics and indexes."""
-    groups: tuple[str, ...] = ()
-    acknowledgements: tuple[DescribedAcknowledgements, ...] = ()
-    """The first subscriptions of which it has acknowledged messages, in the order of topics, indexes and names."""
-    subscription_count: int = 0
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether a transaction is open."""
-        return self.phase is Phase.ONGOING
 
 
 class DescribedProducer(Struct, frozen=True, kw_only=True):
@@ -140,79 +90,105 @@ def list_transaction(state: State, name: str | TransactionId) -> ListedTransacti
     transaction = state.open_transaction(held)
     if transaction is not None:
         return _listed(transaction)
-    return ListedTransaction(held.transactional_id, held.phase, held.producer_id, _last_start_ms(held))
+    start_ms = -1 if held.phase is Phase.EMPTY else held.last_start_ms
+    return ListedTransaction(held.transactional_id, held.phase, held.producer_id, start_ms)
 
 
 def _listed(transaction: Transaction) -> ListedTransaction:
     return ListedTransaction(name_of(transaction), Phase.ONGOING, transaction.pair[0], transaction.start_ms)
 
 
-def _last_start_ms(held: TransactionalId) -> int:
-    return -1 if held.phase is Phase.EMPTY else held.last_start_ms
-
-
-def describe_open_transaction(state: State, transaction_id: TransactionId) -> DescribedTransaction | None:
-    """Describe a transaction that is open; None if it is not."""
+def explain_open_transaction(state: State, transaction_id: TransactionId) -> Explanation | None:
+    """Explain a transaction that is open; None if it is not."""
     transaction = state.transactions.get(transaction_id)
     if transaction is None:
         return None
     held = state.holder_of(transaction)
-    return _describe_open_handle(state, transaction) if held is None else _describe_id(state, held)
+    return _open_handle(state, transaction) if held is None else _id(state, held)
 
 
-def describe_transaction(state: State, name: str) -> DescribedTransaction | None:
-    """Describe a transactional id, or a handle that is open or whose end is remembered; None: there is none."""
+def explain_transaction(state: State, name: str) -> Explanation:
+    """Explain a transactional id, or a handle that is open or whose end is remembered.
+
+    The state is empty where there is none; its incidents may still be known.
+    """
     held = state.transactional_ids.get(name)
     if held is not None:
-        return _describe_id(state, held)
+        return _id(state, held)
     transaction_id = handle_named(name)
-    return None if transaction_id is None else describe_handle(state, transaction_id)
+    if transaction_id is not None:
+        return _of_handle(state, transaction_id) or _unknown(name, incidents_of(state, name))
+    return _unknown(name, incidents_of(state, name))
 
 
-def describe_handle(state: State, transaction_id: TransactionId) -> DescribedTransaction | None:
-    """Describe a handle or joint transaction that is open or whose end is remembered; None: there is none."""
-    transaction = state.transactions.get(transaction_id)
-    if transaction is not None and transaction.is_known_by_id:
-        held = state.holder_of(transaction)
-        return _describe_open_handle(state, transaction) if held is None else _describe_id(state, held)
-    ended = state.ended_handles.get(transaction_id)
-    return None if ended is None else _describe_ended(ended)
-
-
-def _describe_open_handle(state: State, transaction: Transaction) -> DescribedTransaction:
-    return _describe_open(state, transaction, transaction.pair, transaction.start_ms, transaction)
-
-
-def _describe_id(state: State, held: TransactionalId) -> DescribedTransaction:
-    transaction = state.open_transaction(held)
-    if transaction is not None:
-        return _describe_open(state, transaction, held.pair, held.last_update_ms, held)
-    return DescribedTransaction(
-        name=held.transactional_id,
-        phase=held.phase,
-        producer_id=held.producer_id,
-        producer_epoch=held.producer_epoch,
-        timeout_ms=held.transaction_timeout_ms,
-        start_ms=_last_start_ms(held),
-        last_update_ms=held.last_update_ms,
-        client_id=held.client_id,
-        client_host=held.client_host,
+def explain_handle(state: State, transaction_id: TransactionId) -> Explanation:
+    """Explain a handle or joint transaction that is open or whose end is remembered; the state is empty else."""
+    found = _of_handle(state, transaction_id)
+    if found is not None:
+        return found
+    return Explanation(
+        transactional_id=handle_name(transaction_id),
+        state="",
+        producer_id=-1,
+        producer_epoch=-1,
+        is_handle=True,
+        transaction_id=transaction_id,
     )
 
 
-def _describe_open(
+def _of_handle(state: State, transaction_id: TransactionId) -> Explanation | None:
+    transaction = state.transactions.get(transaction_id)
+    if transaction is not None and transaction.is_known_by_id:
+        held = state.holder_of(transaction)
+        return _open_handle(state, transaction) if held is None else _id(state, held)
+    ended = state.ended_handles.get(transaction_id)
+    return None if ended is None else _ended(state, ended)
+
+
+def _unknown(name: str, incidents: Sequence[Incident]) -> Explanation:
+    return Explanation(
+        transactional_id=name, state="", producer_id=-1, producer_epoch=-1, incidents=tuple(map(_incident, incidents))
+    )
+
+
+def _open_handle(state: State, transaction: Transaction) -> Explanation:
+    incidents = incidents_of_handle(state, transaction.transaction_id)
+    return _open(state, transaction, transaction.pair, transaction.start_ms, transaction, incidents)
+
+
+def _id(state: State, held: TransactionalId) -> Explanation:
+    incidents = incidents_of(state, held.transactional_id)
+    transaction = state.open_transaction(held)
+    if transaction is not None:
+        return _open(state, transaction, held.pair, held.last_update_ms, held, incidents)
+    return Explanation(
+        transactional_id=held.transactional_id,
+        state=held.phase.value,
+        producer_id=held.producer_id,
+        producer_epoch=held.producer_epoch,
+        timeout_ms=held.transaction_timeout_ms,
+        start_ms=None if held.phase is Phase.EMPTY else held.last_start_ms,
+        last_update_ms=held.last_update_ms,
+        client_id=held.client_id,
+        client_host=held.client_host,
+        incidents=tuple(map(_incident, incidents)),
+    )
+
+
+def _open(
     state: State,
     transaction: Transaction,
     pair: tuple[ProducerId, ProducerEpoch],
     last_update_ms: int,
     client: TransactionalId | Transaction,
-) -> DescribedTransaction:
-    return DescribedTransaction(
-        name=name_of(transaction),
+    incidents: Sequence[Incident],
+) -> Explanation:
+    return Explanation(
+        transactional_id=name_of(transaction),
         transaction_id=transaction.transaction_id,
         is_handle=transaction.owner is None,
         is_joint=transaction.is_joint,
-        phase=Phase.ONGOING,
+        state=Phase.ONGOING.value,
         producer_id=pair[0],
         producer_epoch=pair[1],
         timeout_ms=transaction.timeout_ms,
@@ -225,12 +201,13 @@ def _describe_open(
         deadline_ms=transaction.deadline_ms,
         partitions=_partitions(state, transaction),
         groups=tuple(sorted(transaction.groups)),
-        acknowledgements=tuple(_acknowledgements(state, transaction)),
+        acknowledged=tuple(_acknowledged(state, transaction)),
         subscription_count=len(transaction.subscriptions),
+        incidents=tuple(map(_incident, incidents)),
     )
 
 
-def _acknowledgements(state: State, transaction: Transaction) -> Iterator[DescribedAcknowledgements]:
+def _acknowledged(state: State, transaction: Transaction) -> Iterator[told.Acknowledged]:
     """Yield what it has acknowledged of each subscription; nothing of one that is gone."""
     there = ((state.partitions[key[0]], key[1]) for key in transaction.subscriptions if key[0] in state.partitions)
     first = nsmallest(MOST_DESCRIBED, there, key=lambda each: (*_by_name(each[0]), each[1]))
@@ -239,27 +216,28 @@ def _acknowledgements(state: State, transaction: Transaction) -> Iterator[Descri
         if subscription is None:
             continue
         runs, before = subscription.pending_of(transaction.transaction_id)
-        yield DescribedAcknowledgements(
+        yield told.Acknowledged(
             topic=partition.topic,
-            index=partition.index,
+            partition=partition.index,
             subscription=name,
+            before=before or None,
             run_count=len(runs),
             runs=tuple(runs[:MOST_DESCRIBED]),
-            before=before,
         )
 
 
-def _partitions(state: State, transaction: Transaction) -> tuple[DescribedPartition, ...]:
+def _partitions(state: State, transaction: Transaction) -> tuple[told.Held, ...]:
     found = sorted((state.partitions[each] for each in transaction.partitions), key=_by_name)
     return tuple(_partition(each, transaction) for each in found)
 
 
-def _partition(partition: Partition, transaction: Transaction) -> DescribedPartition:
+def _partition(partition: Partition, transaction: Transaction) -> told.Held:
     staged = [partition.staged[each] for each in transaction.producer_ids if each in partition.staged]
-    return DescribedPartition(
-        partition.topic,
-        partition.index,
-        _first_offset(partition, transaction),
+    opened = partition.open_transactions
+    return told.Held(
+        topic=partition.topic,
+        partition=partition.index,
+        first_offset=min((opened[each] for each in transaction.producer_ids if each in opened), default=None),
         staged_records=sum(each.record_count for each in staged),
         staged_bytes=sum(each.size for each in staged),
     )
@@ -269,23 +247,35 @@ def _by_name(partition: Partition) -> tuple[str, int]:
     return partition.topic, partition.index
 
 
-def _first_offset(partition: Partition, transaction: Transaction) -> Offset:
-    opened = partition.open_transactions
-    return min((opened[each] for each in transaction.producer_ids if each in opened), default=NOTHING_WRITTEN)
-
-
-def _describe_ended(ended: EndedHandle) -> DescribedTransaction:
-    return DescribedTransaction(
-        name=ended.owner or handle_name(ended.transaction_id),
+def _ended(state: State, ended: EndedHandle) -> Explanation:
+    phase = Phase.COMPLETE_COMMIT if ended.committed else Phase.COMPLETE_ABORT
+    is_handle = ended.owner is None
+    name = ended.owner or handle_name(ended.transaction_id)
+    found = incidents_of_handle(state, ended.transaction_id) if is_handle else incidents_of(state, name)
+    return Explanation(
+        transactional_id=name,
         transaction_id=ended.transaction_id,
-        is_handle=ended.owner is None,
-        is_joint=ended.owner is not None,
-        phase=Phase.COMPLETE_COMMIT if ended.committed else Phase.COMPLETE_ABORT,
+        is_handle=is_handle,
+        is_joint=not is_handle,
+        state=phase.value,
         producer_id=ended.producer_ids[0],
         producer_epoch=ended.producer_epoch,
         timeout_ms=ended.timeout_ms,
         start_ms=ended.start_ms,
         last_update_ms=ended.ended_ms,
+        incidents=tuple(map(_incident, found)),
+    )
+
+
+def _incident(incident: Incident) -> told.Incident:
+    return told.Incident(
+        what=incident.kind.name.lower(),
+        cause=CAUSES[incident.cause],
+        at_ms=incident.at_ms,
+        producer_id=incident.producer_id,
+        producer_epoch=incident.producer_epoch,
+        client_id=incident.client_id,
+        client_host=incident.client_host,
     )
 
 

@@ -6,7 +6,7 @@ serves, what a request needs of its client (`NEEDS`, see `kafka/needs.py`) and w
 
 An API is added in three places: one line in `ApiKey` (`protocol/kafka/apis.py`), the module of its messages
 (`protocol/kafka/messages/`), and the module of its handler here. All other lists are made from these, except that one
-of Kafka's APIs leaves the page's list of those that are not served (`UNSERVED` in `coverage.py`).
+of Kafka's APIs leaves the page's list of those that are not served (`UNSERVED` in `website/pages/protocol.py`).
 """
 
 import importlib

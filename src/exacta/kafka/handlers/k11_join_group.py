@@ -61,9 +61,8 @@ def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestCon
     instance_id = request.group_instance_id
     named_by = context.client_id if instance_id is None else instance_id
     # Version 0 has no time-out for the rebalance: the session's stands for both.
-    rebalance_timeout_ms = (
-        request.rebalance_timeout_ms if request.rebalance_timeout_ms >= 0 else request.session_timeout_ms
-    )
+    # Version 0 has no time for a rebalance; later, a negative one leaves nobody any time, as in Kafka.
+    rebalance_timeout_ms = request.session_timeout_ms if context.version == 0 else max(request.rebalance_timeout_ms, 0)
     broker.ask(
         context,
         JoinGroup(

@@ -1,4 +1,10 @@
-"""ApiVersions tells what is served here. It is made from the table of handlers, so that it cannot lie."""
+"""ApiVersions tells what is served here. It is made from the table of handlers, so that it cannot lie.
+
+A client that has been here before may say which cluster and node it means. Where it has reached another one, because an
+address was given to somebody else, it is refused, and looks its bootstrap addresses up again (KIP-1242).
+"""
+
+import re
 
 from exacta.config.configuration import Configuration
 from exacta.core.ids import TransactionVersion
@@ -10,6 +16,7 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.codec import encode_response
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k18_api_versions import (
+    NO_NODE,
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -20,7 +27,7 @@ from exacta.protocol.kafka.schema import Buffer
 
 KEY = ApiKey.API_VERSIONS
 MIN_VERSION = 0
-MAX_VERSION = 4
+MAX_VERSION = 5
 
 TRANSACTION_VERSION = "transaction.version"
 GROUP_VERSION = "group.version"
@@ -29,6 +36,10 @@ LEVEL_0_SINCE = 4
 """Older clients refuse a feature whose levels begin at 0, and are told that they begin at 1 (KIP-584)."""
 
 NEEDS = OPEN_TO_ALL
+
+_NAMED_SINCE = 3
+_SOFTWARE = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+"""The names and versions of client software that Kafka takes (KIP-511)."""
 
 
 def _response(served: ApiVersions, code: ErrorCode) -> ApiVersionsResponse:
@@ -49,8 +60,22 @@ def features(configuration: Configuration) -> dict[str, tuple[int, int]]:
     }
 
 
+def _refusal(broker: BrokerContext, request: ApiVersionsRequest, version: int) -> ErrorCode:
+    """Return why the request is refused, or NONE; older versions have the values of the fields that they lack."""
+    names_cluster, names_node = request.cluster_id is not None, request.node_id != NO_NODE
+    software = request.client_software_name, request.client_software_version
+    if names_cluster != names_node or (version >= _NAMED_SINCE and not all(map(_SOFTWARE.fullmatch, software))):
+        return ErrorCode.INVALID_REQUEST
+    if names_cluster and (request.cluster_id, request.node_id) != (broker.cluster_id, broker.node_id):
+        return ErrorCode.REBOOTSTRAP_REQUIRED
+    return ErrorCode.NONE
+
+
 def handle(broker: BrokerContext, request: ApiVersionsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer at once: what is served, and the level of the features that clients go by (KIP-584)."""
+    if (code := _refusal(broker, request, context.version)) != ErrorCode.NONE:
+        reply(ApiVersionsResponse(error_code=code))
+        return
     context.connection.client_software = request.client_software_name
     response = _response(context.connection.api_versions(), ErrorCode.NONE)
     lowest = 0 if context.version >= LEVEL_0_SINCE else 1

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from exacta.core.state.state import State
-from exacta.core.transactions.description import describe_transaction
+from exacta.core.transactions.description import explain_transaction
 from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -46,21 +46,21 @@ def handle(broker: BrokerContext, request: DescribeTransactionsRequest, context:
 
 
 def _describe(state: State, name: str) -> TransactionState:
-    found = describe_transaction(state, name)
-    if found is None:
+    found = explain_transaction(state, name)
+    if not found.state:
         return TransactionState(transactional_id=name, error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, producer_id=-1)
     pair = (found.producer_id, found.producer_epoch)
-    if found.is_open:
+    if found.open_producer_id is not None and found.open_producer_epoch is not None:
         pair = (found.open_producer_id, found.open_producer_epoch)
     return TransactionState(
         transactional_id=name,
-        transaction_state=found.phase.value,
-        transaction_timeout_ms=found.timeout_ms,
-        transaction_start_time_ms=found.start_ms,
+        transaction_state=found.state,
+        transaction_timeout_ms=found.timeout_ms or 0,
+        transaction_start_time_ms=-1 if found.start_ms is None else found.start_ms,
         producer_id=pair[0],
         producer_epoch=pair[1],
         topics=[
-            TopicData(topic=topic, partitions=[each.index for each in of_topic])
+            TopicData(topic=topic, partitions=[each.partition for each in of_topic])
             for topic, of_topic in groupby(found.partitions, key=attrgetter("topic"))
         ],
     )

@@ -69,13 +69,11 @@ class ApiKey(IntEnum):
     LIST_CONFIG_RESOURCES = 74
     DESCRIBE_TOPIC_PARTITIONS = 75
     END_TRANSACTIONS = 17784
-    DESCRIBE_LAG = 17785
-    EXPLAIN_TRANSACTIONS = 17786
-    DESCRIBE_SUBSCRIPTIONS = 17787
     RESET_SUBSCRIPTION = 17788
     ABORT_HANDLES = 17789
     JOIN_TRANSACTION = 17790
     ACKNOWLEDGE_MESSAGES = 17791
+    ASK = 17792
 
 
 def _camel_case(name: str) -> str:
@@ -121,13 +119,11 @@ class Api:
 OUR_OWN: Final = frozenset(
     {
         ApiKey.END_TRANSACTIONS,
-        ApiKey.DESCRIBE_LAG,
-        ApiKey.EXPLAIN_TRANSACTIONS,
-        ApiKey.DESCRIBE_SUBSCRIPTIONS,
         ApiKey.RESET_SUBSCRIPTION,
         ApiKey.ABORT_HANDLES,
         ApiKey.JOIN_TRANSACTION,
         ApiKey.ACKNOWLEDGE_MESSAGES,
+        ApiKey.ASK,
     }
 )
 """The keys that no Kafka has."""

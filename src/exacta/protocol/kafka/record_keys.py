@@ -18,6 +18,9 @@ from exacta.protocol.kafka.records import CorruptBatch
 from exacta.protocol.kafka.schema import Buffer
 
 MOST_VARINT_BYTES: Final = 5
+MOST_VARLONG_BYTES: Final = 10
+SMALLEST_LENGTH: Final = 2 * 6
+"""The length, as a zigzag number, of a record without key, value and headers."""
 
 
 class RecordKeys(NamedTuple):

@@ -9,14 +9,13 @@ are a client's: a record must lie in its batch and fill the length that it says,
 
 from typing import Final
 
-from exacta.protocol.kafka.record_keys import UnreadableRecords, long_number
+from exacta.protocol.kafka.record_keys import MOST_VARLONG_BYTES, UnreadableRecords, long_number
 from exacta.protocol.kafka.record_writing import Header
 
 Record = tuple[int, int, bytes | None, bytes | None, tuple[Header, ...]]
 """Offset delta, timestamp delta in milliseconds, key, value, headers."""
 
 _NO_HEADERS: Final = ()
-_MOST_VARLONG_BYTES: Final = 10
 
 
 class TooManyHeaders(UnreadableRecords):
@@ -47,7 +46,7 @@ def read_records(plain: bytes, record_count: int, last_offset_delta: int, most_h
             number = plain[at + 1]  # behind the attributes, which say nothing
             at += 2
             if number > 0x7F:
-                number, at = long_number(plain, at - 1, _MOST_VARLONG_BYTES)
+                number, at = long_number(plain, at - 1, MOST_VARLONG_BYTES)
             timestamp_delta = number >> 1 ^ -(number & 1)
             number = plain[at]
             at += 1

@@ -1,14 +1,12 @@
 """CONSUMER_STATS tells a client how one of its consumers stands: its permits, its messages, and the backlog."""
 
 from datetime import UTC, datetime
-from typing import Final
 
 from google.protobuf.message import Message
 from msgspec import Struct
 
 from exacta.core.state.state import State
-from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.description import DescribedSubscription, Wanted, page_of
+from exacta.core.subscriptions.description import TYPES, DescribedSubscription, Wanted, page_of
 from exacta.front.backlog_counts import Backlog, count_backlogs
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -24,14 +22,6 @@ from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL
 """Nothing: the right to read was asked for when the consumer was opened."""
-
-TYPES: Final = {
-    SubscriptionType.EXCLUSIVE: "Exclusive",
-    SubscriptionType.SHARED: "Shared",
-    SubscriptionType.FAILOVER: "Failover",
-    SubscriptionType.KEY_SHARED: "Key_Shared",
-}
-"""The types by the names that clients read."""
 
 
 class Standing(Struct, frozen=True):

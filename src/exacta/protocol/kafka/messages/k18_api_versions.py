@@ -1,20 +1,24 @@
 """ApiVersions (key 18): versions that a broker serves.
 
-KIP-35; KIP-511 client name; KIP-584 features.
+KIP-35; KIP-511 client name; KIP-584 features; KIP-1242 cluster and node that the client means.
 """
 
 from typing import Annotated, ClassVar
 
 from exacta.protocol.kafka.schema import EMPTY, Array, Bool, Int16, Int32, Int64, Message, Schema, String, Structure
 
+NO_NODE = -1
+
 
 class ApiVersionsRequest(Message, kw_only=True):
     """Request of ApiVersions."""
 
-    SCHEMA: ClassVar[Schema] = Schema(key=18, versions="0-4", flexible="3+")
+    SCHEMA: ClassVar[Schema] = Schema(key=18, versions="0-5", flexible="3+")
 
     client_software_name: Annotated[str, String("3+")] = ""
     client_software_version: Annotated[str, String("3+")] = ""
+    cluster_id: Annotated[str | None, String("5+", nullable="5+")] = None
+    node_id: Annotated[int, Int32("5+")] = NO_NODE
 
 
 class ApiVersion(Structure, kw_only=True):
@@ -38,7 +42,7 @@ class FinalizedFeatureKey(Structure, kw_only=True):
 class ApiVersionsResponse(Message, kw_only=True):
     """Response of ApiVersions."""
 
-    SCHEMA: ClassVar[Schema] = Schema(key=18, versions="0-4", flexible="3+")
+    SCHEMA: ClassVar[Schema] = Schema(key=18, versions="0-5", flexible="3+")
 
     error_code: Annotated[int, Int16("0+")] = 0
     api_keys: Annotated[list[ApiVersion], Array("0+")] = EMPTY

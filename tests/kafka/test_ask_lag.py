@@ -1,4 +1,4 @@
-"""DescribeLag: what it counts is what a read_committed reader gets, record by record."""
+"""The lag that Ask tells: what it counts is what a read_committed reader gets, record by record."""
 
 from typing import Any
 
@@ -12,7 +12,8 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k08_offset_commit as commit
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
-from exacta.protocol.kafka.messages.k17785_describe_lag import DescribeLagRequest
+from exacta.readmodel.groups import AskLag, Lag
+from tests.kafka import asking
 from tests.kafka.recording import list_offset
 from tests.kafka.test_topic_ids import create, delete
 from tests.kafka.test_transactions_and_groups import Producer
@@ -69,10 +70,8 @@ def commit_offset(wire: Wire, offset: int, group: str = "g", topic: str = "t") -
     wire.ask(commit.OffsetCommitRequest(group_id=group, topics=[named]), 6)
 
 
-def lag(wire: Wire, group: str = "g") -> Any:
-    [found] = wire.ask(DescribeLagRequest(groups=[group]), 0).groups
-    assert (found.error_code, found.group_id) == (0, group)
-    return found.topics[0].partitions[0]
+def lag(wire: Wire, group: str = "g") -> Lag:
+    return asking.lag(wire, group)[0]
 
 
 def offsets_read(wire: Wire, *, committed: bool) -> list[int]:
@@ -119,14 +118,14 @@ def test_the_lag_is_what_a_reader_of_committed_records_has_not_got(steps: list[t
         commit_offset(wire, 0)
         end = lag(wire)
         assert end.visible_end_offset == (visible[-1] + 1 if visible else 0)
-        held_by = {each.transactional_id for each in end.open_transactions}
+        held_by = {each.transactional_id for each in end.held_by}
         assert held_by == {name for name, writer in writers.items() if writer.is_open and buffer == "marker"}
         for offset in range(end.high_watermark + 1):
             commit_offset(wire, offset)
             found = lag(wire)
-            assert found.unread_records == sum(each >= offset for each in visible)
+            assert found.unread == sum(each >= offset for each in visible)
             beyond = max(offset, found.last_stable_offset)
-            assert found.held_back_records == sum(each >= beyond for each in ever)
+            assert found.held_back == sum(each >= beyond for each in ever)
 
 
 class TestAnswers:
@@ -140,7 +139,7 @@ class TestAnswers:
         writer.finish(commit=True)
         commit_offset(wire, 2)  # what a reader commits that goes by its last record
         found = lag(wire)
-        assert (found.unread_records, found.held_back_records) == (0, 0)
+        assert (found.unread, found.held_back) == (0, 0)
         assert (found.visible_end_offset, found.last_stable_offset, found.high_watermark) == (2, 3, 3)
 
     def test_who_holds_back_since_when(self, wire: Wire) -> None:
@@ -148,12 +147,11 @@ class TestAnswers:
         writer.write(2)
         produce(wire, batch(b"behind"))
         commit_offset(wire, 0)
-        response = wire.ask(DescribeLagRequest(groups=["g"]), 0)
-        [found] = response.groups[0].topics[0].partitions
-        assert (found.unread_records, found.held_back_records, found.last_stable_offset) == (0, 3, 0)
-        [held] = found.open_transactions
-        assert (held.transactional_id, held.producer_id, held.first_offset) == ("x", writer.producer_id, 0)
-        assert 0 < held.start_ms <= response.now_ms
+        found = lag(wire)
+        assert (found.unread, found.held_back, found.last_stable_offset) == (0, 3, 0)
+        [held] = found.held_by
+        assert (held.transactional_id, held.first_offset) == ("x", 0)
+        assert 0 <= held.open_for_ms < 60_000
 
     @pytest.mark.parametrize("value", [b"v", bytes(300_000)], ids=["held", "spilled"])
     def test_what_is_staged_holds_nothing_back(self, wire: Wire, value: bytes) -> None:
@@ -163,42 +161,40 @@ class TestAnswers:
         produce(wire, batch(b"before"), name="s")
         commit_offset(wire, 0, topic="s")
         found = lag(wire)
-        assert (found.unread_records, found.held_back_records, found.open_transactions) == (1, 0, [])
+        assert (found.unread, found.held_back, found.held_by) == (1, 0, ())
         assert (found.visible_end_offset, found.last_stable_offset, found.high_watermark) == (1, 1, 1)
         writer.finish(commit=True)
         produce(wire, batch(b"behind"), name="s")
         found = lag(wire)
-        assert (found.unread_records, found.held_back_records) == (4, 0)
+        assert (found.unread, found.held_back) == (4, 0)
         assert (found.visible_end_offset, found.last_stable_offset, found.high_watermark) == (4, 4, 4)
         commit_offset(wire, 2, topic="s")
-        assert lag(wire).unread_records == 2
+        assert lag(wire).unread == 2
 
     def test_a_position_that_an_open_transaction_moves(self, wire: Wire) -> None:
         produce(wire, batch(b"a", b"b"))
         writer = Writer(wire, "x")
         assert (writer.add_group(), writer.commit_offset(2)) == (0, 0)
         found = lag(wire)
-        assert (found.committed_offset, found.commit_is_pending, found.unread_records) == (-1, True, 2)
+        assert (found.committed_offset, found.commit_is_pending, found.unread) == (None, True, 2)
         writer.end(commit=True)
         found = lag(wire)
-        assert (found.committed_offset, found.commit_is_pending, found.unread_records) == (2, False, 0)
+        assert (found.committed_offset, found.commit_is_pending, found.unread) == (2, False, 0)
 
     def test_a_position_beyond_the_end(self, wire: Wire) -> None:
         produce(wire, batch(b"a"))
         commit_offset(wire, 99)
-        assert (lag(wire).unread_records, lag(wire).held_back_records) == (0, 0)
+        assert (lag(wire).unread, lag(wire).held_back) == (0, 0)
 
     def test_a_group_that_is_not_there(self, wire: Wire) -> None:
         produce(wire, batch(b"a"))
         commit_offset(wire, 0)
-        found = wire.ask(DescribeLagRequest(groups=["g", "nobody"]), 0).groups
-        assert [group.error_code for group in found] == [ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND]
+        assert asking.refusal(wire, AskLag(group="nobody")) == ErrorCode.GROUP_ID_NOT_FOUND
 
     def test_a_topic_that_is_gone(self, wire: Wire) -> None:
         commit_offset(wire, 0)
         delete(wire)
-        [found] = wire.ask(DescribeLagRequest(groups=["g"]), 0).groups
-        assert (found.error_code, found.topics) == (ErrorCode.NONE, [])
+        assert asking.lag(wire) == ()
 
 
 @pytest.mark.parametrize("visible", [[], [0], [9], [0, 5], [3, 4, 5]])

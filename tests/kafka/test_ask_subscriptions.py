@@ -1,4 +1,4 @@
-"""DescribeSubscriptions: what it counts is what a subscription has yet to get, message by message."""
+"""The subscriptions that Ask tells: what it counts is what a subscription has yet to get, message by message."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,44 +7,35 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exacta.client.subscriptions import WAITS
 from exacta.core.ids import PartitionId
 from exacta.core.replies import DONE
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.description import Wait
 from exacta.front import backlog_counts
-from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import k21_delete_records
-from exacta.protocol.kafka.messages.k17787_describe_subscriptions import (
-    DescribeSubscriptionsRequest,
-    TopicRequest,
-)
+from exacta.readmodel.subscriptions import Details, Place, Subscription, Subscriptions
+from tests.kafka import asking
 from tests.kafka.subscribing import Subscriber
-from tests.kafka.test_describe_lag import offsets_read, produce
+from tests.kafka.test_ask_lag import offsets_read, produce
 from tests.kafka.test_handles import Handle
 from tests.kafka.test_topic_ids import create
 from tests.kafka.wire import Front, Wire, batch, front
 from tests.shares import examples
 
 
-def describe(wire: Wire, **fields: Any) -> Any:
-    return wire.ask(DescribeSubscriptionsRequest(include_details=True, **fields), 0)
-
-
-def the_one(wire: Wire) -> Any:
-    [topic] = describe(wire).topics
-    [partition] = topic.partitions
-    [found] = partition.subscriptions
+def the_one(wire: Wire) -> Subscription:
+    [found] = asking.subscriptions(wire).subscriptions
     return found
 
 
-def places(answer: Any) -> list[tuple[str, int, str]]:
-    return [
-        (topic.name, partition.partition_index, each.name)
-        for topic in answer.topics
-        for partition in topic.partitions
-        for each in partition.subscriptions
-    ]
+def details_of(wire: Wire) -> Details:
+    found = the_one(wire).details
+    assert found is not None
+    return found
+
+
+def places(answer: Subscriptions) -> list[Place]:
+    return [each.place for each in answer.subscriptions]
 
 
 HANDLES = st.integers(0, 2)
@@ -141,11 +132,11 @@ def test_the_backlog_is_what_the_subscription_has_yet_to_get(
         visible = set(offsets_read(wire, committed=reads_committed))
         there = set(offsets_read(wire, committed=False)) - (aborted if reads_committed else set())
         pending = set().union(*model.pending.values())
-        assert found.left_messages == len(visible - model.acknowledged - pending)
-        assert found.pending_messages == len(visible & pending - model.acknowledged)
-        assert found.held_back_messages == len({each for each in there - visible if each >= found.position})
+        assert found.left == len(visible - model.acknowledged - pending)
+        assert found.pending == len(visible & pending - model.acknowledged)
+        assert found.held_back == len({each for each in there - visible if each >= found.position})
         uncommitted = set().union(*written.values())
-        assert found.uncommitted_messages == len({each for each in uncommitted if each >= found.position})
+        assert details_of(wire).uncommitted == len({each for each in uncommitted if each >= found.position})
 
 
 @pytest.fixture
@@ -169,22 +160,19 @@ class TestAnswers:
         assert one.acknowledge((7, 8), transaction=handle.transaction_id) == DONE
         assert one.acknowledge(before=2, transaction=handle.transaction_id) == DONE
         handle.write(b"open")
-        answer = describe(wire)
-        [partition] = answer.topics[0].partitions
-        assert (partition.log_start_offset, partition.last_stable_offset, partition.high_watermark) == (0, 10, 11)
-        [opened] = partition.open_transactions
+        found, details = the_one(wire), details_of(wire)
+        assert (found.log_start_offset, found.last_stable_offset, found.high_watermark) == (0, 10, 11)
+        [opened] = details.held_by
         assert (opened.transactional_id, opened.first_offset) == (handle.name, 10)
-        assert opened.start_ms <= answer.now_ms
-        [found] = partition.subscriptions
-        assert (found.name, found.subscription_type, found.position) == ("s", SubscriptionType.SHARED, 0)
-        assert 0 < found.created_ms <= answer.now_ms
-        assert (found.left_messages, found.pending_messages, found.held_back_messages) == (3, 4, 1)
-        assert [(run.first_offset, run.last_offset) for run in found.acknowledged_runs] == [(2, 3), (5, 5)]
-        [pending] = found.pending
-        assert (pending.transaction_id, pending.before_offset) == (handle.transaction_id, 2)
-        assert [(run.first_offset, run.last_offset) for run in pending.runs] == [(7, 8)]
-        assert [(each.key, each.value) for each in found.properties] == [("team", "blue")]
-        assert found.waits_for == [Wait.NO_CONSUMER, Wait.PENDING, Wait.HELD_BACK]
+        assert opened.open_for_ms >= 0
+        assert (found.name, found.subscription_type, found.position) == ("s", "Shared", 0)
+        assert found.created_ms > 0
+        assert (found.left, found.pending, found.held_back) == (3, 4, 1)
+        assert details.acknowledged_runs == ((2, 3), (5, 5))
+        [pending] = details.pending
+        assert (pending.transaction, pending.before, pending.runs) == (handle.name, 2, ((7, 8),))
+        assert details.properties == {"team": "blue"}
+        assert details.waits == (Wait.NO_CONSUMER, Wait.PENDING, Wait.HELD_BACK)
 
     def test_consumers_and_what_they_hold(self, broker: Front, wire: Wire) -> None:
         for _ in range(4):
@@ -192,14 +180,14 @@ class TestAnswers:
         one = Subscriber(broker)
         one.connect(1, name="a", permits=3)
         one.connect(2, name="b")
-        found = the_one(wire)
-        assert found.consumer_count == 2
-        shown = {each.name: (each.permits, each.held_messages, each.is_active) for each in found.consumers}
+        assert the_one(wire).consumer_count == 2
+        found = details_of(wire)
+        shown = {each.name: (each.permits, each.held, each.is_active) for each in found.consumers}
         assert shown == {"a": (0, 3, False), "b": (0, 0, False)}
         assert (found.noted_entries, found.waiting_entries, found.redelivered_entries) == (3, 0, 0)
-        assert found.waits_for == [Wait.NO_PERMITS]
+        assert found.waits == (Wait.NO_PERMITS,)
         one.redeliver(1)
-        found = the_one(wire)
+        found = details_of(wire)
         assert (found.noted_entries, found.waiting_entries) == (3, 3)
         assert (found.redelivered_entries, found.most_redeliveries) == (3, 1)
 
@@ -208,28 +196,23 @@ class TestAnswers:
     ) -> None:
         Subscriber(broker, "s").connect(1, permits=1)
         monkeypatch.setattr(broker.engine.dispatcher, "unread", {(PartitionId(0), "s")})
-        assert the_one(wire).waits_for == [Wait.UNREADABLE]
-
-    def test_every_reason_has_words(self) -> None:
-        assert len(WAITS) == len(Wait)
+        assert details_of(wire).waits == (Wait.UNREADABLE,)
 
     def test_a_list_has_no_details(self, broker: Front, wire: Wire) -> None:
         Subscriber(broker).connect(1, name="a")
-        answer = wire.ask(DescribeSubscriptionsRequest(), 0)
-        [found] = answer.topics[0].partitions[0].subscriptions
-        assert (found.consumer_count, found.consumers, found.waits_for) == (1, [], [])
+        [found] = asking.subscriptions(wire, has_details=False).subscriptions
+        assert (found.consumer_count, found.details) == (1, None)
 
     def test_a_readers_subscription_is_shown_too(self, broker: Front, wire: Wire) -> None:
         Subscriber(broker, "reader", kind=SubscriptionType.EXCLUSIVE, durable=False).connect(1)
         Subscriber(broker, "s")
-        [topic] = describe(wire).topics
-        shown = [(each.name, each.is_durable) for each in topic.partitions[0].subscriptions]
+        shown = [(each.name, each.is_durable) for each in asking.subscriptions(wire).subscriptions]
         assert shown == [("reader", False), ("s", True)]
 
     @pytest.mark.parametrize("level", IsolationLevel)
     def test_its_isolation_level_is_shown(self, broker: Front, wire: Wire, level: IsolationLevel) -> None:
         Subscriber(broker, durable=False, isolation_level=level)
-        assert the_one(wire).isolation_level == level
+        assert the_one(wire).reads_uncommitted is (level is IsolationLevel.READ_UNCOMMITTED)
 
     def test_records_that_were_deleted_are_not_left(self, broker: Front, wire: Wire) -> None:
         produce(wire, batch(*[b"v"] * 4))
@@ -237,7 +220,7 @@ class TestAnswers:
         partition = k21_delete_records.DeleteRecordsPartition(partition_index=0, offset=3)
         topic = k21_delete_records.DeleteRecordsTopic(name="t", partitions=[partition])
         wire.ask(k21_delete_records.DeleteRecordsRequest(topics=[topic], timeout_ms=1_000), 2)
-        assert (the_one(wire).position, the_one(wire).left_messages) == (3, 1)
+        assert (the_one(wire).position, the_one(wire).left) == (3, 1)
 
 
 class TestPages:
@@ -250,41 +233,39 @@ class TestPages:
     @pytest.mark.parametrize("limit", [1, 2, 3, 5, 9])
     def test_each_is_shown_once_in_order(self, wire: Wire, limit: int) -> None:
         found: list[Any] = []
-        cursor: Any = None
+        after: Place | None = None
         while True:
-            answer = describe(wire, subscription_limit=limit, cursor=cursor)
+            answer = asking.subscriptions(wire, most=limit, after=after)
             assert len(places(answer)) <= limit
             found += places(answer)
-            cursor = answer.next_cursor
-            if cursor is None:
+            after = found[-1]
+            if answer.is_last:
                 break
         assert found == [("t", 0, "a"), ("t", 0, "b"), ("t", 1, "a"), ("t", 1, "b"), ("u", 0, "a")]
 
     def test_a_page_goes_on_where_its_last_one_is_gone(self, broker: Front, wire: Wire) -> None:
-        first = describe(wire, subscription_limit=2)
+        last = places(asking.subscriptions(wire, most=2))[-1]
         Subscriber(broker, "b").delete()
-        assert places(describe(wire, cursor=first.next_cursor))[0] == ("t", 1, "a")
+        assert places(asking.subscriptions(wire, after=last))[0] == ("t", 1, "a")
 
     def test_a_page_ends_when_much_was_looked_at(
         self, wire: Wire, broker: Front, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         produce(wire, batch(*[b"v"] * 9))
         Subscriber(broker, "a").acknowledge((2, 2), (4, 4), (6, 6))
-        monkeypatch.setattr("exacta.kafka.handlers.k17787_describe_subscriptions.MOST_SIZE", 3)
-        answer = describe(wire)
+        monkeypatch.setattr("exacta.kafka.views.subscriptions.MOST_SIZE", 3)
+        answer = asking.subscriptions(wire)
         assert places(answer) == [("t", 0, "a")]
-        assert answer.next_cursor is not None
+        assert not answer.is_last
 
     def test_topics_partitions_and_names(self, wire: Wire) -> None:
-        only_b = describe(wire, subscriptions=["b", "c"])
+        only_b = asking.subscriptions(wire, names=("b", "c"))
         assert places(only_b) == [("t", 0, "b"), ("t", 1, "b")]
-        one = describe(wire, topics=[TopicRequest(name="t", partitions=[1]), TopicRequest(name="u")])
-        assert places(one) == [("t", 1, "a"), ("t", 1, "b"), ("u", 0, "a")]
+        one = asking.subscriptions(wire, topics=("t", "u"), partitions=(1,))
+        assert places(one) == [("t", 1, "a"), ("t", 1, "b")]
 
     def test_a_topic_that_is_not_there(self, wire: Wire) -> None:
-        [missing, there] = describe(wire, topics=[TopicRequest(name="v"), TopicRequest(name="u")]).topics
-        assert (missing.name, missing.error_code) == ("v", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        assert (there.name, there.error_code) == ("u", ErrorCode.NONE)
+        assert places(asking.subscriptions(wire, topics=("v", "u"))) == [("u", 0, "a")]
 
 
 def test_what_is_counted_in_many_turns_is_the_same(broker: Front, wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -299,5 +280,5 @@ def test_what_is_counted_in_many_turns_is_the_same(broker: Front, wire: Wire, mo
 
     monkeypatch.setattr(backlog_counts, "RANGES_A_TURN", 3)
     monkeypatch.setattr(broker.engine.scheduler, "call_soon", counted)
-    assert the_one(wire).left_messages == 20
+    assert the_one(wire).left == 20
     assert len(turns) >= 7

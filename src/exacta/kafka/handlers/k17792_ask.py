@@ -1,0 +1,47 @@
+"""Ask tells what no API of Kafka has room for: of transactions, of groups and of subscriptions. Exacta's own.
+
+Question and answer are JSON (`exacta.readmodel`); `kafka/views/` has a module for each question, and the rights that it
+needs. `k17784_end_transactions` says why our own keys begin where they do.
+"""
+
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Inside
+from exacta.kafka.views import lag, subscriptions, transactions
+from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k17792_ask import AskRequest, AskResponse
+from exacta.readmodel.groups import AskLag
+from exacta.readmodel.question import decode_question
+from exacta.readmodel.transactions import AskTransactions
+
+LONGEST_QUESTION = 1_000_000
+"""The bound on the bytes of a question, which is decoded in one step."""
+
+NEEDS = (
+    Inside(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID),
+    Inside(Operation.DESCRIBE, ResourceKind.GROUP),
+    Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
+)
+
+
+def handle(broker: BrokerContext, request: AskRequest, context: RequestContext, reply: Reply) -> None:
+    """Answer a question when all that the answer says is durable."""
+    asked = decode_question(request.question) if len(request.question) <= LONGEST_QUESTION else None
+
+    def done(answer: bytes | ErrorCode) -> None:
+        reply(AskResponse(error_code=answer) if isinstance(answer, ErrorCode) else AskResponse(answer=answer))
+
+    if asked is None:
+        done(ErrorCode.INVALID_REQUEST)
+    elif isinstance(asked, AskTransactions):
+        transactions.tell(broker, context, asked, done)
+    elif isinstance(asked, AskLag):
+        lag.tell(broker, context, asked, done)
+    else:
+        subscriptions.tell(broker, context, asked, done)
+
+
+HANDLER = Handler(key=ApiKey.ASK, min_version=0, max_version=0, needs=NEEDS, handle=handle, plain_error=AskResponse)

@@ -1,0 +1,69 @@
+"""The view of Apache Pulsar's subscriptions, page by page, with their backlogs.
+
+A page is taken from one state, once all of it lies in the journal, where the messages are counted. A page is bounded in
+what is looked at for it. The asker needs DESCRIBE on the topics that it names; of others only what it may see is shown.
+"""
+
+from collections.abc import Container
+
+from msgspec import json, structs
+
+from exacta.core.state.state import State
+from exacta.core.subscriptions.description import FIRST, DescribedSubscription, Page, Wait, Wanted, page_of
+from exacta.front.backlog_counts import Backlog, count_backlogs
+from exacta.kafka.access import describable_topics
+from exacta.kafka.broker import BrokerContext
+from exacta.kafka.context import RequestContext
+from exacta.kafka.views.view import Asker, Done
+from exacta.ports.authorizer import ResourceKind
+from exacta.readmodel.subscriptions import AskSubscriptions, Subscription, Subscriptions
+
+MOST_SUBSCRIPTIONS = 1_000
+"""The bound on subscriptions of one answer, whatever a client asks for."""
+
+MOST_SIZE = 100_000
+"""A page ends when so many runs, consumers and entries were looked at for it. The last subscription may have more."""
+
+
+def tell(broker: BrokerContext, context: RequestContext, asked: AskSubscriptions, done: Done) -> None:
+    """Describe a page of the subscriptions that are wanted."""
+    asker = Asker(broker, context)
+    refused = asker.refusal(ResourceKind.TOPIC, *(asked.topics or ()))
+    if refused is not None:
+        done(refused)
+        return
+
+    def view(state: State, now_ms: int) -> Page:
+        topics = describable_topics(broker, context, state.topics) if asked.topics is None else asked.topics
+        indexes: Container[int] | None = None if asked.partitions is None else frozenset(asked.partitions)
+        wanted = Wanted(
+            topics=dict.fromkeys(topics, indexes),
+            names=None if asked.names is None else frozenset(asked.names),
+            after=asked.after or FIRST,
+            most=max(1, min(asked.most, MOST_SUBSCRIPTIONS)),
+            most_size=MOST_SIZE,
+            has_details=asked.has_details,
+        )
+        return page_of(state, wanted, now_ms)
+
+    def described(page: Page) -> None:
+        count_backlogs(broker, context, page.subscriptions, lambda backlogs: counted(page, backlogs))
+
+    def counted(page: Page, backlogs: list[Backlog]) -> None:
+        pairs = zip(page.subscriptions, backlogs, strict=True)
+        found = tuple(_told(broker, asker, each, backlog) for each, backlog in pairs)
+        done(json.encode(Subscriptions(subscriptions=found, is_last=page.is_last)))
+
+    broker.read(context, view, described)
+
+
+def _told(broker: BrokerContext, asker: Asker, found: DescribedSubscription, backlog: Backlog) -> Subscription:
+    told = found.told
+    details = told.details
+    if details is not None:
+        details = asker.blocking(details)
+        if (found.partition_id, told.name) in broker.engine.dispatcher.unread:
+            details = structs.replace(details, waits=(*details.waits, Wait.UNREADABLE))
+    return structs.replace(
+        told, left=backlog.left, pending=backlog.pending, held_back=backlog.held_back, details=details
+    )
