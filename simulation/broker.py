@@ -19,17 +19,20 @@ from exacta.core.ids import PartitionId
 from exacta.core.state.limits import Limits
 from exacta.engine.clock import Clock
 from exacta.engine.engine import EngineFailed
+from exacta.engine.entry_sinks import Form
 from exacta.engine.schema import SCHEMA
-from exacta.front.broker import Identity
+from exacta.front.broker import Broker as FrontBroker
 from exacta.front.connection import FramedConnection
+from exacta.front.doors import Door, Endpoint
 from exacta.front.memory import Memory
 from exacta.front.turns import TURN_SECONDS
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.connection import Connection
+from exacta.kafka.shared import KafkaShared
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
 from exacta.ports.record_format import Buffer
-from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.addresses import Addresses
 from exacta.pulsar.connection import Connection as PulsarConnection
+from exacta.pulsar.shared import PulsarShared
 from exacta.records.pulsar_entries import delivery_facts, entry_of, is_entry
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from simulation.disk.in_place import InPlace
@@ -44,7 +47,8 @@ from simulation.trace import Trace
 from simulation.watched_engine import Watch, WatchedEngine, WatchedJournal
 
 RESTART_SECONDS = (0.05, 3.0)
-HOST, PORT, PULSAR_PORT = "broker", 9092, 6650
+DOOR = Door(front="kafka", name="PLAINTEXT", endpoint=Endpoint("broker", 9092))
+PULSAR_DOOR = Door(front="pulsar", name="PULSAR", endpoint=Endpoint("broker", 6650))
 
 
 class SeededEntropy:
@@ -77,23 +81,14 @@ class StepClock:
 class _Life:
     """The things that one process has in memory."""
 
-    def __init__(
-        self, process: Process, journal: WatchedJournal, engine: WatchedEngine, context: BrokerContext
-    ) -> None:
+    def __init__(self, process: Process, journal: WatchedJournal, engine: WatchedEngine, context: FrontBroker) -> None:
         self.process = process
         self.journal = journal
         self.engine = engine
         self.context = context
-        self.pulsar = PulsarBroker(
-            engine,
-            context.configuration,
-            Identity(cluster_id=context.cluster_id, advertised_host=HOST, advertised_port=PULSAR_PORT),
-            context.entropy,
-            context.memory,
-            context.authorizer,
-            wall_clock=context.wall_ms,
-        )
-        engine.dispatcher.facts_of = facts_of
+        self.kafka = KafkaShared(context)
+        self.pulsar = PulsarShared(context, Addresses(broker=PULSAR_DOOR.told))
+        self.pulsar.form = Form(self.pulsar.form.convert, facts_of)
         self.connections: list[FramedConnection] = []
         self.takes_requests = True
 
@@ -242,8 +237,6 @@ class Broker:
             engine,
             self._configuration,
             cluster_id="simulated",
-            advertised_host=HOST,
-            advertised_port=PORT,
             entropy=SeededEntropy(self._chance),
             wall_clock=clock.wall_ms,
             memory=Memory(self._configuration, engine.scheduler, process.on_thread, StepClock()),
@@ -361,14 +354,16 @@ class Broker:
         life = self.life
         if life is None or not life.process.alive:
             return None
-        return life.process, Connection(life.context, cast("Any", life.process), life.register, life.forget)
+        return life.process, Connection(life.kafka, DOOR, cast("Any", life.process), life.register, life.forget)
 
     def accept_pulsar(self) -> tuple[Process, PulsarConnection] | None:
         """Make the server's side of a connection of Pulsar's; None: nobody listens."""
         life = self.life
         if life is None or not life.process.alive:
             return None
-        return life.process, PulsarConnection(life.pulsar, cast("Any", life.process), life.register, life.forget)
+        return life.process, PulsarConnection(
+            life.pulsar, PULSAR_DOOR, cast("Any", life.process), life.register, life.forget
+        )
 
 
 def facts_of(batch: Buffer) -> tuple[int, int]:

@@ -17,7 +17,8 @@ from exacta.cli.app import app
 from exacta.cli.serve import run
 from exacta.config.configuration import Configuration
 from exacta.config.options import options
-from exacta.server.listeners import Doors, Endpoint
+from exacta.front.doors import Door, Endpoint
+from exacta.server.door_options import doors_of
 from tests import repairing
 
 
@@ -59,7 +60,7 @@ def test_the_command_line_wins_over_the_file(capsys: pytest.CaptureFixture[str],
     assert capsys.readouterr().err == "exacta: group.max.size must be between 1 and 2147483647, not 0\n"
 
 
-def served(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Configuration, Path, Doors]:
+def served(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Configuration, Path, list[Door]]:
     """Return what `exacta serve` with these arguments would serve, and where."""
     calls: list[Any] = []
 
@@ -75,7 +76,7 @@ def served(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[Configurat
 
 def test_without_a_file_it_is_served_on_kafkas_port_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     listen = Endpoint("127.0.0.1", 9092)
-    assert served(monkeypatch) == (Configuration(), Path("exacta-data"), Doors(listen=listen))
+    assert served(monkeypatch) == (Configuration(), Path("exacta-data"), doors_of({"listen": listen}))
 
 
 def test_a_file_says_where_to_serve_and_the_command_line_wins(
@@ -86,7 +87,7 @@ def test_a_file_says_where_to_serve_and_the_command_line_wins(
         "listeners=PLAINTEXT://:1\nadvertised.listeners=PLAINTEXT://b:2\nlog.dirs=/d\nnum.partitions=3\n"
         "min.insync.replicas=2\nnum.io.threads=8\nnum.network.threads=3\nweb.listen=127.0.0.1:3\n"
     )
-    doors = Doors(listen=Endpoint("", 1), advertise=Endpoint("b", 2), web_listen=Endpoint("127.0.0.1", 3))
+    doors = doors_of({"listen": Endpoint("", 1), "advertise": Endpoint("b", 2), "web_listen": Endpoint("127.0.0.1", 3)})
     assert served(monkeypatch, "--config", str(file)) == (Configuration(num_partitions=3), Path("/d"), doors)
     assert capsys.readouterr().err == (
         f"exacta: {file}: min.insync.replicas=2 is not kept: there is one replica\n"
@@ -94,8 +95,35 @@ def test_a_file_says_where_to_serve_and_the_command_line_wins(
     )
     arguments = ["--config", str(file), "--listen", "h:4", "--data", "e", "--set", "num_partitions=5"]
     configuration, data, doors = served(monkeypatch, *arguments)
-    assert (configuration.num_partitions, data, doors.listen) == (5, Path("e"), Endpoint("h", 4))
-    assert doors.advertise == Endpoint("b", 2)
+    assert (configuration.num_partitions, data, doors[0].endpoint) == (5, Path("e"), Endpoint("h", 4))
+    assert doors[0].advertised == Endpoint("b", 2)
+
+
+SEVERAL = "listeners=IN://:1,OUT://h:2\nlistener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT\n"
+
+
+def test_a_file_names_several_listeners_and_the_command_line_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(SEVERAL + "advertised.listeners=IN://in:3,OUT://out:4\nweb.listen=127.0.0.1:5\n")
+    arguments = ["--config", str(file)]
+    _, _, doors = served(monkeypatch, *arguments)
+    assert [(each.front, each.name, str(each.endpoint), str(each.told)) for each in doors] == [
+        ("kafka", "IN", ":1", "in:3"),
+        ("kafka", "OUT", "h:2", "out:4"),
+        ("web", "PLAINTEXT", "127.0.0.1:5", "127.0.0.1:5"),
+    ]
+    _, _, doors = served(monkeypatch, *arguments, "--listen", "h:6", "--advertise", "a:7")
+    assert [(each.front, str(each.endpoint), str(each.told)) for each in doors] == [
+        ("kafka", "h:6", "a:7"),
+        ("web", "127.0.0.1:5", "127.0.0.1:5"),
+    ]
+    assert run([*arguments, "--advertise", "a:7"]) == 2
+    assert capsys.readouterr().err == (
+        "exacta: advertise names one address, and the listeners IN and OUT have one each: name them by "
+        "advertised.listeners\n"
+    )
 
 
 def test_a_file_says_how_to_log_and_the_command_line_wins(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

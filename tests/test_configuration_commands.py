@@ -89,6 +89,23 @@ def test_what_is_shown_is_a_file_that_says_the_same(tmp_path: Path) -> None:
     assert second.options == {name: option.default for name, option in options().items()} | first.options
 
 
+def test_several_listeners_are_shown_as_kafkas_keys_and_read_again(tmp_path: Path) -> None:
+    file, shown = tmp_path / "server.properties", tmp_path / "exacta.toml"
+    file.write_text(
+        "listeners=IN://:1,OUT://[::1]:2\nadvertised.listeners=OUT://o:3,IN://i:4\n"
+        "listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT\n"
+    )
+    assert call("show", file, "--changed")[1].splitlines() == [
+        'listeners = "IN://:1,OUT://[::1]:2"',
+        'advertised_listeners = "IN://i:4,OUT://o:3"',
+        'listener_security_protocol_map = "IN:PLAINTEXT,OUT:PLAINTEXT"',
+    ]
+    shown.write_text(call("show", file)[1])
+    first, second = read_configuration_file(file), read_configuration_file(shown)
+    assert second.mistakes == ()
+    assert second.kafka_doors == first.kafka_doors
+
+
 def test_without_a_file_nothing_differs_from_the_defaults() -> None:
     assert call("show", "--changed") == (0, "", "")
     assert "num_partitions = 1\n" in call("show")[1]

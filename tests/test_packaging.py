@@ -13,8 +13,9 @@ import pytest
 
 from exacta.cli.serve import run
 from exacta.config.configuration import Configuration
+from exacta.front.doors import Door, Endpoint
 from exacta.server.configuration_file import read_configuration_file
-from exacta.server.listeners import Doors, Endpoint
+from exacta.server.door_options import doors_of
 
 ROOT = Path(__file__).parents[1]
 PACKAGING = ROOT / "packaging"
@@ -34,7 +35,7 @@ def settings() -> dict[str, list[str]]:
     return found
 
 
-def called(monkeypatch: pytest.MonkeyPatch, command: list[str]) -> tuple[Configuration, Path, Doors]:
+def called(monkeypatch: pytest.MonkeyPatch, command: list[str]) -> tuple[Configuration, Path, list[Door]]:
     """Return what `exacta serve` is called with by the command."""
     assert command[:2] == [PROGRAM, "serve"]
     calls: list[Any] = []
@@ -72,7 +73,11 @@ def test_the_unit_serves_what_its_configuration_says(monkeypatch: pytest.MonkeyP
     assert file.data == Path("/var/lib") / settings()["StateDirectory"][0]
     placed = command.replace("/etc/exacta/exacta.toml", str(PACKAGING / "exacta.toml"))
     configuration, data, doors = called(monkeypatch, shlex.split(placed))
-    assert (configuration, data, doors) == (Configuration(), file.data, Doors(listen=Endpoint("127.0.0.1", 9092)))
+    assert (configuration, data, doors) == (
+        Configuration(),
+        file.data,
+        doors_of({"listen": Endpoint("127.0.0.1", 9092)}),
+    )
 
 
 def test_the_units_user_is_made() -> None:
@@ -93,6 +98,8 @@ def test_the_container_listens_at_its_port_and_keeps_its_volume(monkeypatch: pyt
     configuration, data, doors = called(monkeypatch, command)
     assert configuration == Configuration()
     assert data == Path(instructions["VOLUME"])
-    assert doors == Doors(listen=Endpoint("", int(instructions["EXPOSE"])), advertise=Endpoint("127.0.0.1", 9092))
+    assert doors == doors_of(
+        {"listen": Endpoint("", int(instructions["EXPOSE"])), "advertise": Endpoint("127.0.0.1", 9092)}
+    )
     script = (PACKAGING / "container" / "install.sh").read_text()
     assert f"user={instructions['USER']}\n" in script

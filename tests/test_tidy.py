@@ -31,7 +31,6 @@ LONG_FUNCTIONS |= {"src/exacta/cli/produce.py:produce": _OPTIONS, "src/exacta/cl
 _TO_BE_DIVIDED = "it is divided when rules and doors move (architecture: the log behind a list of doors)"
 LONG_FILES = {
     "src/exacta/engine/engine.py": _TO_BE_DIVIDED,
-    "src/exacta/server/server.py": _TO_BE_DIVIDED,
     "src/exacta/front/connection.py": "frames, back-pressure and steps are one state machine",
     "tests/core/groups/test_migration.py": "the moves of a group are one thing",
     "tests/engine/test_dispatch.py": "the dispatcher is one thing",

@@ -170,14 +170,14 @@ def reader_survives() -> Replacements:
     "an entry of a batch is looked for as if the batch ended with it", shows=r"removed: .* acknowledges what is there"
 )
 def found_up_to_its_end() -> Replacements:
-    def read_chosen(self: Any, key: Any, chosen: Any) -> None:
+    def read_chosen(self: Any, key: Any, chosen: Any, form: Any) -> None:
         ends, find = {each.base: Offset(each.base + each.count) for each in chosen}, self._journal.find
         everything, self._journal = (
             self._journal,
             SimpleNamespace(find=lambda stream, offset, _, most_bytes: find(stream, offset, ends[offset], most_bytes)),
         )
         try:
-            original(self, key, chosen)
+            original(self, key, chosen, form)
         finally:
             self._journal = everything
 

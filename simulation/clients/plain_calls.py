@@ -12,7 +12,7 @@ from typing import Any
 
 from exacta.core.commands import Command
 from exacta.core.ids import ConsumerId, Offset
-from exacta.engine.dispatch import Sent
+from exacta.engine.entry_sinks import Sent
 from simulation.broker import Broker, facts_of
 from simulation.clients.connection import Disconnected
 
@@ -67,7 +67,7 @@ class PlainCalls:
             early = [each.entry.base for each in copied if facts_of(each.batch)[1] > now_ms]
             self._loop.call_later(self._chance.uniform(*WAY_SECONDS), deliver, copied, early)
 
-        life.process.run(lambda: life.engine.dispatcher.register(consumer_id, push))
+        life.process.run(lambda: life.engine.dispatcher.register(consumer_id, push, life.pulsar.form))
         return True
 
     async def until_answered(self, command: Command) -> Any:

@@ -9,6 +9,7 @@ from exacta.core.ids import Offset
 from exacta.core.replies import DONE
 from exacta.core.state.subscription import SubscriptionType
 from exacta.engine import dispatch
+from exacta.engine.entry_sinks import Form
 from exacta.ports.record_format import Converted, LogEntry, Wanted
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.conversion.for_pulsar import converted
@@ -26,9 +27,13 @@ class ConvertingRig(PushRig):
         self.is_held = False
         self.held: list[Callable[[], None]] = []
         self.made: list[list[LogEntry]] = []
-        self.engine.dispatcher.convert = self.convert
+        self.fault: Exception | None = None
+        self.form = Form(self.convert)
 
     def convert(self, entries: list[LogEntry], wanted: Wanted, done: Callable[[Converted | Exception], None]) -> None:
+        if self.fault is not None:
+            done(self.fault)
+            return
         made = converted(entries, wanted, largest_entry=5 << 20)
         self.made.append(made.entries)
         if self.is_held:
@@ -89,12 +94,11 @@ def test_what_was_chosen_for_consumers_that_are_gone_is_not_taken_for_removed(ri
 def test_delivery_goes_on_after_a_conversion_that_raises(
     rig: ConvertingRig, caplog: pytest.LogCaptureFixture, is_given: bool
 ) -> None:
-    convert = rig.engine.dispatcher.convert
     consumer = rig.connect(1, 2, SHARED)
     if is_given:
         rig.write()
         assert rig.messages() == [(0, 1)]
-    rig.engine.dispatcher.convert = lambda entries, wanted, done: done(MemoryError("too much"))
+    rig.fault = MemoryError("too much")
     if is_given:
         assert rig.ask(Redeliver(**WHERE, consumer_id=consumer)) == DONE
     else:
@@ -102,7 +106,7 @@ def test_delivery_goes_on_after_a_conversion_that_raises(
     rig.settle()
     assert rig.messages() == []
     assert "messages for subscription 's' cannot be converted" in caplog.text
-    rig.engine.dispatcher.convert = convert
+    rig.fault = None
     rig.loop.pass_time(RETRY_MS)
     rig.settle()
     assert rig.messages() == [(0, 1)]

@@ -27,10 +27,11 @@ from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
 from exacta.core.state.subscription import SubscriptionType
-from exacta.engine.dispatch import MOST_BYTES, Sent
+from exacta.engine.dispatch import MOST_BYTES
+from exacta.engine.entry_sinks import AS_STORED, Form, Sent
 from exacta.engine.fetch import FetchResult
 from exacta.engine.unread import RETRY_SECONDS
-from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
+from exacta.ports.record_format import Buffer, Convert, Converted, LogEntry, Wanted
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.clients.batches import read_batches, record
@@ -49,6 +50,8 @@ class PushRig(Rig):
     def __init__(self, *, reads_take_time: bool = False) -> None:
         self.reads_take_time = reads_take_time
         self.pushed: list[tuple[ConsumerId, Sent]] = []
+        self.form = AS_STORED
+        """The form in which the consumers read that connect from now on."""
         super().__init__()
         self.topic(partition_count=1)
 
@@ -90,22 +93,27 @@ class PushRig(Rig):
         subscription_type: SubscriptionType = SubscriptionType.SHARED,
         *,
         durable: bool = True,
+        where: dict[str, Any] = WHERE,
     ) -> ConsumerId:
         consumer = ConsumerId(number)
-        command = Subscribe(**WHERE, subscription_type=subscription_type, begin=EARLIEST, durable=durable)
+        command = Subscribe(**where, subscription_type=subscription_type, begin=EARLIEST, durable=durable)
         answer = self.ask(command)
         assert isinstance(answer, Subscribed)
-        self.engine.dispatcher.register(consumer, lambda sent: self.pushed.extend((consumer, each) for each in sent))
+
+        def push(sent: list[Sent]) -> None:
+            self.pushed.extend((consumer, each) for each in sent)
+
+        self.engine.dispatcher.register(consumer, push, self.form)
         assert (
-            self.ask(Connect(**WHERE, consumer_id=consumer, subscription_type=subscription_type, durable=durable))
+            self.ask(Connect(**where, consumer_id=consumer, subscription_type=subscription_type, durable=durable))
             == DONE
         )
         if permits:
-            self.permit(consumer, permits)
+            self.permit(consumer, permits, where)
         return consumer
 
-    def permit(self, consumer: ConsumerId, permits: int) -> None:
-        assert self.ask(Permit(**WHERE, consumer_id=consumer, permits=permits)) == DONE
+    def permit(self, consumer: ConsumerId, permits: int, where: dict[str, Any] = WHERE) -> None:
+        assert self.ask(Permit(**where, consumer_id=consumer, permits=permits)) == DONE
 
     def disconnect(self, consumer: ConsumerId) -> None:
         self.engine.dispatcher.remove(consumer)
@@ -234,6 +242,25 @@ def test_a_consumer_that_is_gone_meanwhile_gets_nothing_and_another_gets_it(rig:
     assert rig.bases() == [0]
 
 
+def test_each_front_gives_the_form_in_which_its_consumers_read(rig: PushRig) -> None:
+    """One converter for the whole engine would make one front's messages for the clients of another front."""
+    other = {**WHERE, "subscription": "other"}
+    for number, (where, name) in enumerate(((WHERE, b"first"), (other, b"second")), 1):
+        rig.form = Form(renaming(name))
+        rig.connect(number, PLENTY, where=where)
+    rig.write()
+    assert sorted((int(who), bytes(each.batch)) for who, each in rig.pushed) == [(1, b"first"), (2, b"second")]
+
+
+def renaming(name: bytes) -> Convert:
+    """Return a conversion that makes all batches of this name."""
+
+    def convert(entries: list[LogEntry], wanted: Wanted, done: Callable[[Converted | Exception], None]) -> None:
+        done(Converted([LogEntry(each.base_offset, each.offset_count, name) for each in entries]))
+
+    return convert
+
+
 def one_by_one(entries: list[LogEntry]) -> list[LogEntry]:
     """Return an entry for each message, as a Key_Shared subscription gets another protocol's batches."""
     return [LogEntry(each.base_offset + k, 1, each.batch) for each in entries for k in range(each.offset_count)]
@@ -252,7 +279,7 @@ def test_what_is_converted_for_a_delivery_that_is_over_is_for_nobody(rig: PushRi
             conversions.pop(0)()
             rig.settle()
 
-    rig.engine.dispatcher.convert = convert
+    rig.form = Form(convert)
     rig.write(count=3)
     one = rig.connect(1, PLENTY, SubscriptionType.KEY_SHARED)
     rig.disconnect(one)
@@ -375,7 +402,7 @@ def test_a_reader_is_served_and_leaves_nothing_in_the_journal(rig: PushRig, comm
 @pytest.mark.parametrize("command", [Unsubscribe(**WHERE), DeleteTopic(topic="t")], ids=["unsubscribed", "deleted"])
 def test_a_subscription_that_is_gone_leaves_no_timer(rig: PushRig, durable: bool, command: Command) -> None:
     """A producer may have named a time in a thousand years."""
-    rig.engine.dispatcher.facts_of = lambda batch: (-1, rig.loop.now_ms + 10**13)
+    rig.form = Form(facts_of=lambda batch: (-1, rig.loop.now_ms + 10**13))
     rig.connect(1, PLENTY, durable=durable)
     rig.write()
     timers = rig.engine._timers
@@ -390,7 +417,7 @@ def test_a_delayed_entry_is_pushed_once_its_time_has_come(rig: PushRig) -> None:
     def facts_of(batch: Buffer) -> tuple[int, int]:
         return -1, due_ms if int.from_bytes(batch[:8], "big") == 0 else 0
 
-    rig.engine.dispatcher.facts_of = facts_of
+    rig.form = Form(facts_of=facts_of)
     rig.connect(1, PLENTY)
     rig.write()
     rig.write()

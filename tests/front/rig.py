@@ -7,7 +7,7 @@ from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
 from exacta.engine.fetch import FetchRequest
-from exacta.front.broker import Broker, Identity
+from exacta.front.broker import Broker
 from exacta.front.memory import Memory
 from exacta.front.request import Request
 from exacta.ports.authorizer import ANONYMOUS, AllowAll, Principal
@@ -67,7 +67,7 @@ class PlainRequest(Request):
 class Rig:
     """One broker and one request; `answered` runs the loop until the engine has nothing to do."""
 
-    def __init__(self, advertised_host: str = "h", **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         self.loop = ManualLoop()
         self.entropy = CountedEntropy()
         configuration = configure(options)
@@ -82,10 +82,10 @@ class Rig:
         self.broker = Broker(
             self.engine,
             configuration,
-            Identity(cluster_id="c", advertised_host=advertised_host, advertised_port=9),
             self.entropy,
             Memory(configuration, self.loop),
             AllowAll(),
+            cluster_id="c",
         )
         self.connection = NoConnection()
         self.request = PlainRequest(self.connection)

@@ -1,7 +1,5 @@
 """A request of any front: who asks, and where a bug ends."""
 
-import pytest
-
 from exacta.engine.fetch import FetchRequest
 from exacta.ports.authorizer import Principal
 from tests.front.rig import Rig
@@ -30,14 +28,6 @@ def test_hanging_up_refuses_what_the_client_sent() -> None:
     rig = Rig()
     rig.request.hang_up("no such topic")
     assert rig.connection.refused == ["no such topic"]
-
-
-@pytest.mark.parametrize(("advertised_host", "told"), [("h", "h"), ("0.0.0.0", "10.0.0.2"), ("", "10.0.0.2")])
-def test_clients_are_told_the_advertised_host_or_the_one_that_they_have_reached(
-    advertised_host: str, told: str
-) -> None:
-    rig = Rig(advertised_host)
-    assert rig.broker.endpoint(rig.request) == (told, 9)
 
 
 def test_a_fetch_is_bound_to_its_request_before_the_engine_answers() -> None:

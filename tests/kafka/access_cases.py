@@ -184,7 +184,7 @@ CASES: dict[ApiKey, Case] = {
     ),
     ApiKey.ACKNOWLEDGE_MESSAGES: Case(build=requests.acknowledge, code=TOPIC),
     ApiKey.ASK: Case(
-        build=lambda version, names: question(AskTransactions(transactional_ids=names.transactional_ids)),
+        build=lambda version, names: question(AskTransactions(transactional_ids=tuple(names.transactional_ids))),
         code=TRANSACTIONAL_ID,
     ),
 }

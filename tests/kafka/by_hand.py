@@ -10,12 +10,16 @@ from typing import Any, cast
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
+from exacta.front.doors import Door, Endpoint
 from exacta.kafka.connection import Connection
+from exacta.kafka.shared import KafkaShared
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.codec import decode_response, encode_request
 from exacta.protocol.kafka.schema import Message
 from exacta.server.assembly import assemble_broker, assemble_engine
 from tests.front.transport import HandTransport, Loop
+
+DOOR = Door(front="kafka", name="PLAINTEXT", endpoint=Endpoint("h", 9092))
 
 
 class Client(HandTransport):
@@ -27,7 +31,8 @@ class Client(HandTransport):
         self._asked: dict[int, tuple[Message, int]] = {}
         self._count = 0
         self.connection: Connection = Connection(
-            broker.context,
+            broker.shared,
+            DOOR,
             cast("Any", broker.loop),
             broker.let_in,
             broker.connections.remove,
@@ -78,10 +83,9 @@ class Broker:
             self.engine,
             configuration,
             cluster_id="c",
-            advertised_host="h",
-            advertised_port=9092,
             memory=self.loop.memory(configuration),
         )
+        self.shared = KafkaShared(self.context)
         self.connections: list[Connection] = []
         self.clients: list[Client] = []
         self.requests = self.context.memory.requests

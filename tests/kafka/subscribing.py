@@ -42,7 +42,9 @@ class Subscriber:
         )
 
     def connect(self, number: int, *, name: str = "", permits: int = 0) -> None:
+        """Connect a consumer that is pushed entries, and throws them away."""
         consumer_id = ConsumerId(number)
+        self.broker.on_loop(lambda: self.broker.engine.dispatcher.register(consumer_id, lambda sent: None))
         self.ask(Connect(**self.where, consumer_id=consumer_id, subscription_type=self.kind, name=name))
         if permits:
             self.ask(Permit(**self.where, consumer_id=consumer_id, permits=permits))

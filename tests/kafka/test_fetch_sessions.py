@@ -226,7 +226,7 @@ class TestWhatIsTold:
         waiting = reader.request({}, (), reader.epoch, False, 60_000)
         wire.send(waiting, BY_ID)
         other = broker.connect()
-        while next(iter(broker.on_loop(lambda: list(broker.context.fetch_sessions)))).epoch == reader.epoch:
+        while next(iter(broker.on_loop(lambda: list(broker.kafka.fetch_sessions)))).epoch == reader.epoch:
             pass  # the first request has not been read yet
         assert other.ask(reader.request({}, (), reader.epoch + 1, False, 0), BY_ID).error_code == NONE
         write(other)

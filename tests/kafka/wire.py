@@ -14,8 +14,10 @@ import crc32c
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
+from exacta.front.doors import Door, Endpoint
 from exacta.kafka.connection import Connection
+from exacta.kafka.shared import KafkaShared
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.codec import decode_response, encode_request
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -92,7 +94,8 @@ class Front:
         self.storage = storage or MemoryStorage()
         self.address = ("", 0)
         self.engine: Engine
-        self.context: BrokerContext
+        self.context: Broker
+        self.kafka: KafkaShared
         self.connections: set[Connection] = set()
         self._configuration = configure(options)
         self._loop = loop or new_event_loop()
@@ -146,18 +149,17 @@ class Front:
         )
         listener = await self._loop.create_server(self._connection, "127.0.0.1", 0)
         self.address = listener.sockets[0].getsockname()
-        broker_host, broker_port = self.address
         self.context = assemble_broker(
             self.engine,
             self._configuration,
             cluster_id="a-cluster",
-            advertised_host=broker_host,
-            advertised_port=broker_port,
         )
+        self.kafka = KafkaShared(self.context)
         return listener
 
     def _connection(self) -> Connection:
-        return Connection(self.context, self._loop, self._let_in, self.connections.discard)
+        door = Door(front="kafka", name="PLAINTEXT", endpoint=Endpoint(*self.address))
+        return Connection(self.kafka, door, self._loop, self._let_in, self.connections.discard)
 
     def _let_in(self, connection: Connection) -> bool:
         self.connections.add(connection)

@@ -5,20 +5,22 @@ from typing import Any, cast
 
 from google.protobuf.message import Message
 
-from exacta.adapters.entropy import SystemEntropy
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
 from exacta.core.state.state import State
 from exacta.engine.engine import Engine
-from exacta.front.broker import Identity
-from exacta.ports.authorizer import AllowAll, Authorizer
+from exacta.front.doors import Door, Endpoint
+from exacta.ports.authorizer import Authorizer
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_frame, frame_at, parse_frame
-from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.addresses import Addresses
 from exacta.pulsar.connection import Connection
-from exacta.server.assembly import assemble_engine
+from exacta.pulsar.shared import PulsarShared
+from exacta.server.assembly import assemble_broker, assemble_engine
 from tests.front.transport import HandTransport, Loop
+
+DOOR = Door(front="pulsar", name="PULSAR", endpoint=Endpoint("h", 6650))
 
 
 class Client(HandTransport):
@@ -27,7 +29,8 @@ class Client(HandTransport):
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker.loop, True)
         self.connection: Connection = Connection(
-            broker.context,
+            broker.shared,
+            DOOR,
             cast("Any", broker.loop),
             broker.let_in,
             broker.connections.remove,
@@ -87,15 +90,15 @@ class Broker:
             limits=configuration.limits(),
             on_failure=lambda failure: None,
         )
-        self.context: PulsarBroker = PulsarBroker(
+        self.context = assemble_broker(
             self.engine,
             configuration,
-            Identity(cluster_id="c", advertised_host="h", advertised_port=6650),
-            SystemEntropy(),
-            self.loop.memory(configuration),
-            authorizer or AllowAll(),
+            cluster_id="c",
             wall_clock=lambda: 1_700_000_000_000,
+            authorizer=authorizer,
+            memory=self.loop.memory(configuration),
         )
+        self.shared = PulsarShared(self.context, Addresses(broker=DOOR.told))
         self.connections: list[Connection] = []
         self.clients: list[Client] = []
 
@@ -135,7 +138,7 @@ class Broker:
         for budget in (self.context.memory.requests, self.context.memory.answers):
             assert (budget.used_bytes, len(budget.line), budget.let_on) == (0, 0, None), budget.option
         assert not self.connections
-        assert not self.context.producers._by_place
+        assert not self.shared.producers._by_place
         assert not self.engine.dispatcher._sinks
         self.engine.read(lambda state, now_ms: check_no_consumers(state), lambda _: None)
 

@@ -7,6 +7,7 @@ import pytest
 
 from exacta.core.commands import DeleteRecords
 from exacta.core.ids import Offset
+from exacta.engine.entry_sinks import Form
 from exacta.ports.record_format import Converted, LogEntry, Wanted
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.by_hand import Broker, broker_by_hand
@@ -64,7 +65,7 @@ def test_it_is_converted_once_for_all_who_ask_meanwhile(broker: Broker, monkeypa
 
     produce(producer_of(broker), b"value")
     consumers = [ConsumerClient(broker, SHARED, subscription=name, permits=0) for name in "ab"]
-    monkeypatch.setattr(broker.context, "convert", convert)
+    monkeypatch.setattr(broker.shared, "form", Form(convert))
     for number, each in enumerate([*consumers, *consumers]):
         each.client.send(pb.CommandGetLastMessageId(consumer_id=1, request_id=number))
     broker.settle()
@@ -82,7 +83,7 @@ def test_who_asks_after_a_conversion_that_raises_is_answered(broker: Broker, mon
 
     produce(producer_of(broker), b"value")
     with monkeypatch.context() as patched:
-        patched.setattr(broker.context, "convert", failing)
+        patched.setattr(broker.shared, "form", Form(failing))
         first = ConsumerClient(broker, SHARED, permits=0)
         first.client.send(pb.CommandGetLastMessageId(consumer_id=1, request_id=1))
         broker.settle()

@@ -133,4 +133,4 @@ def test_all_connections_together_have_so_many_producers(monkeypatch: pytest.Mon
     here.engine.owner_of = mine
     assert opened(clients[1], 11), "what was there belongs to nobody, and one is no more than a quarter"
     here.end()
-    assert here.context.producers._usage.total == 0
+    assert here.shared.producers._usage.total == 0

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from exacta.config.configuration import ConfigurationError
+from exacta.front.doors import Endpoint
 from exacta.server.configuration_file import ConfigurationFile, read_configuration_file
-from exacta.server.listeners import Endpoint
 
 
 def read(folder: Path, text: str, name: str = "server.properties") -> ConfigurationFile:
@@ -206,3 +206,13 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
         read_configuration_file(file)
     with pytest.raises(ConfigurationError, match=r"^.*exacta\.toml is no TOML: .*line 1"):
         read(tmp_path, "a = = 1", "exacta.toml")
+
+
+@pytest.mark.parametrize(
+    ("key", "kafkas"), [("listen=:1", "listeners"), ("advertise=b:1", "advertised.listeners")], ids=["listen", "told"]
+)
+def test_a_door_is_named_once(tmp_path: Path, key: str, kafkas: str) -> None:
+    listeners = "listeners=IN://:1,OUT://:2\nadvertised.listeners=IN://a:1,OUT://a:2\n"
+    file = read(tmp_path, listeners + "listener.security.protocol.map=IN:PLAINTEXT,OUT:PLAINTEXT\n" + key)
+    name = key.partition("=")[0]
+    assert file.mistakes == (f"{file.path}: {name} and Kafka's {kafkas} say the same: give one of them",)

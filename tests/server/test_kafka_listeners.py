@@ -3,8 +3,8 @@
 import pytest
 
 from exacta.config.configuration import ConfigurationError
+from exacta.front.doors import Endpoint
 from exacta.server.kafka_listeners import KafkaListeners, kafka_listeners
-from exacta.server.listeners import Endpoint
 
 MAP = "listener.security.protocol.map"
 
@@ -29,7 +29,32 @@ MAP = "listener.security.protocol.map"
     ],
 )
 def test_endpoints(keys: dict[str, str], listen: Endpoint | None, advertise: Endpoint | None) -> None:
-    assert kafka_listeners(keys) == KafkaListeners(listen, advertise)
+    found = kafka_listeners(keys)
+    if listen is None:
+        assert found == KafkaListeners(advertise=advertise)
+    else:
+        assert [(each.endpoint, each.advertised) for each in found.doors] == [(listen, advertise)]
+
+
+BOTH = {MAP: "IN:PLAINTEXT,OUT:PLAINTEXT"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"listeners": "IN://:1,OUT://h:2", **BOTH}, [("IN", ":1"), ("OUT", "h:2")]),
+        (
+            {"listeners": "in://:1, out://h:2", "advertised.listeners": "OUT://o:4,IN://i:3", **BOTH},
+            [("IN", "i:3"), ("OUT", "o:4")],
+        ),
+        ({"listeners": "IN://:0,OUT://:0", **BOTH}, [("IN", ":0"), ("OUT", ":0")]),
+        ({"listeners": "IN://127.0.0.1:1,OUT://[::1]:1", **BOTH}, [("IN", "127.0.0.1:1"), ("OUT", "[::1]:1")]),
+    ],
+)
+def test_several_listeners_each_have_an_address(keys: dict[str, str], told: list[tuple[str, str]]) -> None:
+    doors = kafka_listeners(keys).doors
+    assert [(each.name, str(each.told)) for each in doors] == told
+    assert {each.front for each in doors} == {"kafka"}
 
 
 @pytest.mark.parametrize(
@@ -37,10 +62,20 @@ def test_endpoints(keys: dict[str, str], listen: Endpoint | None, advertise: End
     [
         ({"listeners": ":1"}, "listeners: expected NAME://HOST:PORT, not ':1'"),
         ({"listeners": "PLAINTEXT://b"}, "listeners: expected HOST:PORT, not 'b'"),
-        ({"listeners": ""}, "listeners must name one listener for clients, not none"),
+        ({"listeners": ""}, "listeners must name a listener for clients"),
+        ({"listeners": "IN://:1,in://:2", **BOTH}, "listeners: the listener IN stands there twice"),
+        ({"listeners": "IN://:1,OUT://h:1", **BOTH}, "listeners: IN and OUT have the same port, 1"),
         (
-            {"listeners": "IN://:1,OUT://:2", MAP: "IN:PLAINTEXT,OUT:PLAINTEXT"},
-            "listeners must name one listener for clients, not IN and OUT",
+            {"listeners": "IN://:1,OUT://:2", "advertised.listeners": "IN://b:1", **BOTH},
+            "advertised.listeners must have an entry for the listener OUT",
+        ),
+        (
+            {"listeners": "IN://:1", "advertised.listeners": "IN://b:1,OUT://b:2", **BOTH},
+            "advertised.listeners: there is no listener OUT in listeners",
+        ),
+        (
+            {"listeners": "IN://:1,SSL://:2", **BOTH},
+            "listeners: the listener SSL is to speak SSL, and Kafka's clients are served by PLAINTEXT only",
         ),
         (
             {"listeners": "SASL_SSL://:1"},

@@ -92,7 +92,7 @@ def test_texts_that_are_never_the_same_do_not_fill_the_memory() -> None:
 
 def test_the_page_on_monitoring_names_every_area_of_the_log() -> None:
     """A process of its own has no loggers but those of a server with all of its fronts."""
-    fronts = "import exacta.server.process, exacta.server.web_front, exacta.server.pulsar_front"
+    fronts = "import exacta.server.process, exacta.server.web_front, exacta.pulsar.front"
     asked = f"{fronts}, exacta.kafka.loggers; print(*exacta.kafka.loggers.names())"
     names = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout.split()
     areas = {name.split(".")[1] for name in names if name != "root"}

@@ -19,12 +19,13 @@ import exacta
 from exacta.adapters.local import format_file
 from exacta.adapters.local.format import VERSION
 from exacta.engine.schema import SCHEMA
+from exacta.front.doors import Endpoint
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k35_describe_log_dirs import DescribeLogDirsRequest
-from exacta.server.listeners import Endpoint, parse_endpoint
+from exacta.server.listeners import parse_endpoint
 from exacta.server.log_lines import OneLine
 from tests.kafka.test_configs import BROKER, SET, changes, describe
 from tests.kafka.wire import Wire, batch, values_in
@@ -45,11 +46,12 @@ class Process:
         self,
         data: Path,
         *arguments: str,
-        listen: str = "127.0.0.1:0",
+        listen: str | None = "127.0.0.1:0",
         heeds: Collection[int] = (),
         terminal: bool = False,
     ) -> None:
-        command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(data), "--listen", listen, *arguments]
+        command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(data), *arguments]
+        command += [] if listen is None else ["--listen", listen]
         self._terminal = [*pty.openpty()] if terminal else []
         if terminal:  # a program between, since a terminal is taken by the process that is to have it
             command = [sys.executable, "-c", TAKES_A_TERMINAL, str(self._terminal[1]), *command]
@@ -105,7 +107,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     def starting(
         *arguments: str,
-        listen: str = "127.0.0.1:0",
+        listen: str | None = "127.0.0.1:0",
         data: Path = tmp_path / "data",
         heeds: Collection[int] = (),
         terminal: bool = False,

@@ -20,10 +20,10 @@ from cryptography.hazmat.primitives.serialization import (
 
 import exacta
 from exacta.cli.serve import run as serve
+from exacta.front.doors import Door, Endpoint
 from exacta.server import tls
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
-from exacta.server.listeners import Endpoint
 from exacta.server.tls import LOOK_SECONDS, Certificate, TlsListener, server_context
 
 ANSWER_SECONDS = 10
@@ -171,11 +171,11 @@ def listening(files: Files, scenario: Callable[[TlsListener, int], Any]) -> None
 
     async def run() -> None:
         certificate = Certificate(files.certificate, files.key)
-        listener = TlsListener(Endpoint("127.0.0.1", 0), certificate=certificate)
+        listener = TlsListener(Door(front="pulsar", name="TLS", endpoint=Endpoint("127.0.0.1", 0)), certificate)
         listener.open()
-        await listener.start(asyncio.get_running_loop(), Echo)
+        await listener.start(Echo)
         try:
-            await asyncio.wait_for(scenario(listener, listener.listening.port), ANSWER_SECONDS)
+            await asyncio.wait_for(scenario(listener, listener.door.endpoint.port), ANSWER_SECONDS)
         finally:
             listener.close()
 

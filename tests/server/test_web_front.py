@@ -14,9 +14,10 @@ from confluent_kafka import Producer
 import exacta
 from exacta.config.options import configure
 from exacta.engine import recovery
+from exacta.front.doors import Endpoint
 from exacta.server import server as server_module
+from exacta.server.door_options import doors_of
 from exacta.server.errors import ServerError
-from exacta.server.listeners import Doors, Endpoint
 from exacta.server.server import Server
 
 ANY_PORT = Endpoint("127.0.0.1", 0)
@@ -32,7 +33,8 @@ def ask(url: str) -> tuple[int, Any]:
 
 
 async def answer(server: Server, path: str) -> tuple[int, Any]:
-    return await asyncio.to_thread(ask, f"http://{server.doors.web_listen}{path}")
+    [web] = (each for each in server.reception.doors if each.front == "web")
+    return await asyncio.to_thread(ask, f"http://{web.endpoint}{path}")
 
 
 def test_it_says_how_far_recovery_is_and_serves_the_rest_afterwards(
@@ -48,7 +50,10 @@ def test_it_says_how_far_recovery_is_and_serves_the_rest_afterwards(
     async def main() -> None:
         loop = asyncio.get_running_loop()
         server = Server(
-            loop, configure({}), tmp_path, Doors(listen=ANY_PORT, web_listen=ANY_PORT, pulsar_listen=ANY_PORT)
+            loop,
+            configure({}),
+            tmp_path,
+            doors_of({"listen": ANY_PORT, "web_listen": ANY_PORT, "pulsar_listen": ANY_PORT}),
         )
         opening = asyncio.ensure_future(server.open_in_sight())
         await asyncio.to_thread(reads.wait, 30)
@@ -88,7 +93,7 @@ def test_it_says_how_many_bytes_of_the_journal_are_read(tmp_path: Path, monkeypa
         return recovered
 
     async def main() -> None:
-        doors = Doors(listen=ANY_PORT, web_listen=ANY_PORT)
+        doors = doors_of({"listen": ANY_PORT, "web_listen": ANY_PORT})
         server = Server(asyncio.get_running_loop(), configure({}), tmp_path / "data", doors)
         opening = asyncio.ensure_future(server.open_in_sight())
         await asyncio.to_thread(has_read.wait, 30)
@@ -108,7 +113,7 @@ def test_a_journal_that_cannot_be_read_ends_the_front(tmp_path: Path) -> None:
 
     async def main() -> None:
         server = Server(
-            asyncio.get_running_loop(), configure({}), tmp_path, Doors(listen=ANY_PORT, web_listen=ANY_PORT)
+            asyncio.get_running_loop(), configure({}), tmp_path, doors_of({"listen": ANY_PORT, "web_listen": ANY_PORT})
         )
         with pytest.raises(ServerError):
             await server.open_in_sight()

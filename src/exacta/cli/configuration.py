@@ -16,6 +16,9 @@ from exacta.cli.lines import counted, say
 from exacta.cli.settings import describe, set_them, unset_them
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from exacta.front.doors import Endpoint
     from exacta.server.configuration_file import ConfigurationFile
 
 _HELP = "See and change settings of a cluster; check the file of a server; print the files for running one."
@@ -75,6 +78,8 @@ def show(
         fail(found.mistakes[0], EXIT_NO)
     defaults = _defaults()
     values = defaults | ({} if found is None else _set_by(found))
+    if "listeners" in values:  # they stand for it, and a file may not have both
+        del values["listen"]
     for name, value in values.items():
         line = f"{name.replace('.', '_')} = {_toml(value)}"
         if name not in defaults:
@@ -161,7 +166,17 @@ def _set_by(found: "ConfigurationFile") -> dict[str, Value]:
     places: dict[str, Value] = {names[field]: str(endpoint) for field, endpoint in found.endpoints.items()}
     if found.data is not None:
         places[DATA] = str(found.data)
+    if found.kafka_doors:
+        places["listeners"] = _listeners((each.name, each.endpoint) for each in found.kafka_doors)
+        told = [(each.name, each.advertised) for each in found.kafka_doors if each.advertised is not None]
+        if told:
+            places["advertised.listeners"] = _listeners(told)
+        places["listener.security.protocol.map"] = ",".join(f"{each.name}:PLAINTEXT" for each in found.kafka_doors)
     return places | found.log | found.options
+
+
+def _listeners(named: "Iterable[tuple[str, Endpoint]]") -> str:
+    return ",".join(f"{name}://{endpoint}" for name, endpoint in named)
 
 
 def _toml(value: Value) -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from exacta.cli.data_directory import DEFAULT_DATA
 from exacta.config.configuration import ConfigurationError
 from exacta.config.options import configure, options, parse_setting
+from exacta.front.doors import Door, Endpoint
+from exacta.server.door_options import ENDPOINTS, doors_of
 from exacta.server.listeners import (
     DEFAULT_HOST,
     DEFAULT_PORT,
@@ -16,8 +18,6 @@ from exacta.server.listeners import (
     DEFAULT_PULSAR_TLS_PORT,
     DEFAULT_WEB_PORT,
     DEFAULT_WEB_TLS_PORT,
-    Doors,
-    Endpoint,
     parse_endpoint,
 )
 from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL, FORMATS, LEVELS
@@ -44,29 +44,43 @@ def run(arguments: Sequence[str]) -> int:
         settings: dict[str, Any] = {}
         data: Path | None = None
         log = {"log.level": DEFAULT_LEVEL, "log.format": DEFAULT_FORMAT}
-        endpoints: dict[str, Endpoint] = {"listen": Endpoint(DEFAULT_HOST, DEFAULT_PORT)}
+        given = {name: endpoint for name in ENDPOINTS if (endpoint := getattr(parsed, name)) is not None}
+        endpoints = given
+        kafka_doors: Sequence[Door] = ()
         if parsed.config is not None:
             file = _file(parsed.config)
             settings, data = dict(file.options), file.data
-            endpoints |= file.endpoints
+            endpoints = file.endpoints | given
+            kafka_doors = () if "listen" in given else file.kafka_doors
             log |= file.log
         # The command line wins over the file. Both forms of a name are one option.
         settings |= {key.replace("_", "."): value for key, value in parsed.set}
         configuration = configure(settings)
+        doors = _doors(endpoints, kafka_doors)
     except ConfigurationError as error:
         sys.stderr.write(f"exacta: {error}\n")
         return EXIT_USAGE
-    given = {name: getattr(parsed, name) for name in Doors.__struct_fields__}
-    endpoints |= {name: endpoint for name, endpoint in given.items() if endpoint is not None}
     return serve(
         configuration,
         parsed.data or data or DEFAULT_DATA,
-        Doors(**endpoints),
+        doors,
         log_level=parsed.log_level or log["log.level"],
         log_format=parsed.log_format or log["log.format"],
         drops_run_time_options=parsed.drop_run_time_options,
         level_now=lambda: parsed.log_level or (parsed.config and _level_in(parsed.config)) or DEFAULT_LEVEL,
     )
+
+
+def _doors(endpoints: dict[str, Endpoint], kafka_doors: Sequence[Door]) -> list[Door]:
+    """Return where is listened, those of Kafka's clients first. Raises ConfigurationError."""
+    if not kafka_doors:
+        return doors_of({"listen": Endpoint(DEFAULT_HOST, DEFAULT_PORT)} | endpoints)
+    if "advertise" in endpoints:
+        names = " and ".join(each.name for each in kafka_doors)
+        raise ConfigurationError(
+            f"advertise names one address, and the listeners {names} have one each: name them by advertised.listeners"
+        )
+    return [*kafka_doors, *doors_of(endpoints)]
 
 
 def _level_in(path: Path) -> str | None:

@@ -48,10 +48,9 @@ _SERVED = {
         producer.id.expiration.ms queued.max.request.bytes socket.request.max.bytes transaction.max.timeout.ms
         transaction.remove.expired.transaction.cleanup.interval.ms transaction.two.phase.commit.enable
         transactional.id.expiration.ms""",
-    "It is `listen`. One listener with the security protocol PLAINTEXT is served; those of controllers are left out.": (
-        "listeners"
-    ),
-    "It is `advertise`; the entry of the listener that is served counts.": "advertised.listeners",
+    "It is `listen`, or several of it. All must have the security protocol PLAINTEXT; those of controllers are left "
+    "out.": "listeners",
+    "It is `advertise`, for each listener that is served.": "advertised.listeners",
     "It says which of the listeners are of controllers.": "controller.listener.names",
     "It says which security protocol a listener has.": "listener.security.protocol.map",
     "It is `data`: one directory.": "log.dirs log.dir",

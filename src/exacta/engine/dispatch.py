@@ -1,22 +1,24 @@
 """Dispatch: pushes the messages of subscriptions to their consumers, as far as these take them.
 
-Owns the sinks of consumers, what is being read for a subscription, and when to look again. Owns neither who gets which
-entry (`exacta.core.subscriptions.delivering`) nor what a message looks like to a client (the fronts).
+Owns what is being read for a subscription, and when to look again. Owns neither the sinks of consumers
+(`exacta.engine.entry_sinks`), nor who gets which entry (`exacta.core.subscriptions.delivering`), nor what a message
+looks like to a client (the fronts).
 
 Theory of operation. A subscription is looked at in the loop's next turn after something has happened that may let more
 be delivered: readers may see more, a consumer has come, has gone or takes more, a message has been acknowledged or
 given back, or a delay has ended. One read is under way for a subscription at a time, so that its entries go out in the
 order in which they were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as
 readers of the subscription's isolation level may see them, and then chosen: the core takes no look at what was read
-elsewhere than where delivery goes on by now. What was read passes the front's conversion before anybody looks at it. So
-the core, too, knows entries only as the front's clients read them. Compaction may remove messages of an entry between
-the choice and the read. They are acknowledged for the subscription then, since no client would ever do it. Nothing is
-read while no consumer takes a message. A front that cannot send just grants no permits.
+elsewhere than where delivery goes on by now. What was read passes the conversion that the consumers' sinks have before
+anybody looks at it. So the core, too, knows entries only as these consumers read them. Compaction may remove messages
+of an entry between the choice and the read. They are acknowledged for the subscription then, since no client would ever
+do it. Nothing is read while no consumer takes a message, or none has a sink. A front that cannot send just grants no
+permits.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -43,11 +45,12 @@ from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.delivering import looks_further, permits, room_for_entries
 from exacta.core.subscriptions.isolation import reads_committed
 from exacta.engine.counts import Counts
+from exacta.engine.entry_sinks import AS_STORED, EntrySinks, Form, Sent
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.unread import Unread
 from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, JournalReader
-from exacta.ports.record_format import Buffer, Convert, Converted, LogEntry, RecordFormat, Wanted
+from exacta.ports.record_format import Converted, LogEntry, RecordFormat, Wanted
 from exacta.ports.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
@@ -56,7 +59,7 @@ MOST_BYTES = 256 << 10
 """The size of what is read for a subscription at once; one entry may be larger."""
 
 MOST_CONVERTED_BYTES = 1 << 20
-"""The size of what that may become for a front's clients; one entry may be larger, and what is left is read again."""
+"""The size of what that may become for consumers; one entry may be larger, and what is left is read again."""
 
 NOWHERE = Offset(0)
 
@@ -70,16 +73,6 @@ _OF_ONE = (
     PermitsGranted,
 )
 """The events of one subscription after which more may be delivered."""
-
-
-class Sent(NamedTuple):
-    """An entry for a consumer, and its batch as the front's clients read it."""
-
-    entry: Delivering
-    batch: Buffer
-
-
-Sink = Callable[[list[Sent]], None]
 
 
 class Dispatcher:
@@ -104,7 +97,7 @@ class Dispatcher:
         self._visible = visible
         self._scheduler = scheduler
         self._submit = submit
-        self._sinks: dict[ConsumerId, Sink] = {}
+        self._sinks = EntrySinks()
         self._due: dict[SubscriptionKey, None] = {}
         self._without_room: dict[SubscriptionKey, None] = {}
         """The subscriptions that wait until others have fewer entries."""
@@ -112,11 +105,6 @@ class Dispatcher:
         self.unread = Unread(state, scheduler, reader, lambda *said: self._submit(*said), self._look_soon)
         self._is_scheduled = False
         self._has_stopped = False
-        self.facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
-        """Returns the hash of a batch's key (-1: it has none), and the time before which Shared and Key_Shared
-        subscriptions do not deliver it, in milliseconds since 1970 (0: it has none). A front sets it."""
-        self.convert: Convert = lambda entries, wanted, done: done(Converted(entries))
-        """Makes of entries what the front's clients read. A front sets it."""
 
     @property
     def has_stopped(self) -> bool:
@@ -125,13 +113,17 @@ class Dispatcher:
 
     # --- what fronts and the engine tell ------------------------------------------------------------------------------
 
-    def register(self, consumer_id: ConsumerId, sink: Sink) -> None:
-        """Push what a consumer is to have to this sink from now on; to be called before the consumer connects."""
-        self._sinks[consumer_id] = sink
+    def new_consumer_id(self) -> ConsumerId:
+        """Return an id that no consumer of any front has had since the start."""
+        return self._sinks.new_consumer_id()
+
+    def register(self, consumer_id: ConsumerId, push: Callable[[list[Sent]], None], form: Form = AS_STORED) -> None:
+        """Push what a consumer is to have from now on, in this form; to be called before the consumer connects."""
+        self._sinks.register(consumer_id, push, form)
 
     def remove(self, consumer_id: ConsumerId) -> None:
         """Push nothing to a consumer any more, not even what is being read for it."""
-        self._sinks.pop(consumer_id, None)
+        self._sinks.remove(consumer_id)
 
     def advance(self, partition_ids: Sequence[PartitionId]) -> None:
         """Look at the subscriptions of these partitions, of which readers see more."""
@@ -195,12 +187,13 @@ class Dispatcher:
         """Deliver what can be delivered now, one read after another."""
         delivery = self._state.volatile.deliveries.get(key)
         permitted = 0 if delivery is None else permits(delivery)
-        if delivery is None or not permitted:
+        form = None if delivery is None else self._sinks.form(delivery.consumers)
+        if delivery is None or form is None or not permitted:
             return
         if delivery.waiting:
             chosen = self._deliver(key)
             if chosen:
-                self._read_chosen(key, chosen)
+                self._read_chosen(key, chosen, form)
                 return
         subscription = self._state.subscription(key)
         if subscription is None or not looks_further(subscription, delivery, self._state.limits):
@@ -208,7 +201,7 @@ class Dispatcher:
         if not delivery.is_in_order and not room_for_entries(self._state):
             self._without_room[key] = None
             return
-        self._read_new(key, delivery.read_to, permitted)
+        self._read_new(key, delivery.read_to, permitted, form)
 
     def _deliver(
         self, key: SubscriptionKey, seen: tuple[SeenEntry, ...] = (), begin: Offset = NOWHERE, end: Offset = NOWHERE
@@ -231,7 +224,7 @@ class Dispatcher:
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
-    def _read_chosen(self, key: SubscriptionKey, chosen: Sequence[Delivering]) -> None:
+    def _read_chosen(self, key: SubscriptionKey, chosen: Sequence[Delivering], form: Form) -> None:
         """Read entries that were delivered, or looked at, before, and push them."""
         end, _ = self._seen_by(key)
         by_first: dict[int, Extent] = {}
@@ -246,15 +239,15 @@ class Dispatcher:
             found = {entry.base_offset: entry for entry in converted.entries}
             is_all = not self.unread.tell_of_faults(key, extents, reads)
             left = self._without_removed(key, chosen, found) if is_all else chosen
-            self._push([Sent(each, found[each.base].batch) for each in left if each.base in found])
+            self._sinks.push([Sent(each, found[each.base].batch) for each in left if each.base in found])
             if not is_all:
                 self.unread.add(key, [each for each in chosen if each.base not in found])
             self._look_soon(key)
 
         wanted = Wanted(self._is_by_key(key), messages=frozenset(each.base for each in chosen))
-        self._read(key, extents, (), wanted, push, chosen)
+        self._read(key, extents, (), wanted, form, push, chosen)
 
-    def _read_new(self, key: SubscriptionKey, begin: Offset, permits: int) -> None:
+    def _read_new(self, key: SubscriptionKey, begin: Offset, permits: int, form: Form) -> None:
         """Read on from where delivery has come to, and deliver what readers of its isolation level may see of it.
 
         Not much more is read than consumers have permits for.
@@ -279,19 +272,19 @@ class Dispatcher:
                 return
             # A batch that is read as several entries may have been looked at in part.
             entries = [each for each in converted.entries if each.base_offset + each.offset_count > begin]
-            seen = self._seen(key, entries)
+            seen = self._seen(key, entries, form)
             batches = {each.base_offset: each.batch for each in entries}
             chosen = self._deliver(key, seen, begin, end if converted.end is None else Offset(converted.end))
             if any(each.base not in batches for each in chosen):
-                self._read_chosen(key, chosen)  # some have waited since before the read
+                self._read_chosen(key, chosen, form)  # some have waited since before the read
                 return
-            self._push([Sent(each, batches[each.base]) for each in chosen])
+            self._sinks.push([Sent(each, batches[each.base]) for each in chosen])
             delivery = self._state.volatile.deliveries.get(key)
             if delivery is not None and delivery.read_to != begin:
                 self._look_soon(key)
 
         wanted = Wanted(self._is_by_key(key), range(begin, limit), end=limit, most_bytes=MOST_CONVERTED_BYTES)
-        self._read(key, extents, aborted, wanted, deliver)
+        self._read(key, extents, aborted, wanted, form, deliver)
 
     def _seen_by(self, key: SubscriptionKey) -> tuple[Offset, bool]:
         """Return the end of what consumers of a subscription may see, and whether they get committed messages only."""
@@ -332,12 +325,12 @@ class Dispatcher:
             self._submit([AcknowledgeSoon(**where, runs=tuple(removed)), *permits], lambda answers: None)
         return left
 
-    def _seen(self, key: SubscriptionKey, entries: Sequence[LogEntry]) -> tuple[SeenEntry, ...]:
+    def _seen(self, key: SubscriptionKey, entries: Sequence[LogEntry], form: Form) -> tuple[SeenEntry, ...]:
         """Return what the core must know of entries; a front is asked for more only where that decides anything."""
         delivery = self._state.volatile.deliveries.get(key)
         if delivery is None or delivery.is_in_order:
             return tuple(_seen_entry(each, (-1, 0)) for each in entries)
-        return tuple(_seen_entry(each, self.facts_of(each.batch)) for each in entries)
+        return tuple(_seen_entry(each, form.facts_of(each.batch)) for each in entries)
 
     def _read(
         self,
@@ -345,10 +338,11 @@ class Dispatcher:
         extents: list[Extent],
         aborted: Sequence[tuple[int, int, int]],
         wanted: Wanted,
+        form: Form,
         done: Callable[[list[Read], Converted], None],
         chosen: Sequence[Delivering] = (),
     ) -> None:
-        """Read extents without the entries of these aborted transactions, as the front's clients read them.
+        """Read extents without the entries of these aborted transactions, in a form.
 
         `chosen` are the entries that consumers were given already. `done` is not called when the engine has stopped, or
         when all consumers have gone meanwhile. Others may have come that want something else, and what was chosen is
@@ -361,7 +355,7 @@ class Dispatcher:
             if self._has_stopped:
                 return
             entries = [entry for each in reads for entry in self._records.entries(each.batches, aborted)]
-            self.convert(entries, wanted, lambda converted: hand_out(reads, converted))
+            form.convert(entries, wanted, lambda converted: hand_out(reads, converted))
 
         def hand_out(reads: list[Read], converted: Converted | Exception) -> None:
             self._reading.discard(key)
@@ -382,15 +376,6 @@ class Dispatcher:
             self._reader.read(extents, read)
         else:
             read([])
-
-    def _push(self, sent: list[Sent]) -> None:
-        by_consumer: dict[ConsumerId, list[Sent]] = {}
-        for each in sent:
-            by_consumer.setdefault(each.entry.consumer_id, []).append(each)
-        for consumer_id, entries in by_consumer.items():
-            sink = self._sinks.get(consumer_id)
-            if sink is not None:
-                sink(entries)
 
 
 def _seen_entry(entry: LogEntry, facts: tuple[int, int]) -> SeenEntry:

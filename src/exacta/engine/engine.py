@@ -23,7 +23,7 @@ from exacta.core.apply import apply
 from exacta.core.commands import Command, Parked
 from exacta.core.decide import decide
 from exacta.core.events import ConsumerConnected, Event, LeadTaken, TopicDeleted
-from exacta.core.ids import PartitionId, Ticket
+from exacta.core.ids import ConsumerId, PartitionId, Ticket
 from exacta.core.outcome import Notice, Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
@@ -253,6 +253,10 @@ class Engine:
         """Return a ticket for one Parked command."""
         self._last_ticket += 1
         return Ticket(self._last_ticket)
+
+    def new_consumer_id(self) -> ConsumerId:
+        """Return an id that no consumer of any front has had since the start."""
+        return self.dispatcher.new_consumer_id()
 
     def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
         """Take a view of the state (and the time, in ms) now, and hand the view out once that state is durable.

@@ -1,13 +1,12 @@
-"""The broker as every front sees it: the engine, the configuration, and who this broker says it is.
+"""The broker as every front sees it: the engine, the configuration, and who this broker says it is. It is made once.
 
 The engine is called through here, so that a bug in a callback harms its own connection only.
 """
 
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
-
-from msgspec import Struct
 
 from exacta.config.configuration import Configuration
 from exacta.config.dynamic import DynamicConfiguration
@@ -26,33 +25,20 @@ from exacta.records.admission import BatchRules, KnownRules
 
 T = TypeVar("T")
 
-WILDCARDS = frozenset({"", "0.0.0.0", "::"})
-"""Hosts that stand for every address of the machine."""
-
-
-class Identity(Struct, frozen=True, kw_only=True):
-    """The names and addresses by which clients know this broker, and the place of its data."""
-
-    cluster_id: str
-    advertised_host: str
-    """The host that clients are told to connect to; one of `WILDCARDS`: the address that they have just used."""
-    advertised_port: int
-    log_dir: Path | None = None
-    """The directory in which everything lies; None: in memory."""
-
 
 class Broker:
-    """One per front. `wall_clock` gives the time for timestamps of records, in milliseconds since 1970."""
+    """One per server. `wall_clock` gives the time for timestamps of records, in milliseconds since 1970."""
 
     def __init__(
         self,
         engine: Engine,
         configuration: Configuration,
-        identity: Identity,
         entropy: Entropy,
         memory: Memory,
         authorizer: Authorizer,
         *,
+        cluster_id: str,
+        log_dir: Path | None = None,
         wall_clock: Callable[[], int] | None = None,
     ) -> None:
         self.engine = engine
@@ -62,24 +48,17 @@ class Broker:
         self.meter: Meter | None = None
         """None: nobody asks for the numbers of requests."""
         self.authorizer = authorizer
-        self.cluster_id = identity.cluster_id
-        self.log_dir = identity.log_dir
+        self.cluster_id = cluster_id
+        self.node_id = configuration.node_id
+        self.log_dir = log_dir
+        """The directory in which everything lies; None: in memory."""
         self.wall_ms = wall_clock or engine.now_ms
-        self._identity = identity
         self._rules = KnownRules(lambda: self.configuration)
 
     @property
     def configuration(self) -> Configuration:
         """The configuration as it is in this step. A change of it is seen by whoever looks here each time."""
         return self.options.now
-
-    def endpoint(self, request: Request) -> tuple[str, int]:
-        """Return the host and port that this client is told to connect to.
-
-        A server on every address, with none to advertise, names the one that the client has just used.
-        """
-        host, port = self._identity.advertised_host, self._identity.advertised_port
-        return (request.local_host if host in WILDCARDS else host), port
 
     def submit(
         self,
@@ -123,6 +102,10 @@ class Broker:
     def batch_rules(self, topic: str) -> BatchRules | None:
         """Return the topic's rules for batches as they are in this step; None: there is no topic."""
         return self._rules.of(topic, self.engine.present.topic_configs(topic))
+
+    def new_uuid(self) -> uuid.UUID:
+        """Return a fresh id for a topic or a member, which the core must be given."""
+        return self.entropy.new_uuid()
 
     def new_ticket(self) -> Ticket:
         """See `Engine.new_ticket`."""

@@ -9,7 +9,7 @@ A refused resource is never looked at, so that the refusal does not tell whether
 from collections.abc import Iterable
 from typing import Any
 
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import REFUSALS, Each, Inside, Shown, Suffices, Whole
@@ -19,7 +19,7 @@ from exacta.protocol.kafka.schema import NO_UUID, Message
 
 
 def allows(
-    broker: BrokerContext,
+    broker: Broker,
     context: RequestContext,
     operation: Operation,
     kind: ResourceKind,
@@ -36,14 +36,14 @@ def allows(
     )
 
 
-def describable_topics(broker: BrokerContext, context: RequestContext, topics: Iterable[str]) -> Iterable[str]:
+def describable_topics(broker: Broker, context: RequestContext, topics: Iterable[str]) -> Iterable[str]:
     """Return the topics whose names the client may see, in their order."""
     if broker.authorizer.allows_all:
         return topics
     return [topic for topic in topics if allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, topic)]
 
 
-def serve(handler: Handler, broker: BrokerContext, request: Any, context: RequestContext, reply: Reply) -> None:
+def serve(handler: Handler, broker: Broker, request: Any, context: RequestContext, reply: Reply) -> None:
     """Let the handler serve what the client may ask for, and refuse the rest."""
     needs = [
         need for need in handler.needs if not isinstance(need, Inside) and need.since <= context.version <= need.until
@@ -96,9 +96,7 @@ def _send(answer: Message | None, context: RequestContext, reply: Reply) -> None
         context.hang_up(f"a {context.handler.name} that wants no answer was refused: the client may not do that")
 
 
-def _take_out(
-    need: Each, handler: Handler, broker: BrokerContext, request: Any, context: RequestContext
-) -> list[Refusal]:
+def _take_out(need: Each, handler: Handler, broker: Broker, request: Any, context: RequestContext) -> list[Refusal]:
     """Take the elements that are refused out of the request, and return the answers to them."""
     allowed: list[Any] = []
     refused: dict[ErrorCode, list[Any]] = {}
@@ -121,9 +119,7 @@ def _take_out(
     return answers
 
 
-def _refusal(
-    need: Each, broker: BrokerContext, request: Any, element: Any, context: RequestContext
-) -> ErrorCode | None:
+def _refusal(need: Each, broker: Broker, request: Any, element: Any, context: RequestContext) -> ErrorCode | None:
     kind = need.kind if isinstance(need.kind, ResourceKind) else need.kind(request, element)
     if kind is None:
         return None
@@ -133,7 +129,7 @@ def _refusal(
     return REFUSALS[kind]
 
 
-def _name(need: Each, broker: BrokerContext, element: Any) -> str | None:
+def _name(need: Each, broker: Broker, element: Any) -> str | None:
     """Return the name of an element's resource; None for a topic id that no topic has."""
     topic_id = getattr(element, "topic_id", NO_UUID)
     if topic_id != NO_UUID:  # by which handlers go, whatever name stands beside it
@@ -141,7 +137,7 @@ def _name(need: Each, broker: BrokerContext, element: Any) -> str | None:
     return (getattr(element, need.name) if need.name else element) or ""
 
 
-def _leave_out(need: Shown, broker: BrokerContext, context: RequestContext, holder: Any, path: str) -> None:
+def _leave_out(need: Shown, broker: Broker, context: RequestContext, holder: Any, path: str) -> None:
     field, _, rest = path.partition(".")
     entries = getattr(holder, field) or ()
     if rest:

@@ -1,7 +1,7 @@
 """The operations that a client may do on a resource, as the bits in which clients are told of them (KIP-430)."""
 
+from exacta.front.broker import Broker
 from exacta.kafka.access import allows
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.ports.authorizer import CLUSTER, Operation, Resource, ResourceKind
 
@@ -45,21 +45,21 @@ NOT_ASKED_FOR = -0x8000_0000
 _EVERYTHING_ON_A_TOPIC = sum(1 << NUMBERS[operation] for operation in ON_A_TOPIC)
 
 
-def on_topic(broker: BrokerContext, context: RequestContext, topic: str) -> int:
+def on_topic(broker: Broker, context: RequestContext, topic: str) -> int:
     """Return the bits of what the client may do on a topic."""
     if broker.authorizer.allows_all:  # a request may ask it of all topics
         return _EVERYTHING_ON_A_TOPIC
     return _bits(broker, context, ON_A_TOPIC, Resource(ResourceKind.TOPIC, topic))
 
 
-def on_cluster(broker: BrokerContext, context: RequestContext) -> int:
+def on_cluster(broker: Broker, context: RequestContext) -> int:
     """Return the bits of what the client may do on the cluster: none where it may not describe it, as Apache Kafka."""
     if not allows(broker, context, Operation.DESCRIBE, CLUSTER.kind, CLUSTER.name):
         return 0
     return _bits(broker, context, ON_THE_CLUSTER, CLUSTER)
 
 
-def _bits(broker: BrokerContext, context: RequestContext, operations: tuple[Operation, ...], resource: Resource) -> int:
+def _bits(broker: Broker, context: RequestContext, operations: tuple[Operation, ...], resource: Resource) -> int:
     return sum(
         1 << NUMBERS[operation]
         for operation in operations

@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol, TypeVar
 from exacta.core.commands import Command, SetBrokerConfigs, SetTopicConfigs
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.kafka import broker_config_changes, loggers
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import CODES
@@ -47,7 +47,7 @@ class _Result(Protocol[R]):
 
 
 def alter(
-    broker: BrokerContext,
+    broker: Broker,
     context: RequestContext,
     wanted: Sequence[Alteration],
     validate_only: bool,
@@ -97,7 +97,7 @@ def alter(
         broker.when_durable(context, answer_all)
 
 
-def _command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> Command | None:
+def _command(broker: Broker, wanted: Alteration, validate_only: bool) -> Command | None:
     """Return what the engine is to be asked; None where there is nothing to do. Raises ChangeRefused."""
     require_well_formed(wanted.changes)
     name = wanted.resource_name
@@ -130,7 +130,7 @@ def _command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> 
     return None
 
 
-def _broker_command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> SetBrokerConfigs:
+def _broker_command(broker: Broker, wanted: Alteration, validate_only: bool) -> SetBrokerConfigs:
     """Make the new options of those that are set, in the step in which they are submitted."""
     broker_id = wanted.resource_name
     present = {} if wanted.replaces else broker.options.of(broker_id)
@@ -139,7 +139,7 @@ def _broker_command(broker: BrokerContext, wanted: Alteration, validate_only: bo
     return SetBrokerConfigs(broker_id=broker_id, configs=configs, validate_only=validate_only)
 
 
-def _topic_command(broker: BrokerContext, wanted: Alteration, validate_only: bool) -> SetTopicConfigs:
+def _topic_command(broker: Broker, wanted: Alteration, validate_only: bool) -> SetTopicConfigs:
     """Make the new configurations of the present ones, in the step in which they are submitted."""
     topic = wanted.resource_name
     if not topic:

@@ -28,15 +28,16 @@ from functools import cache, partial
 from exacta.config.configuration import Configuration
 from exacta.engine.fetch import Admitted
 from exacta.front.connection import SIZE_BYTES, FramedConnection
+from exacta.front.doors import Door
 from exacta.front.turns import STEP_ELEMENTS, Steps
 from exacta.kafka.access import serve
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import ApiVersions, Fetch, RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.handlers import HANDLERS
 from exacta.kafka.long_answers import LONG_ANSWERS
 from exacta.kafka.parts import in_parts, is_too_much, parts_of
 from exacta.kafka.request_size import most_elements
+from exacta.kafka.shared import KafkaShared
 from exacta.protocol.kafka.apis import API, ApiKey
 from exacta.protocol.kafka.codec import (
     DecodeError,
@@ -87,11 +88,13 @@ class Connection(FramedConnection):
 
     def __init__(
         self,
-        broker: BrokerContext,
+        shared: KafkaShared,
+        door: Door,
         loop: asyncio.AbstractEventLoop,
         register: Callable[["Connection"], bool],
         forget: Callable[["Connection"], None],
     ) -> None:
+        broker = shared.broker
         configuration = broker.configuration
         super().__init__(
             configuration,
@@ -103,6 +106,8 @@ class Connection(FramedConnection):
         )
         self.client_software = ""
         """The client's software by its own name (KIP-511); empty: it has not said it."""
+        self.shared = shared
+        self.door = door
         self._broker = broker
         self._meter = None if broker.meter is None else broker.meter.front(self.front, _api_name)
         self._most_elements = most_elements(configuration.limits())

@@ -6,9 +6,11 @@ from typing import Protocol
 
 from exacta.config.configuration import Configuration
 from exacta.engine.fetch import Admitted, FetchRequest
+from exacta.front.doors import Door
 from exacta.front.meter import ApiMeter
 from exacta.front.request import Request, RequestConnection
 from exacta.front.turns import Steps
+from exacta.kafka.shared import KafkaShared
 from exacta.protocol.kafka.codec import encode_response
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Buffer, Message
@@ -27,6 +29,8 @@ class KafkaConnection(RequestConnection, Protocol):
     """The connection of a request, as the request and the handlers see it."""
 
     configuration: Configuration
+    shared: KafkaShared
+    door: Door
     client_software: str
     """The client's software by its own name (KIP-511); empty: it has not said it."""
 
@@ -123,6 +127,17 @@ class RequestContext(Request):
         self.meter: ApiMeter | None = None
         """Counts the request once it is answered, with the time from `begun_s` by the meter's clock; None: nothing."""
         self.begun_s = 0.0
+
+    @property
+    def shared(self) -> KafkaShared:
+        """The parts that all connections of the front share."""
+        return self.connection.shared
+
+    @property
+    def endpoint(self) -> tuple[str, int]:
+        """The host and the port that this client is told to connect to: those of the door that it came in by."""
+        told = self.connection.door.endpoint_for(self.local_host)
+        return told.host, told.port
 
     def reply(self, message: Message | None) -> None:
         """Answer; None sends nothing. The connection sends answers in the order of the requests."""

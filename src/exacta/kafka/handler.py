@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from exacta.config.configuration import Configuration
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.needs import Needs
 from exacta.kafka.parts import Parts
@@ -15,7 +15,7 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Buffer, Message
 
 Reply: TypeAlias = Callable[[Message | None], None]
-Handle: TypeAlias = Callable[[BrokerContext, Any, RequestContext, Reply], None]
+Handle: TypeAlias = Callable[[Broker, Any, RequestContext, Reply], None]
 Refused: TypeAlias = Callable[[Any, ErrorCode, int], Message | None]
 AnswerUnserved: TypeAlias = Callable[[RequestContext, memoryview], list[Buffer] | None]
 

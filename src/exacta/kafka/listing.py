@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from exacta.core.state.state import State
+from exacta.front.broker import Broker
 from exacta.front.turns import Steps
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 
 N = TypeVar("N")
@@ -20,7 +20,7 @@ MANY = 500
 
 
 def describe_all(
-    broker: BrokerContext,
+    broker: Broker,
     context: RequestContext,
     names: Callable[[State], Collection[N]],
     describe: Callable[[State, int, N], X | None],

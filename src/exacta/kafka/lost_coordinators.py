@@ -11,13 +11,23 @@ connects once more. Java's client, and one that does not say what it is (KIP-511
 do not wait so. The bindings of librdkafka give names of their own, so it is not looked for by its name.
 """
 
-from exacta.kafka.context import RequestContext
+from typing import Protocol
+
 from exacta.ports.scheduler import Scheduler, TimerHandle
 
 OFFSETS_WITHIN_SECONDS = 1.0
 """librdkafka looks for the coordinator at most once a second."""
 
 _NEVER_WAITS = ("", "apache-kafka-java")
+
+
+class Waiting(Protocol):
+    """The connection of a client that may wait for ever."""
+
+    client_software: str
+
+    def close_if_idle(self) -> bool:
+        """Close, or do nothing and return False where an answer is owed."""
 
 
 class LostCoordinators:
@@ -27,16 +37,16 @@ class LostCoordinators:
         self._scheduler = scheduler
         self._waiting: dict[str, TimerHandle] = {}
 
-    def registered(self, transactional_id: str, context: RequestContext) -> None:
+    def registered(self, transactional_id: str, connection: Waiting) -> None:
         """Expect offsets, or the end of the transaction, after this answer."""
         self.went_on(transactional_id)
-        if context.connection.client_software in _NEVER_WAITS:
+        if connection.client_software in _NEVER_WAITS:
             return
 
         def overdue() -> None:
             del self._waiting[transactional_id]
-            if not context.connection.close_if_idle():
-                self.registered(transactional_id, context)
+            if not connection.close_if_idle():
+                self.registered(transactional_id, connection)
 
         self._waiting[transactional_id] = self._scheduler.call_later(OFFSETS_WITHIN_SECONDS, overdue)
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from exacta.core.commands import Command, OffsetToCommit
 from exacta.core.replies import DONE, OffsetsTaken
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
@@ -49,7 +49,7 @@ def refusal(api: CommitApi, request: Any, code: ErrorCode) -> Message:
 
 def commit(
     api: CommitApi,
-    broker: BrokerContext,
+    broker: Broker,
     context: RequestContext,
     request: Any,
     make_command: Callable[[tuple[OffsetToCommit, ...]], Command],

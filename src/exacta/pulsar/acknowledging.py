@@ -25,10 +25,10 @@ from exacta.core.state.runs import Run, add
 from exacta.core.state.subscription import SubscriptionType
 from exacta.engine.engine import Answer
 from exacta.engine.lookups import Lookups
+from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest, is_latest, least_count
 from exacta.protocol.pulsar.messages_pb2 import CommandAck, MessageIdData
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Asked, PulsarConnection, logger
 from exacta.pulsar.groups import RequestGroup
@@ -194,7 +194,7 @@ def _command(asked: Sequence[Asked]) -> Acknowledge:
 class Acknowledgements:
     """The acknowledgements of one connection that were not decided yet: some that want answers, or some that do not."""
 
-    def __init__(self, broker: PulsarBroker, connection: PulsarConnection) -> None:
+    def __init__(self, broker: Broker, connection: PulsarConnection) -> None:
         self._broker = broker
         self._connection = connection
         self._soon: dict[Consumer, Acknowledged] = {}

@@ -1,15 +1,11 @@
 """The addresses by which Pulsar's clients find this broker, and the URLs that they are told."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
+from msgspec.structs import replace
 
-from exacta.front.broker import WILDCARDS
-
-
-class Address(Struct, frozen=True):
-    """A host and a port. One of `WILDCARDS` as the host stands for the address that a client has just used."""
-
-    host: str
-    port: int
+from exacta.front.doors import WILDCARDS, Door, Endpoint, Security
 
 
 class Urls(Struct, frozen=True, kw_only=True):
@@ -22,12 +18,12 @@ class Urls(Struct, frozen=True, kw_only=True):
 
 
 class Addresses(Struct, frozen=True, kw_only=True):
-    """All that is listened on for Pulsar's clients. None: not at all."""
+    """The endpoints that clients are told, for all that is listened on. None: not at all. See `Door.told`."""
 
-    broker: Address | None = None
-    broker_tls: Address | None = None
-    web: Address | None = None
-    web_tls: Address | None = None
+    broker: Endpoint | None = None
+    broker_tls: Endpoint | None = None
+    web: Endpoint | None = None
+    web_tls: Endpoint | None = None
 
     def urls(self, local_host: str) -> Urls:
         """Return the URLs for a client that has connected to this address."""
@@ -39,7 +35,33 @@ class Addresses(Struct, frozen=True, kw_only=True):
         )
 
 
-def _url(scheme: str, address: Address | None, local_host: str) -> str:
+def addresses_at(broker: Sequence[Door], web: Sequence[Door]) -> Addresses:
+    """Return what clients are told, by the doors of Pulsar's front and of the web front; the first of a kind counts.
+
+    The web front is found by the name of the broker itself.
+    """
+    plain, by_tls = _first(broker, Security.PLAINTEXT), _first(broker, Security.TLS)
+    told = Addresses(broker=_told(plain), broker_tls=_told(by_tls))
+    return replace(
+        told,
+        web=_web(_first(web, Security.PLAINTEXT), told.broker or told.broker_tls),
+        web_tls=_web(_first(web, Security.TLS), told.broker_tls or told.broker),
+    )
+
+
+def _first(doors: Sequence[Door], security: Security) -> Door | None:
+    return next((each for each in doors if each.security is security), None)
+
+
+def _told(door: Door | None) -> Endpoint | None:
+    return None if door is None else door.told
+
+
+def _web(door: Door | None, broker: Endpoint | None) -> Endpoint | None:
+    return None if door is None or broker is None else Endpoint(broker.host, door.endpoint.port)
+
+
+def _url(scheme: str, address: Endpoint | None, local_host: str) -> str:
     if address is None:
         return ""
     host = local_host if address.host in WILDCARDS else address.host

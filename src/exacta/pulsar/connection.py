@@ -20,19 +20,20 @@ from exacta.core.commands import AbandonHandles
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.state.runs import Run
 from exacta.front.connection import SIZE_BYTES, FramedConnection
+from exacta.front.doors import Door
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.frames import FRAME_MARGIN, Frame, build_frame, parse_frame
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, CommandSend, ServerError
 from exacta.pulsar.acknowledging import Acknowledgements
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.context import Asked, PulsarRequest
 from exacta.pulsar.handlers import HANDLERS
 from exacta.pulsar.needs import lacking
 from exacta.pulsar.producers import Producer
 from exacta.pulsar.sending import Sends
+from exacta.pulsar.shared import PulsarShared
 
 logger = logging.getLogger("exacta.pulsar")
 
@@ -62,11 +63,13 @@ class Connection(FramedConnection):
 
     def __init__(
         self,
-        broker: PulsarBroker,
+        shared: PulsarShared,
+        door: Door,
         loop: asyncio.AbstractEventLoop,
         register: Callable[["Connection"], bool],
         forget: Callable[["Connection"], None],
     ) -> None:
+        broker = shared.broker
         configuration = broker.configuration
         super().__init__(
             configuration,
@@ -80,9 +83,11 @@ class Connection(FramedConnection):
         self.producers: dict[int, Producer] = {}
         self.closed_producers: set[int] = set()
         self._transactions_begun: deque[TransactionId] = deque(maxlen=MOST_BEGUN)
+        self.shared = shared
+        self.door = door
         self._broker = broker
         self._meter = None if broker.meter is None else broker.meter.front(self.front, _command_name)
-        self.consumers = Consumers(broker, self)
+        self.consumers = Consumers(shared, self)
         self._sends = Sends(broker, self)
         self._acknowledgements = Acknowledgements(broker, self)
         self._worked_on_bytes = 0
@@ -223,7 +228,7 @@ class Connection(FramedConnection):
         if self._ping_timer is not None:
             self._ping_timer.cancel()
         for producer in self.producers.values():
-            self._broker.producers.close(producer)
+            self.shared.producers.close(producer)
         self.producers.clear()
         self._acknowledgements.flush()
         self.consumers.disconnect_all()

@@ -22,7 +22,7 @@ from exacta.core.state.delivery import IN_ORDER, KeyShared
 from exacta.core.state.runs import Run, count, missing
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
-from exacta.engine.dispatch import Sent
+from exacta.engine.entry_sinks import Sent
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import NO_REQUEST
 from exacta.protocol.pulsar.frames import build_entry_frame, build_frame
@@ -35,8 +35,8 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
 )
 from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.producers import Place
+from exacta.pulsar.shared import PulsarShared
 from exacta.records.pulsar_entries import on_the_wire
 
 logger = logging.getLogger("exacta.pulsar")
@@ -134,8 +134,9 @@ class Opening(Protocol):
 class Consumers:
     """The consumers of one connection, by the client's numbers."""
 
-    def __init__(self, broker: PulsarBroker, connection: PushedTo) -> None:
-        self._broker = broker
+    def __init__(self, shared: PulsarShared, connection: PushedTo) -> None:
+        self._broker = shared.broker
+        self._form = shared.form
         self._connection = connection
         self._consumers: dict[int, Consumer] = {}
         self._opening: WeakValueDictionary[int, Opening] = WeakValueDictionary()
@@ -195,7 +196,7 @@ class Consumers:
         """Take a consumer up, and return the command by which the core does so, to be submitted in this step."""
         self._consumers[consumer.number] = consumer
         engine = self._broker.engine
-        engine.dispatcher.register(consumer.consumer_id, self._guarded(consumer, self._push))
+        engine.dispatcher.register(consumer.consumer_id, self._guarded(consumer, self._push), self._form)
         engine.register_sink(consumer.consumer_id, self._guarded(consumer, self._hear))
         return Connect(
             **consumer.where,

@@ -11,6 +11,7 @@ from exacta.config.configuration import Configuration
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.state.runs import Run
 from exacta.engine.engine import Answer
+from exacta.front.doors import Door
 from exacta.front.meter import ApiMeter
 from exacta.front.request import RequestConnection
 from exacta.front.turns import Steps
@@ -20,6 +21,7 @@ from exacta.protocol.pulsar.messages_pb2 import CommandSend, ServerError
 from exacta.pulsar.answering import AnsweringRequest
 from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.producers import Producer
+from exacta.pulsar.shared import PulsarShared
 
 logger = logging.getLogger("exacta.pulsar")
 
@@ -39,6 +41,8 @@ class PulsarConnection(RequestConnection, Protocol):
     """The connection of a request, as the request and the handlers see it."""
 
     configuration: Configuration
+    shared: PulsarShared
+    door: Door
     client_version: str
     """The client's software by its own name; empty: it has not sent CONNECT."""
     producers: dict[int, Producer]
@@ -108,6 +112,11 @@ class PulsarRequest(AnsweringRequest):
         self.meter: ApiMeter | None = None
         """Counts the command once it is answered, with the time from `begun_s` by the meter's clock; None: nothing."""
         self.begun_s = 0.0
+
+    @property
+    def shared(self) -> PulsarShared:
+        """The parts that all connections of the front share."""
+        return self.connection.shared
 
     def open_consumer(self, number: int) -> Consumer | None:
         """Return the consumer that the command names. None: it is not open, and the command is refused so."""

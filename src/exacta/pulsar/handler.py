@@ -6,13 +6,13 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 from google.protobuf.message import Message
 from msgspec import Struct
 
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import CommandError, ServerError
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.needs import Needs
 
 C = TypeVar("C", bound=Message)
-Handle: TypeAlias = Callable[[PulsarBroker, C, PulsarRequest], None]
+Handle: TypeAlias = Callable[[Broker, C, PulsarRequest], None]
 Refused: TypeAlias = Callable[[C, ServerError, str], Message | None]
 
 

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable
 
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
+from exacta.front.broker import Broker
 from exacta.front.request import Request
 from exacta.ports.authorizer import Operation
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.needs import allows
 from exacta.pulsar.topic_names import names_in
 
 
 def topics_of(
-    broker: PulsarBroker,
+    broker: Broker,
     request: Request,
     state: State,
     tenant: str,

@@ -16,10 +16,10 @@ from exacta.core.ids import TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.transactions.handle import open_handle
+from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.errors import server_error
 from exacta.pulsar.topic_names import kafka_name
@@ -34,7 +34,7 @@ MOST_TOPICS: Final = 10_000
 
 
 def when_open(
-    broker: PulsarBroker,
+    broker: Broker,
     request: PulsarRequest,
     command: InTransaction,
     topics: Sequence[str],
@@ -74,9 +74,12 @@ def when_open(
 
 
 def told_of_ended(
-    broker: PulsarBroker, transaction_id: TransactionId, rejection: Rejection, *, is_strict: bool = False
+    broker: Broker, transaction_id: TransactionId, rejection: Rejection, *, is_strict: bool = False
 ) -> Rejection:
     """Return the rejection that a client is told, where the core's may say that the transaction has ended."""
     is_strict = is_strict or broker.configuration.pulsar_transaction_repeat == STRICT
-    has_ended = rejection is Rejection.INVALID_TRANSACTION_STATE and broker.open_handle(transaction_id) is None
+    has_ended = (
+        rejection is Rejection.INVALID_TRANSACTION_STATE
+        and broker.engine.present.handle_producer_id(transaction_id) is None
+    )
     return Rejection.TRANSACTION_NOT_FOUND if is_strict and has_ended else rejection

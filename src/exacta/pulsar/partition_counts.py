@@ -2,8 +2,8 @@
 
 from typing import Final
 
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.topic_names import coordinator_partition
 
 COORDINATORS: Final = 1
@@ -17,7 +17,7 @@ def partitions_of_name(name: TopicName) -> int | None:
     return COORDINATORS if coordinator_partition(name) else None
 
 
-def partitions_told(broker: PulsarBroker, topic: str) -> int:
+def partitions_told(broker: Broker, topic: str) -> int:
     """Return the number for a topic, by its name in the log: 0 if it has one partition."""
     count = broker.engine.present.partition_count(topic)
     return count if count > 1 else 0

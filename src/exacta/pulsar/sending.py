@@ -22,6 +22,7 @@ from functools import partial
 from google.protobuf.message import Message
 from msgspec import Struct
 
+from exacta.config.topic import MAX_MESSAGE_BYTES
 from exacta.core.commands import AppendBatch, Command
 from exacta.core.ids import NO_PRODUCER_ID, Body, PartitionId, ProducerId, TransactionId
 from exacta.core.log.named_sequence import UNKNOWN_OFFSET
@@ -29,6 +30,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.core.writers import NamedWriter, NamelessWriter
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.front.request import Request
 from exacta.front.turns import Steps
 from exacta.front.words import words_of
@@ -46,10 +48,9 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
 )
 from exacta.pulsar import provisional_ids
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarConnection, PulsarRequest, logger
 from exacta.pulsar.errors import send_error
-from exacta.pulsar.producers import MOST_PRODUCERS, Place, Producer, ProducerOwner
+from exacta.pulsar.producers import MOST_PRODUCERS, Place, Producer, ProducerOwner, Producers
 from exacta.pulsar.transactions import is_transactional, transaction_of
 from exacta.records.pulsar_admission import admit_entry, is_long, require_keys
 
@@ -123,7 +124,7 @@ class SendGroup(Request):
 class Sends:
     """The SENDs of one connection."""
 
-    def __init__(self, broker: PulsarBroker, connection: PulsarConnection) -> None:
+    def __init__(self, broker: Broker, connection: PulsarConnection) -> None:
         self._broker = broker
         self._connection = connection
         self._gathered: list[Send] = []
@@ -224,9 +225,9 @@ class Sends:
             send.answer = []  # closed by what came before it in this turn: its client sends again
             return None
         place = producer.place
-        partition_id, rules = self._broker.partition_id(place), self._broker.batch_rules(place[0])
+        partition_id, rules = self._broker.engine.present.partition_id(*place), self._broker.batch_rules(place[0])
         is_there = rules is not None and partition_id == producer.partition_id
-        if not is_there or self._broker.refusal(producer.partition_id) is not None:
+        if not is_there or self._broker.engine.present.refusal(producer.partition_id) is not None:
             send.answer = []
             self._close(producer)
             return None
@@ -242,7 +243,7 @@ class Sends:
         else:
             writer = None if transaction is None else self._nameless(producer, command, entry, producer_id)
         kept, time_ms = admit_entry(
-            entry, rules, now_ms, self._broker.largest_payload(place[0]), producer_id, has_keys=send.has_keys
+            entry, rules, now_ms, self._largest_payload(place[0]), producer_id, has_keys=send.has_keys
         )
         send.request.entry = send.entry = None  # what is kept is a copy, and one of the two is enough
         if not self._broker.engine.present.has_room(taken_bytes + len(kept)):
@@ -264,6 +265,11 @@ class Sends:
         )
         return append, kept
 
+    def _largest_payload(self, topic: str) -> int:
+        """Return how many bytes the payload of an entry may have; it says so itself, or the broker's option does."""
+        own = (self._broker.topic_configs(topic) or {}).get(MAX_MESSAGE_BYTES)
+        return self._broker.configuration.pulsar_max_message_size if own is None else int(own)
+
     def _transaction(self, command: CommandSend) -> tuple[TransactionId | None, ProducerId]:
         """Return the transaction of a SEND and the producer id of its records. Raises `BrokenEntry`."""
         if not is_transactional(command):
@@ -272,7 +278,7 @@ class Sends:
         if transaction_id is None:
             raise BrokenEntry(words_of(Rejection.TRANSACTION_NOT_FOUND))
         # The core refuses what is sent to one that is not open, and bytes without the producer id of an open one.
-        producer_id = self._broker.open_handle(transaction_id)
+        producer_id = self._broker.engine.present.handle_producer_id(transaction_id)
         return transaction_id, NO_PRODUCER_ID if producer_id is None else producer_id
 
     def _writer(
@@ -324,7 +330,7 @@ class Sends:
 
     def _close(self, producer: Producer) -> None:
         """Close a producer whose topic is gone or takes nothing: its client opens it again, or is told why not."""
-        close_producer(self._broker, self._connection, producer)
+        close_producer(self._connection.shared.producers, self._connection, producer)
 
     def _leave(self) -> None:
         """Let the receipts leave that are next."""
@@ -333,14 +339,14 @@ class Sends:
             unanswered.popleft().request.end(answer)
 
 
-def close_producer(broker: PulsarBroker, connection: ProducerOwner, producer: Producer) -> None:
+def close_producer(producers: Producers, connection: ProducerOwner, producer: Producer) -> None:
     """Close a producer from this side, and tell its client."""
     if connection.producers.get(producer.number) is producer:
         del connection.producers[producer.number]
         if len(connection.closed_producers) >= MOST_PRODUCERS:
             connection.closed_producers.clear()
         connection.closed_producers.add(producer.number)
-        broker.producers.close(producer)
+        producers.close(producer)
         message: Message = CommandCloseProducer(producer_id=producer.number, request_id=NO_REQUEST)
         connection.push([build_frame(message)])
 

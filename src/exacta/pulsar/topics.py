@@ -8,13 +8,13 @@ from collections.abc import Callable
 from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
+from exacta.front.broker import Broker
 from exacta.front.topics import create_missing
 from exacta.front.words import words_of
 from exacta.ports.authorizer import CLUSTER, Operation
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName, parse_topic_name
 from exacta.pulsar.answering import AnsweringRequest
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.errors import server_error
 from exacta.pulsar.needs import allows
@@ -47,7 +47,7 @@ def _not_found(name: TopicName) -> ServerError:
 
 
 def find_topic(
-    broker: PulsarBroker,
+    broker: Broker,
     request: AnsweringRequest,
     topic: str,
     found: Callable[[TopicName, Place], None],
@@ -93,7 +93,7 @@ def find_topic(
 
 
 def partition_to_open(
-    broker: PulsarBroker,
+    broker: Broker,
     request: PulsarRequest,
     topic: TopicName,
     place: Place,
@@ -106,13 +106,13 @@ def partition_to_open(
     if request.connection.has_ended:  # nobody would close what is opened
         request.end()
         return None
-    partition_id = broker.partition_id(place)
+    partition_id = broker.engine.present.partition_id(*place)
     if partition_id is None:
         request.refuse(error_of(topic), f"{topic} is not there")
     return partition_id
 
 
-def _may_create(broker: PulsarBroker, request: AnsweringRequest, log_name: str) -> bool:
+def _may_create(broker: Broker, request: AnsweringRequest, log_name: str) -> bool:
     authorizer = broker.authorizer
     return allows(broker, request, Operation.CREATE, log_name) or authorizer.allows(
         request.principal, request.connection.peer_host, Operation.CREATE, CLUSTER

@@ -1,11 +1,10 @@
-"""The one place where a journal, an engine and a front are put together.
+"""The one place where a journal, an engine and a broker are put together.
 
 The server, the simulation, the benchmarks and the tests assemble their brokers here, each over a journal, a scheduler
 and a clock of its own; so what they run is the same broker.
 """
 
-from collections.abc import Callable, Sequence
-from importlib.util import find_spec
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,13 +16,12 @@ from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.recovery import Recovered
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.upkeep import Schedule
-from exacta.front.broker import Identity
+from exacta.front.broker import Broker
 from exacta.front.memory import Memory
-from exacta.kafka.broker import BrokerContext
 from exacta.ports.authorizer import AllowAll, Authorizer
 from exacta.ports.entropy import Entropy
 from exacta.ports.journal import Journal
-from exacta.ports.record_format import Buffer, RecordFormat
+from exacta.ports.record_format import RecordFormat
 from exacta.ports.scheduler import Scheduler
 from exacta.records.compaction import compaction
 from exacta.records.record_format import KafkaRecordFormat
@@ -90,54 +88,25 @@ def assemble_broker(
     configuration: Configuration,
     *,
     cluster_id: str,
-    advertised_host: str,
-    advertised_port: int,
     log_dir: Path | None = None,
     wall_clock: Callable[[], int] | None = None,
     entropy: Entropy | None = None,
     authorizer: Authorizer | None = None,
     memory: Memory | None = None,
-) -> BrokerContext:
-    """Return the facade of the engine for the handlers of Kafka's front.
+) -> Broker:
+    """Return the facade of the engine for the handlers of all fronts.
 
     `entropy` is the operating system's by default, and the `authorizer` allows everything. Without a `log_dir` the
     broker lies in memory; without a `wall_clock` the engine's time is also that of records. The `memory` has threads
     and a clock, those of the machine by default.
     """
-    identity = Identity(
-        cluster_id=cluster_id, advertised_host=advertised_host, advertised_port=advertised_port, log_dir=log_dir
-    )
-    return BrokerContext(
+    return Broker(
         engine,
         configuration,
-        identity,
         SystemEntropy() if entropy is None else entropy,
         Memory(configuration, engine.scheduler) if memory is None else memory,
         AllowAll() if authorizer is None else authorizer,
+        cluster_id=cluster_id,
+        log_dir=log_dir,
         wall_clock=wall_clock,
-        to_kafka=_ToKafka() if _has_protobuf() else None,
     )
-
-
-def _has_protobuf() -> bool:
-    """Return whether the package is installed that Pulsar's messages need; it is not loaded."""
-    try:
-        return find_spec("google.protobuf") is not None
-    except ModuleNotFoundError:  # nothing is there that begins with `google`
-        return False
-
-
-class _ToKafka:
-    """Implement `exacta.kafka.broker.ToKafka`; the first call loads what that needs."""
-
-    def convert(self, shares: Sequence[tuple[Sequence[Buffer], int]], *, zstd: bool) -> list[list[Buffer]]:
-        """See `ToKafka.convert`."""
-        from exacta.records.conversion.for_kafka import all_converted
-
-        return all_converted(shares, zstd=zstd)
-
-    def plain_bytes(self, batches: Sequence[Buffer]) -> int:
-        """See `ToKafka.plain_bytes`."""
-        from exacta.records.conversion.for_kafka import plain_bytes
-
-        return plain_bytes(batches)

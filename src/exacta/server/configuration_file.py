@@ -18,17 +18,19 @@ from msgspec import Struct
 from exacta.config.configuration import ConfigurationError
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KeyClass, kafka_key
 from exacta.config.options import configure, options, parse_value
+from exacta.front.doors import Door, Endpoint
 from exacta.properties import entries
+from exacta.server.door_options import ENDPOINTS as ENDPOINT_OPTIONS
 from exacta.server.kafka_listeners import kafka_listeners
-from exacta.server.listeners import Doors, Endpoint, parse_endpoint
+from exacta.server.listeners import parse_endpoint
 from exacta.server.log_lines import FORMATS, LEVELS
 from exacta.spelling import did_you_mean
 
 DATA = "data"
 LOG = {"log.level": LEVELS, "log.format": FORMATS}
 """The keys of the log, and what each may be."""
-ENDPOINTS = {field.replace("_", "."): field for field in Doors.__struct_fields__}
-"""The keys of endpoints -> their fields in `Doors`."""
+ENDPOINTS = {name.replace("_", "."): name for name in ENDPOINT_OPTIONS}
+"""The keys of endpoints -> their names in `door_options.ENDPOINTS`."""
 
 
 class ConfigurationFile(Struct, frozen=True, kw_only=True):
@@ -38,7 +40,9 @@ class ConfigurationFile(Struct, frozen=True, kw_only=True):
     options: dict[str, int | bool | str]
     """The options of the broker that it sets, by name."""
     endpoints: dict[str, Endpoint]
-    """The endpoints that it sets, by their fields in `Doors`."""
+    """The endpoints that it sets, by their names in `door_options.ENDPOINTS`."""
+    kafka_doors: tuple[Door, ...]
+    """The doors for Kafka's clients, where Kafka's `listeners` names several; they stand for `listen`."""
     data: Path | None
     log: dict[str, str]
     """The keys of `LOG` that it sets."""
@@ -104,6 +108,7 @@ class _Reader:
         self._path = path
         self._options: dict[str, int | bool | str] = {}
         self._endpoints: dict[str, Endpoint] = {}
+        self._kafka_doors: tuple[Door, ...] = ()
         self._data: Path | None = None
         self._log: dict[str, str] = {}
         self._kafka: dict[str, str] = {}
@@ -162,6 +167,7 @@ class _Reader:
             path=self._path,
             options=self._options,
             endpoints=self._endpoints,
+            kafka_doors=self._kafka_doors,
             data=self._data,
             log=self._log,
             passed_over=tuple(self._passed_over),
@@ -171,15 +177,21 @@ class _Reader:
 
     def _settle_listeners(self) -> None:
         found = kafka_listeners(self._kafka)
+        listen, advertise = None, found.advertise
+        if found.doors:
+            listen, advertise = found.doors[0].endpoint, found.doors[0].advertised
         for ours, kafkas, endpoint in (
-            ("listen", "listeners", found.listen),
-            ("advertise", "advertised.listeners", found.advertise),
+            ("listen", "listeners", listen),
+            ("advertise", "advertised.listeners", advertise),
         ):
             if endpoint is None:
                 continue
             if ours in self._endpoints:
                 raise ConfigurationError(f"{ours} and Kafka's {kafkas} say the same: give one of them")
-            self._endpoints[ours] = endpoint
+            if len(found.doors) < 2:
+                self._endpoints[ours] = endpoint
+        if len(found.doors) > 1:
+            self._kafka_doors = found.doors
 
     def _settle_data(self) -> None:
         given = {name: self._kafka[name] for name in ("log.dirs", "log.dir") if name in self._kafka}

@@ -5,9 +5,9 @@ import ipaddress
 import socket
 from collections.abc import Callable
 
-from msgspec import Struct
+from msgspec.structs import replace
 
-from exacta.front.broker import WILDCARDS
+from exacta.front.doors import WILDCARDS, Door, Endpoint
 from exacta.server.errors import ServerError
 
 DEFAULT_HOST = "127.0.0.1"
@@ -19,30 +19,6 @@ DEFAULT_WEB_TLS_PORT = 8443
 
 BACKLOG = 4096
 """The connections that may wait to be taken; the system allows fewer (Linux: net.core.somaxconn)."""
-
-
-class Endpoint(Struct, frozen=True):
-    """A host and a port. An empty host means every address of this machine; port 0 means any that is free."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
-
-
-class Doors(Struct, frozen=True, kw_only=True):
-    """The endpoints of a server: `listen` for Kafka's clients, the others where there is one."""
-
-    listen: Endpoint
-    advertise: Endpoint | None = None
-    pulsar_listen: Endpoint | None = None
-    pulsar_advertise: Endpoint | None = None
-    pulsar_tls_listen: Endpoint | None = None
-    pulsar_tls_advertise: Endpoint | None = None
-    web_listen: Endpoint | None = None
-    web_tls_listen: Endpoint | None = None
 
 
 def parse_endpoint(text: str) -> Endpoint:
@@ -88,13 +64,12 @@ def cannot_listen(listen: Endpoint, error: OSError | UnicodeError) -> str:
 class Listener:
     """One socket, and the clients of one front that come to it."""
 
-    def __init__(self, listen: Endpoint, advertise: Endpoint | None = None) -> None:
-        self.listening = listen
-        """The endpoint where clients find it, once it is open: with the real port."""
+    def __init__(self, door: Door) -> None:
+        self.door = door
+        """The door, once it is open with the real port."""
         self.is_for_all = False
         """True if other machines can connect, once it is open."""
-        self._listen = listen
-        self._advertise = advertise
+        self._listen = door.endpoint
         self._socket: socket.socket | None = None
         self._server: asyncio.Server | None = None
 
@@ -102,20 +77,14 @@ class Listener:
         """Bind the port. Raises ServerError."""
         self._socket = bind(self._listen)
         address, port = self._socket.getsockname()[:2]
-        self.listening = Endpoint(self._listen.host, port)
+        self.door = replace(self.door, endpoint=Endpoint(self._listen.host, port))
         self.is_for_all = not ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
-    @property
-    def advertised(self) -> Endpoint:
-        """The endpoint that clients are told to connect to, once it is open."""
-        advertised = self._advertise or self.listening
-        return Endpoint(advertised.host, advertised.port or self.listening.port)
-
-    async def start(self, loop: asyncio.AbstractEventLoop, connect: Callable[[], asyncio.BaseProtocol]) -> None:
+    async def start(self, connect: Callable[[], asyncio.BaseProtocol]) -> None:
         """Accept clients; `connect` makes the protocol of each. Raises ServerError."""
         assert self._socket is not None
         try:
-            self._server = await loop.create_server(connect, sock=self._socket, backlog=BACKLOG)
+            self._server = await asyncio.get_running_loop().create_server(connect, sock=self._socket, backlog=BACKLOG)
         except OSError as error:
             raise ServerError(cannot_listen(self._listen, error)) from error
 
@@ -127,23 +96,3 @@ class Listener:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-
-
-class ListenerPair:
-    """The listeners of one front, plain and by TLS, as far as an operator has asked for them; the others are None."""
-
-    def __init__(self, front: str, plain: Listener | None, tls: Listener | None) -> None:
-        """`front` is how the fields of `Doors` begin that say where it listens."""
-        self.plain, self.tls = plain, tls
-        self._front = front
-
-    @property
-    def all(self) -> list[Listener]:
-        """All listeners there are."""
-        return [each for each in (self.plain, self.tls) if each is not None]
-
-    @property
-    def listening(self) -> dict[str, Endpoint]:
-        """The endpoints where clients find it, once it is open, by their names in `Doors`."""
-        found = {f"{self._front}_listen": self.plain, f"{self._front}_tls_listen": self.tls}
-        return {name: listener.listening for name, listener in found.items() if listener is not None}

@@ -6,13 +6,14 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from exacta.adapters.local.space.reserve import WHOLE_BYTES
 from exacta.config.configuration import Configuration, ConfigurationError
 from exacta.config.dynamic import text_of
 from exacta.config.options import changed
+from exacta.front.doors import Door
 from exacta.posix import resource
 from exacta.release import release
 from exacta.server.advice import is_about_a_full_disk, with_advice
@@ -20,7 +21,6 @@ from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.free_space import FreeSpaceAlarm
 from exacta.server.identity import refuse_foreign
-from exacta.server.listeners import Doors, Listener
 from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL, Flood, configure_logging, never, set_level
 from exacta.server.open_files import files_allowed
 from exacta.server.run_time_options import drop_options_set_at_run_time
@@ -42,7 +42,7 @@ _SWITCH_INTERVAL_SECONDS = 0.0005
 def serve(
     configuration: Configuration,
     data: Path,
-    doors: Doors,
+    doors: Sequence[Door],
     *,
     log_level: str = DEFAULT_LEVEL,
     log_format: str = DEFAULT_FORMAT,
@@ -100,20 +100,6 @@ def allow_many_files(configuration: Configuration) -> None:
         )
 
 
-def _beside_kafkas(server: Server) -> Iterator[tuple[Listener, str]]:
-    """Yield what is listened on beside Kafka's port, with the words in which that is said."""
-    pulsar, web = server.pulsar, server.web
-    served = (
-        (pulsar.plain, "Pulsar's clients"),
-        (pulsar.tls, "Pulsar's clients by TLS"),
-        (web.plain, "HTTP"),
-        (web.tls, "HTTPS"),
-    )
-    for listener, words in served:
-        if listener is not None:
-            yield listener, words
-
-
 def _tell_of_start(configuration: Configuration, data: Path) -> None:
     settings = [f"{name}={text_of(value)}" for name, value in changed(configuration).items()]
     logger.info(
@@ -142,7 +128,7 @@ def _read_again(server: Server, level_now: Callable[[], str]) -> None:
 async def _serve(
     configuration: Configuration,
     data: Path,
-    doors: Doors,
+    doors: Sequence[Door],
     flood: Flood,
     level_now: Callable[[], str],
     drops_run_time_options: bool,
@@ -163,19 +149,20 @@ async def _serve(
     gc.freeze()
     gc.callbacks.append(_freeze_what_stays)
     gc.enable()
-    for reachable in server.reachable:
+    for reachable in server.reception.reachable:
         logger.warning(
             "%s can be reached from other machines, and there are no logins yet (no SASL or ACLs): whoever "
             "reaches it can read, write and delete everything",
             reachable,
         )
-    sys.stdout.write(f"exacta: listening on {server.listening}, data in {data}\n")
-    for listener, served in _beside_kafkas(server):
-        sys.stdout.write(f"exacta: listening for {served} on {listener.listening}\n")
+    first, *others = server.reception.doors
+    sys.stdout.write(f"exacta: listening on {first.endpoint}, data in {data}\n")
+    for door in others:
+        sys.stdout.write(f"exacta: listening for {server.reception.clients_at(door)} on {door.endpoint}\n")
     sys.stdout.flush()
     notify(READY)
-    listening = [server.listening, *(listener.listening for listener, _ in _beside_kafkas(server))]
-    logger.info("serving clients on %(listening)s", {"listening": ", ".join(map(str, listening))})
+    listening = ", ".join(str(each.endpoint) for each in (first, *others))
+    logger.info("serving clients on %(listening)s", {"listening": listening})
     FreeSpaceAlarm(data.absolute(), configuration.disk_free_alarm_percent, loop.time).start(loop)
     asking = asyncio.ensure_future(asked.wait())
     await asyncio.wait((asking, server.failure), return_when=asyncio.FIRST_COMPLETED)

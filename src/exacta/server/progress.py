@@ -2,15 +2,15 @@
 
 import time
 
-from exacta.adapters.local import LocalJournal
 from exacta.engine.engine import Engine
+from exacta.server.journals import ServedJournal
 
 
 class Progress:
     """Notes what the start has made. Others may read it on any thread."""
 
     def __init__(self) -> None:
-        self.journal: LocalJournal | None = None
+        self.journal: ServedJournal | None = None
         """None: it is being opened."""
         self.engine: Engine | None = None
         """None: the journal is being opened, or read."""

@@ -16,43 +16,37 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import msgspec
 from msgspec import Struct
 
-from exacta.adapters.local import LocalJournal
-from exacta.adapters.local.files import Files
 from exacta.config.configuration import Configuration
 from exacta.config.dynamic import DynamicConfiguration
 from exacta.core.state.state import State
 from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.recovery import Recovered, recover
-from exacta.engine.schema import SCHEMA
+from exacta.front.broker import Broker
 from exacta.front.connection_limits import Admission
-from exacta.kafka.broker import BrokerContext
-from exacta.kafka.connection import Connection
+from exacta.front.doors import Door
 from exacta.ports.journal import JournalDamaged, JournalError
 from exacta.server.advice import with_advice
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from exacta.server.errors import ServerError
+from exacta.server.fronts import FRONTS, FrontRow
+from exacta.server.host import Host
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
-from exacta.server.listeners import Doors, Endpoint, Listener
+from exacta.server.journals import JOURNALS, LOCAL, OpenJournal, Place, ServedJournal
 from exacta.server.open_files import files_allowed
 from exacta.server.progress import Progress
-from exacta.server.pulsar_listeners import PulsarListeners
+from exacta.server.reception import Reception
 from exacta.server.run_time_options import tell_of_options_set_at_run_time
 from exacta.server.tls import Certificate
-from exacta.server.web_listeners import WebListeners
-
-if TYPE_CHECKING:
-    from exacta.metrics.sources import Sources
-    from exacta.server.web_front import WebFront
 
 logger = logging.getLogger("exacta.server")
 
@@ -78,7 +72,7 @@ class ServedConnection(Protocol):
 class _Read(Struct, frozen=True):
     """The contents of the data directory."""
 
-    journal: LocalJournal
+    journal: ServedJournal
     recovered: Recovered
     cluster_id: str
     clock: Clock
@@ -88,12 +82,12 @@ class Seams(Struct, frozen=True, kw_only=True):
     """The parts of a server that its owner may exchange: the embedded broker does, for a test's faults and its time."""
 
     clock: Callable[[], Clock] = Clock
-    files: Callable[[Path], Files] | None = None
-    """A function that makes the files of the journal's directory; None: those of the operating system."""
+    journal: OpenJournal = JOURNALS[LOCAL]
+    """A function that opens the journal."""
     reserve_bytes: int = 0
     """The most that is kept of the disk for when it is full."""
-    connection: Callable[..., Connection] = Connection
-    """A function that makes the connection of one of Kafka's clients."""
+    fronts: Sequence[FrontRow] = FRONTS
+    """The table of the fronts; those are made that have doors."""
     loopback_has_share: bool = True
     """False: clients on this machine may fill the tables of the state alone (`exacta.core.state.usage`)."""
 
@@ -106,7 +100,7 @@ class Server:
         loop: asyncio.AbstractEventLoop,
         configuration: Configuration,
         data: Path,
-        doors: Doors,
+        doors: Sequence[Door],
         seams: Seams = Seams(),  # noqa: B008  # frozen
         *,
         begins: Callable[[], None] = lambda: None,
@@ -119,21 +113,15 @@ class Server:
         self._configuration = configuration
         self._data = data
         self._seams = seams
-        self._kafka = Listener(doors.listen, doors.advertise)
         self._certificate = Certificate(configuration.pulsar_tls_certificate, configuration.pulsar_tls_key)
-        self.web = WebListeners(doors, configuration, self._certificate)
-        """All that is listened on for HTTP; maybe nothing."""
-        self.pulsar = PulsarListeners(doors, self._certificate, self.web)
-        """All that is listened on for Pulsar's protocol; maybe nothing."""
-        self._listeners = [self._kafka, *self.pulsar.all, *self.web.all]
+        self.reception = Reception(doors, seams.fronts, configuration, self._certificate)
+        """The doors, and who comes in by them."""
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
         """None: the journal's threads are heard at once."""
         self._progress = Progress()
-        self._sources: Sources | None = None
-        self._web_front: WebFront | None = None
-        self._journal: LocalJournal | None = None
+        self._journal: ServedJournal | None = None
         self._engine: Engine | None = None
-        self._broker: BrokerContext | None = None
+        self._broker: Broker | None = None
         self._connections: set[ServedConnection] = set()
         self._admission = Admission(self._most_connections, loop.time)
         self._deserted = asyncio.Event()
@@ -145,21 +133,6 @@ class Server:
         assert self._engine is not None
         return self._engine
 
-    @property
-    def listening(self) -> Endpoint:
-        """The endpoint where Kafka's clients find the server, once it is open: with the real port."""
-        return self._kafka.listening
-
-    @property
-    def doors(self) -> Doors:
-        """The endpoints of the server, once it is open: with the real ports, and nothing advertised."""
-        return Doors(listen=self.listening, **self.pulsar.listening, **self.web.listening)
-
-    @property
-    def reachable(self) -> list[Endpoint]:
-        """The endpoints to which other machines can connect, once the server is open."""
-        return [listener.listening for listener in self._listeners if listener.is_for_all]
-
     # --- beginning ----------------------------------------------------------------------------------------------------
 
     def read_certificate_again(self) -> None:
@@ -169,21 +142,21 @@ class Server:
     def open(self) -> None:
         """Bind the port, recover the journal. Blocks. Raises ServerError, and leaves nothing behind then."""
         try:
-            self._bind()
+            self.reception.bind()
             self._assemble(self._read())
         except BaseException:
-            self._close_listeners()
+            self.reception.close()
             self._close_journal()
             raise
 
     async def open_in_sight(self) -> None:
-        """Do as `open` does; the web front, if there is one, answers meanwhile."""
-        if not self.web.all:
+        """Do as `open` does; a front that needs no broker yet answers meanwhile, if there is one."""
+        if not self.reception.has_early:
             self.open()
             return
         try:
-            self._bind()
-            await self._start_web()
+            self.reception.bind()
+            await self.reception.start_early(self._host())
             self._held = []
             self._assemble(await asyncio.to_thread(self._read))
             held, self._held = self._held, None
@@ -193,12 +166,18 @@ class Server:
             self.abandon()
             raise
 
-    def _bind(self) -> None:
-        self.pulsar.check()
-        self.web.check()
-        for listener in self._listeners:
-            listener.open()
-        self.web.check_open()
+    def _host(self) -> Host:
+        return Host(
+            configuration=self._configuration,
+            data=self._data,
+            loop=self._loop,
+            doors=self.reception.doors,
+            register=self._register,
+            forget=self._forget,
+            progress=self._progress,
+            admission=self._admission,
+            connections=self._connections,
+        )
 
     def _read(self) -> _Read:
         """Read the data directory, on any thread."""
@@ -209,16 +188,13 @@ class Server:
         clock = self._seams.clock()
         directory = self._data / JOURNAL_DIRECTORY
         try:
-            files = directory if self._seams.files is None else self._seams.files(directory)
-            journal = self._journal = self._progress.journal = LocalJournal.open(
-                files,
-                self._call_soon_threadsafe,
-                schema=SCHEMA,
-                segment_bytes=self._configuration.log_segment_bytes,
-                unsynced_writes=not self._configuration.transaction_sync_every_write,
-                trims_page_cache=self._configuration.log_page_cache_trim_enable,
+            place = Place(
+                directory=directory,
+                call_soon=self._call_soon_threadsafe,
+                configuration=self._configuration,
                 reserve_bytes=self._seams.reserve_bytes,
             )
+            journal = self._journal = self._progress.journal = self._seams.journal(place)
             identity = cluster_id(self._data / META_FILE)
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
@@ -244,13 +220,10 @@ class Server:
         self._engine = engine
         if not self._seams.loopback_has_share:
             engine.owner_of = _nobody_on_loopback
-        advertised = self._kafka.advertised
         self._broker = assemble_broker(
             engine,
             self._configuration,
             cluster_id=read.cluster_id,
-            advertised_host=advertised.host,
-            advertised_port=advertised.port,
             log_dir=self._data.absolute(),
             wall_clock=read.clock.wall_ms,
         )
@@ -278,38 +251,10 @@ class Server:
         broker = self._broker
         assert broker is not None
         try:
-            await self._start_web()
-            if self._sources is not None:
-                self._sources.broker, broker.meter = broker, self._sources.meter
-                self._sources.loop_lag.start(self._loop)
-            connection = self._seams.connection
-            await self._kafka.start(self._loop, lambda: connection(broker, self._loop, self._register, self._forget))
-            routes = await self.pulsar.start(self._loop, broker, self._register, self._forget)
-            if self._web_front is not None:
-                self._web_front.serve(routes)
+            await self.reception.start(self._host(), broker)
         except ServerError:
             self.abandon()
             raise
-
-    async def _start_web(self) -> None:
-        """Accept clients of the web front, if one is asked for and is not there yet. Raises ServerError."""
-        if not self.web.all or self._web_front is not None:
-            return
-        from exacta.metrics.sources import Sources
-        from exacta.server.web_front import WebFront  # loads a web server
-
-        self._sources = Sources(self._configuration, self._data, self._progress, self._admission, self._connections)
-        self._web_front = WebFront(
-            self._configuration,
-            self._loop,
-            self._register,
-            self._forget,
-            sources=self._sources,
-            progress=self._progress,
-            names={listener.advertised.host for listener in (self._kafka, *self.pulsar.all)},
-        )
-        for listener in self.web.all:
-            await listener.start(self._loop, self._web_front.connection)
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
@@ -318,7 +263,7 @@ class Server:
         engine, journal = self._engine, self._journal
         assert engine is not None
         assert journal is not None
-        self._close_listeners()
+        self.reception.close()
         for connection in self._connections:
             connection.stop_taking_requests()
         stopped = asyncio.Event()
@@ -345,14 +290,10 @@ class Server:
         """Drop everything, as a crash would; only what the journal has written still becomes durable."""
         if self._engine is not None and self._engine.failed is None:
             self._engine.abandon()  # the loop may have another turn, and the journal is closed then
-        self._close_listeners()
+        self.reception.close()
         for connection in list(self._connections):
             connection.abort()
         self._close_journal()
-
-    def _close_listeners(self) -> None:
-        for listener in self._listeners:
-            listener.close()
 
     def _close_journal(self) -> None:
         if self._journal is not None:

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from exacta.front.doors import Door
 from exacta.server.errors import ServerError
-from exacta.server.listeners import BACKLOG, Endpoint, Listener, cannot_listen
+from exacta.server.listeners import BACKLOG, Listener, cannot_listen
 
 logger = logging.getLogger("exacta.server")
 
@@ -116,9 +117,9 @@ class Certificate:
 class TlsListener(Listener):
     """One socket whose clients speak TLS."""
 
-    def __init__(self, listen: Endpoint, advertise: Endpoint | None = None, *, certificate: Certificate) -> None:
+    def __init__(self, door: Door, certificate: Certificate) -> None:
         """Remember the certificate; `open` reads it."""
-        super().__init__(listen, advertise)
+        super().__init__(door)
         self._certificate = certificate
         self._room = asyncio.Semaphore(MOST_HANDSHAKES)
         self._accepting: asyncio.Task[None] | None = None
@@ -129,9 +130,10 @@ class TlsListener(Listener):
         self._certificate.read(time.monotonic())
         super().open()
 
-    async def start(self, loop: asyncio.AbstractEventLoop, connect: Callable[[], asyncio.BaseProtocol]) -> None:
+    async def start(self, connect: Callable[[], asyncio.BaseProtocol]) -> None:
         """Accept clients; `connect` makes the protocol of each. Raises ServerError."""
         assert self._socket is not None
+        loop = asyncio.get_running_loop()
         try:
             self._socket.listen(BACKLOG)
         except OSError as error:
@@ -158,7 +160,7 @@ class TlsListener(Listener):
                 client, address = await loop.sock_accept(bound)
             except OSError as error:
                 self._room.release()
-                logger.warning("cannot take a connection on %s: %s", self.listening, error)
+                logger.warning("cannot take a connection on %s: %s", self.door.endpoint, error)
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
             handshake = loop.create_task(self._shake_hands(loop, client, address, connect))
@@ -186,4 +188,4 @@ class TlsListener(Listener):
             )
         except OSError as error:  # TLS's errors are of this kind
             reason = getattr(error, "reason", None) or str(error) or type(error).__name__
-            logger.info("no TLS with %s:%d on %s: %s", *address[:2], self.listening, reason)
+            logger.info("no TLS with %s:%d on %s: %s", *address[:2], self.door.endpoint, reason)

@@ -1,38 +1,43 @@
-"""The web front as the server puts it together: health and metrics at once, and later what Pulsar's clients ask.
+"""The web front as the server puts it together: health and metrics at once, and later what other fronts' clients ask.
 
 Imported only where an operator has asked for it: it loads a web server and prometheus-client.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
+from typing import Any
 
-from exacta.config.configuration import Configuration
+from exacta.front.broker import Broker
+from exacta.front.doors import Door
 from exacta.metrics import exposition
 from exacta.metrics.sources import Sources
-from exacta.server.progress import Progress
+from exacta.server.host import Host
 from exacta.web import health
 from exacta.web.application import Application
-from exacta.web.connection import WebConnection
 from exacta.web.server import WebServer
 
 
 class WebFront:
-    """Makes the connection of each client; `serve` takes the routes of what is asked of the broker."""
+    """Implement `EarlyFront`. Clients may call it by the names of all other doors."""
 
-    def __init__(
-        self,
-        configuration: Configuration,
-        loop: asyncio.AbstractEventLoop,
-        register: Callable[[WebConnection], bool],
-        forget: Callable[[WebConnection], None],
-        *,
-        sources: Sources,
-        progress: Progress,
-        names: Iterable[str],
-    ) -> None:
-        """`names` are what clients call this server."""
-        application = Application([*health.routes(progress), *exposition.routes(sources)])
-        server = WebServer(configuration, loop, register, forget, names=names)
-        server.serve(application)
-        self.serve = application.serve
-        self.connection: Callable[[], asyncio.BaseProtocol] = server.connection
+    def __init__(self, host: Host) -> None:
+        self._loop = host.loop
+        self._sources = Sources(host.configuration, host.data, host.progress, host.admission, host.connections)
+        self._application = Application([*health.routes(host.progress), *exposition.routes(self._sources)])
+        names = {each.told.host for each in host.doors if each.front != "web"}
+        self._server = WebServer(host.configuration, host.loop, host.register, host.forget, names=names)
+        self._server.serve(self._application)
+
+    def connection(self, door: Door) -> asyncio.BaseProtocol:
+        """See `Front`."""
+        return self._server.connection()
+
+    def routes(self) -> Sequence[Any]:
+        """Return none: what it serves itself it serves from the beginning."""
+        return ()
+
+    def serve(self, broker: Broker, routes: Sequence[Any]) -> None:
+        """See `EarlyFront`."""
+        self._sources.broker, broker.meter = broker, self._sources.meter
+        self._sources.loop_lag.start(self._loop)
+        self._application.serve(routes)

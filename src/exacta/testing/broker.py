@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -22,10 +23,13 @@ from typing import Any, TypeVar
 from exacta.client.routing import Client
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
-from exacta.front.broker import WILDCARDS
+from exacta.front.doors import WILDCARDS, Endpoint, Security
+from exacta.server.door_options import doors_of
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
-from exacta.server.listeners import DEFAULT_HOST, Doors, Endpoint
+from exacta.server.fronts import fronts_with
+from exacta.server.journals import open_local
+from exacta.server.listeners import DEFAULT_HOST
 from exacta.server.server import Seams, Server
 from exacta.testing.clock import MovableClock
 from exacta.testing.directory import DataDirectory
@@ -81,13 +85,12 @@ class Broker(Questions):
                 raise ValueError(f"port must be a number from 0 to 65535, not {each!r}")
         any_port = Endpoint(host, 0)
         by_tls = pulsar and bool(self._configuration.pulsar_tls_certificate)
-        self._doors = Doors(
-            listen=Endpoint(host, port),
-            pulsar_listen=Endpoint(host, pulsar_port) if pulsar else None,
-            pulsar_tls_listen=any_port if by_tls else None,
-            web_listen=any_port if pulsar else None,
-            web_tls_listen=any_port if by_tls else None,
-        )
+        endpoints = {"listen": Endpoint(host, port)}
+        if pulsar:
+            endpoints |= {"pulsar_listen": Endpoint(host, pulsar_port), "web_listen": any_port}
+        if by_tls:
+            endpoints |= {"pulsar_tls_listen": any_port, "web_tls_listen": any_port}
+        self._doors = doors_of(endpoints)
         self.clock = MovableClock(self._move_clock)
         """The broker's time, which a test can move."""
         self._armed = Armed()
@@ -102,13 +105,14 @@ class Broker(Questions):
 
     def __repr__(self) -> str:
         """Return address and state; the address is known from the first start on."""
-        at = f" at {self._doors.listen}" if self._doors.listen.port else ""
+        listen = self._doors[0].endpoint
+        at = f" at {listen}" if listen.port else ""
         return f"<exacta.Broker{at}, {'running' if self.is_running else 'not running'}>"
 
     @property
     def bootstrap_servers(self) -> str:
         """Return where clients connect: `host:port`, known from the first start on."""
-        return str(_started(self._doors.listen))
+        return str(_started(self._doors[0].endpoint))
 
     @property
     def pulsar_url(self) -> str:
@@ -116,29 +120,30 @@ class Broker(Questions):
 
         Raises ServerError for a broker that was not made with `pulsar=True`.
         """
-        return f"pulsar://{self._of_pulsar(self._doors.pulsar_listen)}"
+        return self._url("pulsar", "pulsar", Security.PLAINTEXT)
 
     @property
     def pulsar_tls_url(self) -> str:
         """Return where Pulsar's clients connect by TLS: `pulsar+ssl://host:port`. See `pulsar_url`."""
-        return f"pulsar+ssl://{self._of_pulsar(self._doors.pulsar_tls_listen)}"
+        return self._url("pulsar+ssl", "pulsar", Security.TLS)
 
     @property
     def web_url(self) -> str:
         """Return where Pulsar's clients ask by HTTP: `http://host:port`. See `pulsar_url`."""
-        return f"http://{self._of_pulsar(self._doors.web_listen)}"
+        return self._url("http", "web", Security.PLAINTEXT)
 
     @property
     def web_tls_url(self) -> str:
         """Return where Pulsar's clients ask by HTTPS: `https://host:port`. See `pulsar_url`."""
-        return f"https://{self._of_pulsar(self._doors.web_tls_listen)}"
+        return self._url("https", "web", Security.TLS)
 
-    def _of_pulsar(self, endpoint: Endpoint | None) -> Endpoint:
-        if self._doors.pulsar_listen is None:
+    def _url(self, scheme: str, front: str, security: Security) -> str:
+        found = {(each.front, each.security): each.endpoint for each in self._doors}
+        if ("pulsar", Security.PLAINTEXT) not in found:
             raise ServerError("the broker does not serve Pulsar's clients: make it with pulsar=True")
-        if endpoint is None:
+        if (front, security) not in found:
             raise ServerError("the broker has no TLS: make it with pulsar_tls_certificate and pulsar_tls_key")
-        return _started(endpoint)
+        return f"{scheme}://{_started(found[front, security])}"
 
     @property
     def data(self) -> Path:
@@ -256,14 +261,14 @@ class Broker(Questions):
         loop = asyncio.get_running_loop()
         seams = Seams(
             clock=self.clock.make,
-            files=lambda directory: FaultyFiles(self._armed, directory),
-            connection=lambda *arguments: FaultyConnection(self._armed, *arguments),
+            journal=partial(open_local, files=partial(FaultyFiles, self._armed)),
+            fronts=fronts_with(partial(FaultyConnection, self._armed)),
             loopback_has_share=False,
         )
         server = Server(loop, self._configuration, self.data, self._doors, seams)
         server.open()
         await server.start()
-        self._doors = server.doors
+        self._doors = server.reception.doors
         end: asyncio.Future[bool] = loop.create_future()
         self._loop, self._server, self._end = loop, server, end
         if self._to_be_ended is not None:

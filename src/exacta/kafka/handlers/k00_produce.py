@@ -14,10 +14,10 @@ from exacta.core.ids import TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.front.words import words_of
 from exacta.kafka.access import allows
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -73,7 +73,7 @@ class _Batch(Struct, eq=False):
     """None: it must be admitted on a thread."""
 
 
-def handle(broker: BrokerContext, request: ProduceRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: ProduceRequest, context: RequestContext, reply: Reply) -> None:
     """Answer once every accepted batch is durable, or written into an open transaction, whatever `acks` says."""
     response = ProduceResponse(responses=[])
     batches: list[_Batch] = []
@@ -96,7 +96,7 @@ def handle(broker: BrokerContext, request: ProduceRequest, context: RequestConte
 
 
 def _admit_on_thread(
-    broker: BrokerContext,
+    broker: Broker,
     request: ProduceRequest,
     context: RequestContext,
     reply: Reply,
@@ -124,7 +124,7 @@ def _admit_on_thread(
     _append(broker, request, context, reply, response, batches)
 
 
-def _has_changed(broker: BrokerContext, context: RequestContext, batch: _Batch) -> bool:
+def _has_changed(broker: Broker, context: RequestContext, batch: _Batch) -> bool:
     """Look up again what a batch was admitted by; return whether it must be admitted again."""
     name, rules = batch.name, batch.rules
     _look_up(broker, context, batch)
@@ -134,7 +134,7 @@ def _has_changed(broker: BrokerContext, context: RequestContext, batch: _Batch) 
     return (batch.name, batch.rules) != (name, rules)
 
 
-def _look_up(broker: BrokerContext, context: RequestContext, batch: _Batch) -> None:
+def _look_up(broker: Broker, context: RequestContext, batch: _Batch) -> None:
     """Find the topic of a batch, and its rules."""
     topic = batch.topic
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
@@ -171,7 +171,7 @@ def _admit(
 
 
 def _append(
-    broker: BrokerContext,
+    broker: Broker,
     request: ProduceRequest,
     context: RequestContext,
     reply: Reply,
@@ -227,7 +227,7 @@ def _record_errors(keyless: Sequence[int], partition: str) -> list[BatchIndexAnd
 
 
 def _fill(
-    broker: BrokerContext,
+    broker: Broker,
     answer: PartitionProduceResponse,
     command: AppendBatch,
     rules: BatchRules | None,

@@ -11,8 +11,8 @@ from exacta.engine.fetch import Convert, FetchResult, Share
 from exacta.engine.fetch import FetchPartition as Wanted
 from exacta.engine.fetch import FetchRequest as WantedRequest
 from exacta.engine.visible import Visible
+from exacta.front.broker import Broker
 from exacta.kafka.access import allows
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.fetch_sessions import FINAL_EPOCH, FULL_EPOCH, Asked, FetchSession
@@ -55,12 +55,12 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all partitions from one state of the log (decision D2)."""
     if request.session_epoch not in (FULL_EPOCH, FINAL_EPOCH):
         _handle_incremental(broker, request, context, reply)
         return
-    broker.fetch_sessions.end(request.session_id)
+    context.shared.fetch_sessions.end(request.session_id)
     partitions = _asked(broker, request, context)
 
     def done(answers: list[_Answer]) -> None:
@@ -68,7 +68,7 @@ def handle(broker: BrokerContext, request: FetchRequest, context: RequestContext
         if request.session_epoch == FULL_EPOCH:
             for asked, result in answers:
                 asked.must_answer(result)
-            response.session_id = broker.fetch_sessions.begin(
+            response.session_id = context.shared.fetch_sessions.begin(
                 partitions, broker.engine.now_ms(), by_topic_id=context.version >= BY_TOPIC_ID_SINCE
             )
         reply(response)
@@ -76,8 +76,8 @@ def handle(broker: BrokerContext, request: FetchRequest, context: RequestContext
     _read(broker, request, context, partitions, done)
 
 
-def _handle_incremental(broker: BrokerContext, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
-    sessions = broker.fetch_sessions
+def _handle_incremental(broker: Broker, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
+    sessions = context.shared.fetch_sessions
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     session = sessions.find(request.session_id, request.session_epoch, by_topic_id=by_topic_id)
     if isinstance(session, FetchSession):
@@ -122,7 +122,7 @@ _Answer = tuple[Asked, FetchResult | None]
 """A partition and its result; None: it was refused before it was read."""
 
 
-def _asked(broker: BrokerContext, request: FetchRequest, context: RequestContext) -> list[Asked]:
+def _asked(broker: Broker, request: FetchRequest, context: RequestContext) -> list[Asked]:
     """Return what the request itself asks for, with its own reasons to refuse it."""
     found = []
     is_replica = _is_replica(request)
@@ -154,7 +154,7 @@ def _is_replica(request: FetchRequest) -> bool:
     return (request.replica_id if state is None else state.replica_id) >= 0
 
 
-def _name(broker: BrokerContext, asked: Asked) -> None:
+def _name(broker: Broker, asked: Asked) -> None:
     """Look again for the topic of an id that nobody had."""
     topic = broker.engine.present.topic_name(asked.topic_id)
     if topic is not None:
@@ -184,7 +184,7 @@ def _refusal(partition: FetchPartition, is_replica: bool, leader_epoch: int) -> 
 
 
 def _read(
-    broker: BrokerContext,
+    broker: Broker,
     request: FetchRequest,
     context: RequestContext,
     partitions: Iterable[Asked],
@@ -219,8 +219,8 @@ def _read(
     )
 
 
-def _conversion(broker: BrokerContext, context: RequestContext) -> Convert | None:
-    to_kafka, zstd = broker.to_kafka, context.version >= ZSTD_SINCE
+def _conversion(broker: Broker, context: RequestContext) -> Convert | None:
+    to_kafka, zstd = context.shared.to_kafka, context.version >= ZSTD_SINCE
     if to_kafka is None:
         return None
 
@@ -242,13 +242,13 @@ def _conversion(broker: BrokerContext, context: RequestContext) -> Convert | Non
 
 
 def _once_durable(
-    broker: BrokerContext, context: RequestContext, done: Callable[[list[_Answer]], None]
+    broker: Broker, context: RequestContext, done: Callable[[list[_Answer]], None]
 ) -> Callable[[list[_Answer]], None]:
     return lambda answers: broker.when_durable(context, lambda: done(answers))
 
 
 def _response(
-    broker: BrokerContext, request: FetchRequest, context: RequestContext, answers: Iterable[_Answer]
+    broker: Broker, request: FetchRequest, context: RequestContext, answers: Iterable[_Answer]
 ) -> FetchResponse:
     response = FetchResponse(responses=[])
     topic: FetchableTopicResponse | None = None
@@ -272,7 +272,7 @@ def _response(
 
 
 def _take_out_unreadable(
-    broker: BrokerContext, context: RequestContext, partitions: Iterable[Asked], is_replica: bool
+    broker: Broker, context: RequestContext, partitions: Iterable[Asked], is_replica: bool
 ) -> tuple[list[Asked], list[_Answer]]:
     """Return the partitions that the client may read, and the answers to the others, which are not looked at.
 
@@ -293,7 +293,7 @@ def _take_out_unreadable(
     return readable, refused
 
 
-def _unread(broker: BrokerContext, asked: Asked) -> ErrorCode:
+def _unread(broker: Broker, asked: Asked) -> ErrorCode:
     """Return why a partition was not even read; that it is not there comes first, unless it may not be known."""
     if asked.refused is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         return asked.refused

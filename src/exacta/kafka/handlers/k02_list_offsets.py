@@ -12,8 +12,8 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.leader_epochs import LeaderEpochs, epoch_at, last_epoch
 from exacta.engine.visible import Visible
 from exacta.front.bounded_parallel import Ended, few_at_once
+from exacta.front.broker import Broker
 from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, find_offset
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -58,7 +58,7 @@ SINCE = {
 NEEDS = (Each(Operation.DESCRIBE, ResourceKind.TOPIC, "topics", "topics"),)
 
 
-def handle(broker: BrokerContext, request: ListOffsetsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: ListOffsetsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer from what readers may see, once all records have been looked for."""
     named: Iterable[tuple[str, int]] = ()
     if request.isolation_level != READ_COMMITTED:
@@ -66,7 +66,7 @@ def handle(broker: BrokerContext, request: ListOffsetsRequest, context: RequestC
     broker.when_shown(context, named, lambda: _look(broker, request, context, reply))
 
 
-def _look(broker: BrokerContext, request: ListOffsetsRequest, context: RequestContext, reply: Reply) -> None:
+def _look(broker: Broker, request: ListOffsetsRequest, context: RequestContext, reply: Reply) -> None:
     response = ListOffsetsResponse()
     searches: list[_Search] = []
     named = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
@@ -97,7 +97,7 @@ def _look(broker: BrokerContext, request: ListOffsetsRequest, context: RequestCo
     few_at_once(work, MAX_SEARCHES_IN_FLIGHT, lambda: _finish(broker, response, context, reply))
 
 
-def _finish(broker: BrokerContext, response: ListOffsetsResponse, context: RequestContext, reply: Reply) -> None:
+def _finish(broker: Broker, response: ListOffsetsResponse, context: RequestContext, reply: Reply) -> None:
     codes = (partition.error_code for topic in response.topics for partition in topic.partitions)
     if ErrorCode.UNKNOWN_TOPIC_OR_PARTITION in codes:  # it may be one whose deletion is not durable yet
         broker.when_durable(context, lambda: reply(response))
@@ -106,7 +106,7 @@ def _finish(broker: BrokerContext, response: ListOffsetsResponse, context: Reque
 
 
 def _answers(
-    broker: BrokerContext,
+    broker: Broker,
     topic: ListOffsetsTopic,
     named: Counter[tuple[str, int]],
     read_committed: bool,
@@ -155,7 +155,7 @@ def _disbelief(asked: ListOffsetsPartition, visible: Visible) -> ErrorCode:
 
 
 def _search(
-    broker: BrokerContext,
+    broker: Broker,
     topic: str,
     index: int,
     time_ms: int | None,

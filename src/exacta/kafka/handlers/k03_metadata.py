@@ -6,10 +6,10 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
+from exacta.front.broker import Broker
 from exacta.front.topics import create_missing
 from exacta.kafka.access import allows, describable_topics
 from exacta.kafka.authorized_operations import NOT_ASKED_FOR, on_cluster, on_topic
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -44,7 +44,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: MetadataRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: MetadataRequest, context: RequestContext, reply: Reply) -> None:
     """Create what is missing and may be created first, so that the first answer names it already."""
     refused: dict[str, ErrorCode] = {}
     wanted = request.topics
@@ -73,7 +73,7 @@ def handle(broker: BrokerContext, request: MetadataRequest, context: RequestCont
 
 
 def _answer(
-    broker: BrokerContext,
+    broker: Broker,
     request: MetadataRequest,
     context: RequestContext,
     wanted: list[MetadataRequestTopic] | None,
@@ -90,7 +90,7 @@ def _answer(
         return topic
 
     def done(topics: list[MetadataResponseTopic]) -> None:
-        host, port = broker.endpoint(context)
+        host, port = context.endpoint
         operations = request.include_cluster_authorized_operations
         reply(
             MetadataResponse(
@@ -125,7 +125,7 @@ def _nobody(context: RequestContext) -> str | None:
 
 
 def _take_out_unseen(
-    broker: BrokerContext, context: RequestContext, wanted: list[MetadataRequestTopic], nobody: str | None
+    broker: Broker, context: RequestContext, wanted: list[MetadataRequestTopic], nobody: str | None
 ) -> tuple[list[MetadataRequestTopic], list[MetadataResponseTopic]]:
     """Return the topics that the client may describe, and the answers to the others, which are not looked at."""
     seen, unseen = [], []
@@ -140,7 +140,7 @@ def _take_out_unseen(
     return seen, unseen
 
 
-def _to_create(broker: BrokerContext, request: MetadataRequest, wanted: list[MetadataRequestTopic] | None) -> list[str]:
+def _to_create(broker: Broker, request: MetadataRequest, wanted: list[MetadataRequestTopic] | None) -> list[str]:
     """Return the names that are created where there is no topic."""
     if not (wanted and request.allow_auto_topic_creation and broker.configuration.auto_create_topics_enable):
         return []

@@ -1,7 +1,7 @@
 """OffsetCommit stores a group's positions, outside any transaction."""
 
 from exacta.core.commands import CommitOffsets
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, group_id
@@ -31,7 +31,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: OffsetCommitRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: OffsetCommitRequest, context: RequestContext, reply: Reply) -> None:
     """Commit the offsets; retention times (versions 2 to 4) are ignored, as newer Kafka does."""
     commit(
         _API,

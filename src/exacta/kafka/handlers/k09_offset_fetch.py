@@ -10,9 +10,9 @@ from msgspec import Struct
 from exacta.core.groups.committing import check_reader
 from exacta.core.groups.reading import GroupOffset, fetch_offsets
 from exacta.core.state.state import State
+from exacta.front.broker import Broker
 from exacta.front.turns import STEP_ELEMENTS, Steps
 from exacta.kafka.access import allows, describable_topics
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -56,7 +56,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: OffsetFetchRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: OffsetFetchRequest, context: RequestContext, reply: Reply) -> None:
     """Look all groups up in one state, and make the answer of it in steps."""
 
     def view(state: State, now_ms: int) -> list[_Found]:
@@ -106,7 +106,7 @@ def _answer(found: list[_Found], context: RequestContext, reply: Reply) -> Steps
 
 
 def _one_group(
-    broker: BrokerContext,
+    broker: Broker,
     context: RequestContext,
     state: State,
     request: OffsetFetchRequest,
@@ -126,7 +126,7 @@ def _one_group(
 
 
 def _group(
-    broker: BrokerContext,
+    broker: Broker,
     context: RequestContext,
     state: State,
     asked: OffsetFetchRequestGroup,
@@ -155,7 +155,7 @@ def _group(
     return _Found(asked.group_id, offsets, unread, ids)
 
 
-def _describable(broker: BrokerContext, context: RequestContext, offsets: list[GroupOffset]) -> list[GroupOffset]:
+def _describable(broker: Broker, context: RequestContext, offsets: list[GroupOffset]) -> list[GroupOffset]:
     """Leave out the topics that the client may not see, of a group whose topics it has not named."""
     if broker.authorizer.allows_all:
         return offsets

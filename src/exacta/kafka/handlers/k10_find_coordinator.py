@@ -6,7 +6,7 @@ The topic in which Apache Kafka's coordinator keeps its state is made when one i
 from collections.abc import Iterable
 from typing import Any
 
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.internal_topics import OF_GROUPS, OF_TRANSACTIONS
@@ -51,7 +51,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: FindCoordinatorRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: FindCoordinatorRequest, context: RequestContext, reply: Reply) -> None:
     """Name this broker for groups and transactional ids, and no broker for anything else."""
     topic = TOPICS.get(request.key_type)
     if topic is None or broker.engine.visible(topic.name, 0) is not None:
@@ -61,10 +61,8 @@ def handle(broker: BrokerContext, request: FindCoordinatorRequest, context: Requ
         broker.ask(context, create, lambda created: reply(_response(broker, request, context)))
 
 
-def _response(
-    broker: BrokerContext, request: FindCoordinatorRequest, context: RequestContext
-) -> FindCoordinatorResponse:
-    host, port = broker.endpoint(context)
+def _response(broker: Broker, request: FindCoordinatorRequest, context: RequestContext) -> FindCoordinatorResponse:
+    host, port = context.endpoint
     code, message = ErrorCode.NONE, None
     node_id = broker.node_id
     if request.key_type not in TOPICS:

@@ -5,7 +5,7 @@ from exacta.core.groups.consumer_words import subscribed_topics
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Joined, MemberIdRequired
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -28,7 +28,7 @@ _NAMED_BY = 250
 NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
-def handle(broker: BrokerContext, request: JoinGroupRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: JoinGroupRequest, context: RequestContext, reply: Reply) -> None:
     """Let a member join or rejoin."""
 
     def refuse(code: ErrorCode, member_id: str) -> None:

@@ -1,7 +1,7 @@
 """Heartbeat keeps a member alive and tells it of a rebalance."""
 
 from exacta.core.commands import Heartbeat
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -17,7 +17,7 @@ MAX_VERSION = 4
 NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
-def handle(broker: BrokerContext, request: HeartbeatRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: HeartbeatRequest, context: RequestContext, reply: Reply) -> None:
     """Pass the heartbeat on to the core."""
     broker.ask(
         context,

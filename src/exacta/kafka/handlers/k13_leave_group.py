@@ -7,7 +7,7 @@ from exacta.core.commands import LeaveGroup, MemberToRemove
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, MembersLeft
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -25,7 +25,7 @@ SEVERAL_SINCE = 3
 NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
-def handle(broker: BrokerContext, request: LeaveGroupRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: LeaveGroupRequest, context: RequestContext, reply: Reply) -> None:
     """Let the members leave; reasons (KIP-800) are for logs, and no such log is kept here."""
     several = context.version >= SEVERAL_SINCE
     if several:

@@ -3,7 +3,7 @@
 from exacta.core.commands import SyncGroup
 from exacta.core.replies import Synced
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -21,7 +21,7 @@ PROTOCOL_SINCE = 5  # KIP-559
 NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
-def handle(broker: BrokerContext, request: SyncGroupRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: SyncGroupRequest, context: RequestContext, reply: Reply) -> None:
     """Answer when the leader has spoken."""
     if context.version >= PROTOCOL_SINCE and None in (request.protocol_type, request.protocol_name):
         reply(SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))

@@ -2,7 +2,7 @@
 
 from exacta.core.groups.description import DescribedConsumerGroup, describe_group
 from exacta.core.state.state import State
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
@@ -29,7 +29,7 @@ UNKNOWN_GROUP_STATE = "Dead"
 NEEDS = (Each(Operation.DESCRIBE, ResourceKind.GROUP, "groups", "groups", name=""),)
 
 
-def handle(broker: BrokerContext, request: DescribeGroupsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DescribeGroupsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all groups of a request, or of a part of it, from one state."""
 
     def view(state: State, now_ms: int) -> DescribeGroupsResponse:

@@ -2,7 +2,7 @@
 
 from exacta.core.groups.description import group_names, list_group
 from exacta.core.state.state import State
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
@@ -21,7 +21,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: ListGroupsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: ListGroupsRequest, context: RequestContext, reply: Reply) -> None:
     """List the groups, or those in the states (version 4) and of the types (5) asked for, in any case."""
     states = {state.casefold() for state in request.states_filter}
     types = {kind.casefold() for kind in request.types_filter}

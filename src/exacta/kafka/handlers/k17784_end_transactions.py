@@ -11,7 +11,7 @@ from exacta.core.commands import EndTransactions, TransactionToEnd
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.replies import TransactionsRefused
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -41,7 +41,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: EndTransactionsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: EndTransactionsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer when all outcomes are durable, or with what stood in the way of all."""
 
     def done(answer: Answer) -> None:

@@ -15,8 +15,8 @@ from exacta.core.state.state import State
 from exacta.core.subscriptions.subscribing import find, offset_of
 from exacta.engine.engine import Answer
 from exacta.front.bounded_parallel import Ended, few_at_once
+from exacta.front.broker import Broker
 from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, position_of_time
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -47,7 +47,7 @@ class _Planned(NamedTuple):
     consumers: int
 
 
-def handle(broker: BrokerContext, request: ResetSubscriptionRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: ResetSubscriptionRequest, context: RequestContext, reply: Reply) -> None:
     """Move the subscription in each partition for itself, once the records of all times have been looked for.
 
     All is decided in one step, so that nobody comes between.
@@ -70,7 +70,7 @@ def handle(broker: BrokerContext, request: ResetSubscriptionRequest, context: Re
 
 
 def _reset(
-    broker: BrokerContext,
+    broker: Broker,
     request: ResetSubscriptionRequest,
     context: RequestContext,
     reply: Reply,

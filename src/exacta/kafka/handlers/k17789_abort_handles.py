@@ -7,7 +7,7 @@ messages only. `k17784_end_transactions` says why our own keys begin where they 
 from exacta.core.commands import EndHandle
 from exacta.core.ids import Cause, TransactionId
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -27,7 +27,7 @@ MAX_VERSION = 0
 NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER, instead=or_on_cluster(Operation.CLUSTER_ACTION)),)
 
 
-def handle(broker: BrokerContext, request: AbortHandlesRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: AbortHandlesRequest, context: RequestContext, reply: Reply) -> None:
     """Abort each of them for itself; a repeat is answered like the first time."""
 
     def done(answers: list[Answer]) -> None:

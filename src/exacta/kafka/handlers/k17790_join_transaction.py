@@ -7,7 +7,7 @@ from exacta.core.commands import JoinTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId
 from exacta.core.replies import TransactionJoinedReply
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -26,7 +26,7 @@ NO_TRANSACTION = -1
 """The request names no handle: the transaction that the transactional id has open is meant."""
 
 
-def handle(broker: BrokerContext, request: JoinTransactionRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: JoinTransactionRequest, context: RequestContext, reply: Reply) -> None:
     """Answer with the id by which Pulsar's clients name the transaction, when that is durable."""
 
     def done(answer: Answer) -> None:

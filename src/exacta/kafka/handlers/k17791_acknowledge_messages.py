@@ -10,8 +10,8 @@ from exacta.core.commands import Acknowledge
 from exacta.core.ids import Offset, PartitionId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.kafka.access import allows
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -41,7 +41,7 @@ class _Asked(NamedTuple):
     result: AcknowledgedPartition
 
 
-def handle(broker: BrokerContext, request: AcknowledgeMessagesRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: AcknowledgeMessagesRequest, context: RequestContext, reply: Reply) -> None:
     """Acknowledge in each partition for itself; a repeat is answered like the first time."""
     asked: list[_Asked] = []
     response = AcknowledgeMessagesResponse()
@@ -69,7 +69,7 @@ def handle(broker: BrokerContext, request: AcknowledgeMessagesRequest, context: 
 
 
 def _command(
-    broker: BrokerContext, context: RequestContext, transaction_id: int, name: str, wanted: PartitionToAcknowledge
+    broker: Broker, context: RequestContext, transaction_id: int, name: str, wanted: PartitionToAcknowledge
 ) -> Acknowledge | ErrorCode:
     place = broker.engine.present.place(PartitionId(wanted.partition_id))
     if place is None:

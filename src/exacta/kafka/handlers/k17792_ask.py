@@ -4,7 +4,7 @@ Question and answer are JSON (`exacta.readmodel`); `kafka/views/` has a module f
 needs. `k17784_end_transactions` says why our own keys begin where they do.
 """
 
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
@@ -27,7 +27,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: AskRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: AskRequest, context: RequestContext, reply: Reply) -> None:
     """Answer a question when all that the answer says is durable."""
     asked = decode_question(request.question) if len(request.question) <= LONGEST_QUESTION else None
 

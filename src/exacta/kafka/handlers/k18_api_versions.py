@@ -8,7 +8,7 @@ import re
 
 from exacta.config.configuration import Configuration
 from exacta.core.ids import TransactionVersion
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import ApiVersions, RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import OPEN_TO_ALL
@@ -60,7 +60,7 @@ def features(configuration: Configuration) -> dict[str, tuple[int, int]]:
     }
 
 
-def _refusal(broker: BrokerContext, request: ApiVersionsRequest, version: int) -> ErrorCode:
+def _refusal(broker: Broker, request: ApiVersionsRequest, version: int) -> ErrorCode:
     """Return why the request is refused, or NONE; older versions have the values of the fields that they lack."""
     names_cluster, names_node = request.cluster_id is not None, request.node_id != NO_NODE
     software = request.client_software_name, request.client_software_version
@@ -71,7 +71,7 @@ def _refusal(broker: BrokerContext, request: ApiVersionsRequest, version: int) -
     return ErrorCode.NONE
 
 
-def handle(broker: BrokerContext, request: ApiVersionsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: ApiVersionsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer at once: what is served, and the level of the features that clients go by (KIP-584)."""
     if (code := _refusal(broker, request, context.version)) != ErrorCode.NONE:
         reply(ApiVersionsResponse(error_code=code))

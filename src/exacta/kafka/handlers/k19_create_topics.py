@@ -8,9 +8,9 @@ from exacta.core.commands import Command, CreateTopic
 from exacta.core.rejections import Rejection
 from exacta.core.replies import TopicCreatedReply
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.kafka.access import allows
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import SOURCE_NUMBERS
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -49,7 +49,7 @@ class _Refused(Exception):
         self.code = code
 
 
-def handle(broker: BrokerContext, request: CreateTopicsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: CreateTopicsRequest, context: RequestContext, reply: Reply) -> None:
     """Create each topic for itself; one that is refused does not stop the others."""
     named = Counter(topic.name for topic in request.topics)
     response = CreateTopicsResponse(topics=[])
@@ -79,7 +79,7 @@ def handle(broker: BrokerContext, request: CreateTopicsRequest, context: Request
         broker.when_durable(context, lambda: reply(response))
 
 
-def _command(broker: BrokerContext, topic: CreatableTopic, validate_only: bool) -> CreateTopic:
+def _command(broker: Broker, topic: CreatableTopic, validate_only: bool) -> CreateTopic:
     if topic.assignments:
         partition_count = _assigned_partitions(broker, topic)
     else:
@@ -113,7 +113,7 @@ def _command(broker: BrokerContext, topic: CreatableTopic, validate_only: bool) 
     )
 
 
-def _assigned_partitions(broker: BrokerContext, topic: CreatableTopic) -> int:
+def _assigned_partitions(broker: Broker, topic: CreatableTopic) -> int:
     if topic.num_partitions != DEFAULT or topic.replication_factor != DEFAULT:
         raise _Refused(ErrorCode.INVALID_REQUEST, "with assignments, the numbers of partitions and replicas must be -1")
     indexes = sorted(assignment.partition_index for assignment in topic.assignments)
@@ -127,7 +127,7 @@ def _assigned_partitions(broker: BrokerContext, topic: CreatableTopic) -> int:
 
 
 def _fill(
-    broker: BrokerContext,
+    broker: Broker,
     context: RequestContext,
     result: CreatableTopicResult,
     command: CreateTopic,

@@ -4,8 +4,8 @@ from exacta.core.commands import Command, DeleteTopic
 from exacta.core.rejections import Rejection
 from exacta.core.replies import TopicDeletedReply
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.front.words import words_of
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -40,7 +40,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: DeleteTopicsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DeleteTopicsRequest, context: RequestContext, reply: Reply) -> None:
     """Delete each topic for itself; the core decides in one step which topic an id names, and deletes it."""
     if context.version < BY_ID_SINCE:
         wanted = [DeleteTopicState(name=name) for name in request.topic_names]

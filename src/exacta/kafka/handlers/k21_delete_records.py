@@ -5,7 +5,7 @@ from exacta.core.commands import Command, DeleteRecords
 from exacta.core.replies import RecordsDeleted
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -30,7 +30,7 @@ NO_LOW_WATERMARK = -1
 NEEDS = (Each(Operation.DELETE, ResourceKind.TOPIC, "topics", "topics"),)
 
 
-def handle(broker: BrokerContext, request: DeleteRecordsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DeleteRecordsRequest, context: RequestContext, reply: Reply) -> None:
     """Delete the records of each partition for itself."""
     response = DeleteRecordsResponse()
     commands: list[Command] = []

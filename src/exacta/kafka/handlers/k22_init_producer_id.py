@@ -13,7 +13,7 @@ from exacta.core.commands import InitProducerId
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, ProducerId
 from exacta.core.replies import ProducerBoundReply
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -53,7 +53,7 @@ def advertised_max_version(configuration: Configuration) -> int:
     return MAX_VERSION if configuration.transaction_two_phase_commit_enable else MAX_VERSION - 1
 
 
-def handle(broker: BrokerContext, request: InitProducerIdRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: InitProducerIdRequest, context: RequestContext, reply: Reply) -> None:
     """Bind the transactional id to this producer, and abort what a predecessor left open."""
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         reply(InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=NO_PRODUCER_EPOCH))

@@ -1,7 +1,7 @@
 """OffsetForLeaderEpoch tells where a leader's records end (KIP-101, KIP-320): the last one's at the high watermark."""
 
 from exacta.core.state.leader_epochs import end_of, last_epoch
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import leader_epoch_error
@@ -34,7 +34,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: OffsetForLeaderEpochRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: OffsetForLeaderEpochRequest, context: RequestContext, reply: Reply) -> None:
     """Answer from what readers of uncommitted records may see."""
 
     def answer() -> None:
@@ -57,7 +57,7 @@ def handle(broker: BrokerContext, request: OffsetForLeaderEpochRequest, context:
     broker.when_shown(context, named, answer)
 
 
-def _answer(broker: BrokerContext, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+def _answer(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
     visible = broker.engine.visible(topic, asked.partition)
     if visible is None:
         return EpochEndOffset(partition=asked.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

@@ -13,7 +13,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionsVerified
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -56,7 +56,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: AddPartitionsToTxnRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: AddPartitionsToTxnRequest, context: RequestContext, reply: Reply) -> None:
     """Register the partitions; an unknown partition refuses its whole transaction, and its others were not tried."""
     transactions = request.transactions
     if context.version < SEVERAL_SINCE:
@@ -103,9 +103,7 @@ def _command(transaction: AddPartitionsToTxnTransaction) -> AddPartitions:
     )
 
 
-def _codes(
-    broker: BrokerContext, command: AddPartitions, answer: Answer, version: int
-) -> dict[TopicPartition, ErrorCode]:
+def _codes(broker: Broker, command: AddPartitions, answer: Answer, version: int) -> dict[TopicPartition, ErrorCode]:
     if isinstance(answer, PartitionsVerified):
         return {
             each: ErrorCode.NONE if registered else ErrorCode.TRANSACTION_ABORTABLE
@@ -119,7 +117,7 @@ def _codes(
     return dict.fromkeys(command.partitions, error_code(answer, KEY, version))
 
 
-def _fault(broker: BrokerContext, topic: str, partition: int) -> Rejection | None:
+def _fault(broker: Broker, topic: str, partition: int) -> Rejection | None:
     """Return why this partition can be in no transaction; None: it can."""
     if topic in INTERNAL_TOPICS:
         return Rejection.INTERNAL_TOPIC

@@ -4,7 +4,7 @@ from exacta.core.commands import AddGroup
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -23,13 +23,13 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: AddOffsetsToTxnRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: AddOffsetsToTxnRequest, context: RequestContext, reply: Reply) -> None:
     """Register the group; the client may need a push to go on (`lost_coordinators`)."""
 
     def done(answer: Answer) -> None:
         reply(AddOffsetsToTxnResponse(error_code=error_code(answer, KEY, context.version)))
         if not isinstance(answer, Rejection):
-            broker.lost_coordinators.registered(request.transactional_id, context)
+            context.shared.lost_coordinators.registered(request.transactional_id, context.connection)
 
     broker.ask(
         context,

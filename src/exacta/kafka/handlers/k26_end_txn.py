@@ -4,7 +4,7 @@ from exacta.core.commands import EndTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.replies import TransactionEndedReply
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -22,9 +22,9 @@ BUMPS_SINCE = 5
 NEEDS = (Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),)
 
 
-def handle(broker: BrokerContext, request: EndTxnRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: EndTxnRequest, context: RequestContext, reply: Reply) -> None:
     """Answer when the outcome is durable."""
-    broker.lost_coordinators.went_on(request.transactional_id)
+    context.shared.lost_coordinators.went_on(request.transactional_id)
 
     def done(answer: Answer) -> None:
         if isinstance(answer, TransactionEndedReply):

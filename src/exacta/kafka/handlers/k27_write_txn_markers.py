@@ -10,7 +10,7 @@ from itertools import chain
 from exacta.core.commands import AbortByMarker
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -35,7 +35,7 @@ MAX_VERSION = 2
 NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER, instead=or_on_cluster(Operation.CLUSTER_ACTION)),)
 
 
-def handle(broker: BrokerContext, request: WriteTxnMarkersRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: WriteTxnMarkersRequest, context: RequestContext, reply: Reply) -> None:
     """Abort marker by marker; each partition has its own answer."""
     if any(marker.transaction_result for marker in request.markers):
         reply(refused(request, ErrorCode.INVALID_REQUEST, context.version))

@@ -2,7 +2,7 @@
 
 from exacta.core.commands import CommitTransactionalOffsets
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, group_id, transactional_id
@@ -36,9 +36,9 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: TxnOffsetCommitRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: TxnOffsetCommitRequest, context: RequestContext, reply: Reply) -> None:
     """Put the offsets into the open transaction."""
-    broker.lost_coordinators.went_on(request.transactional_id)
+    context.shared.lost_coordinators.went_on(request.transactional_id)
     commit(
         _API,
         broker,

@@ -1,6 +1,6 @@
 """DescribeAcls: there are no access rules here, as on an Apache Kafka without an authorizer."""
 
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -18,7 +18,7 @@ NO_AUTHORIZER = "there are no access rules here (no authorizer)"
 NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
-def handle(broker: BrokerContext, request: DescribeAclsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DescribeAclsRequest, context: RequestContext, reply: Reply) -> None:
     """Say that there is nothing to describe."""
     reply(DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER))
 

@@ -1,6 +1,6 @@
 """CreateAcls: access rules cannot be had here, as on an Apache Kafka without an authorizer."""
 
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.handlers.k29_describe_acls import NO_AUTHORIZER
@@ -17,7 +17,7 @@ MAX_VERSION = 3
 NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
 
 
-def handle(broker: BrokerContext, request: CreateAclsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: CreateAclsRequest, context: RequestContext, reply: Reply) -> None:
     """Refuse each rule."""
     refused = AclCreationResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
     reply(CreateAclsResponse(results=[refused] * len(request.creations)))

@@ -10,8 +10,8 @@ from exacta.config.options import Option, options
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType
 from exacta.config.topic_values import values_of
 from exacta.core.state.state import State
+from exacta.front.broker import Broker
 from exacta.kafka import loggers
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.config_source import BROKER_LOGGER_SOURCE, SOURCE_NUMBERS, ResourceType, configured
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -38,7 +38,7 @@ MAX_VERSION = 4
 NEEDS = (Each(Operation.DESCRIBE_CONFIGS, configured, "resources", "results", name="resource_name"),)
 
 
-def handle(broker: BrokerContext, request: DescribeConfigsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DescribeConfigsRequest, context: RequestContext, reply: Reply) -> None:
     """Describe each resource; synonyms and documentation only where asked for."""
 
     describer = _Describer(broker, request)
@@ -65,7 +65,7 @@ _TYPES = {bool: ConfigType.BOOLEAN, int: ConfigType.INT, str: ConfigType.LIST}
 class _Describer:
     """Describes what one request asks for; the topics that set nothing have one description, which they share."""
 
-    def __init__(self, broker: BrokerContext, request: DescribeConfigsRequest) -> None:
+    def __init__(self, broker: Broker, request: DescribeConfigsRequest) -> None:
         self._broker = broker
         self._request = request
         self._of_defaults: dict[frozenset[str], list[DescribeConfigsResourceResult]] = {}

@@ -1,6 +1,6 @@
 """AlterConfigs replaces all configurations of a resource (it is older than IncrementalAlterConfigs)."""
 
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.config_alteration import Alteration, alter
 from exacta.kafka.config_source import configured
 from exacta.kafka.context import RequestContext
@@ -24,7 +24,7 @@ MAX_VERSION = 2
 NEEDS = (Each(Operation.ALTER_CONFIGS, configured, "resources", "responses", name="resource_name"),)
 
 
-def handle(broker: BrokerContext, request: AlterConfigsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: AlterConfigsRequest, context: RequestContext, reply: Reply) -> None:
     """Replace each resource's configurations for itself."""
     wanted = [
         Alteration(

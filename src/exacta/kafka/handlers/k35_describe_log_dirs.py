@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from exacta.core.log.staging import staged_bytes
 from exacta.core.state.state import State
+from exacta.front.broker import Broker
 from exacta.front.disk_space import DiskSpace, ask_disk_space
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.listing import describe_all
@@ -35,7 +35,7 @@ SPACE_SINCE = 4
 NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
-def handle(broker: BrokerContext, request: DescribeLogDirsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DescribeLogDirsRequest, context: RequestContext, reply: Reply) -> None:
     """Describe the partitions that are named and there, or all."""
 
     def answer(topics: list[DescribeLogDirsTopic]) -> None:

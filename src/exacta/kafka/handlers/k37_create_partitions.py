@@ -5,8 +5,8 @@ from collections import Counter
 from exacta.core.commands import Command, CreatePartitions
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.front.words import words_of
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -29,7 +29,7 @@ MAX_VERSION = 3
 NEEDS = (Each(Operation.ALTER, ResourceKind.TOPIC, "topics", "results"),)
 
 
-def handle(broker: BrokerContext, request: CreatePartitionsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: CreatePartitionsRequest, context: RequestContext, reply: Reply) -> None:
     """Let each topic grow for itself; one that is refused does not stop the others."""
     named = Counter(topic.name for topic in request.topics)
     response = CreatePartitionsResponse()
@@ -71,13 +71,13 @@ def _command(topic: CreatePartitionsTopic, *, validate_only: bool) -> CreatePart
     )
 
 
-def _wrong_assignment(broker: BrokerContext, topic: CreatePartitionsTopic) -> str | None:
+def _wrong_assignment(broker: Broker, topic: CreatePartitionsTopic) -> str | None:
     if all(assignment.broker_ids == [broker.node_id] for assignment in topic.assignments or ()):
         return None
     return f"every new partition must be assigned to [{broker.node_id}]"
 
 
-def _why(broker: BrokerContext, wanted: CreatePartitionsTopic, present: int, rejection: Rejection) -> str:
+def _why(broker: Broker, wanted: CreatePartitionsTopic, present: int, rejection: Rejection) -> str:
     if rejection is Rejection.INVALID_PARTITIONS and wanted.count <= present:
         return f"{wanted.name} has {present} partition(s) already: {wanted.count} would not be more"
     if rejection is Rejection.INVALID_PARTITIONS:

@@ -2,7 +2,7 @@
 
 from exacta.core.commands import DeleteGroup
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -24,7 +24,7 @@ MAX_VERSION = 3
 NEEDS = (Each(Operation.DELETE, ResourceKind.GROUP, "groups_names", "results", name=""),)
 
 
-def handle(broker: BrokerContext, request: DeleteGroupsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DeleteGroupsRequest, context: RequestContext, reply: Reply) -> None:
     """Delete each group for itself."""
 
     def done(answers: list[Answer]) -> None:

@@ -1,7 +1,7 @@
 """ElectLeaders: with one broker, every partition has its leader already (KIP-460)."""
 
 from exacta.core.state.state import State
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -26,7 +26,7 @@ ELECTION_TYPES = (0, 1)
 NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
 
 
-def handle(broker: BrokerContext, request: ElectLeadersRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: ElectLeadersRequest, context: RequestContext, reply: Reply) -> None:
     """Answer for each partition; for all of them, where none is named, with nothing, as Apache Kafka."""
     known = request.election_type in ELECTION_TYPES
 

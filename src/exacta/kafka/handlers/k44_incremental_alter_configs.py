@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs: single configurations are set, deleted, appended to, subtracted from (KIP-339)."""
 
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.config_alteration import Alteration, alter
 from exacta.kafka.config_source import configured
 from exacta.kafka.context import RequestContext
@@ -24,9 +24,7 @@ MAX_VERSION = 1
 NEEDS = (Each(Operation.ALTER_CONFIGS, configured, "resources", "responses", name="resource_name"),)
 
 
-def handle(
-    broker: BrokerContext, request: IncrementalAlterConfigsRequest, context: RequestContext, reply: Reply
-) -> None:
+def handle(broker: Broker, request: IncrementalAlterConfigsRequest, context: RequestContext, reply: Reply) -> None:
     """Change each resource's configurations for itself."""
     wanted = [
         Alteration(

@@ -1,7 +1,7 @@
 """AlterPartitionReassignments: with one broker, every partition is where it can be (KIP-455)."""
 
 from exacta.core.state.state import State
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -23,9 +23,7 @@ MAX_VERSION = 1
 NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
 
 
-def handle(
-    broker: BrokerContext, request: AlterPartitionReassignmentsRequest, context: RequestContext, reply: Reply
-) -> None:
+def handle(broker: Broker, request: AlterPartitionReassignmentsRequest, context: RequestContext, reply: Reply) -> None:
     """Accept what is so already; where nothing moves, there is nothing to cancel."""
 
     def view(state: State, now_ms: int) -> AlterPartitionReassignmentsResponse:
@@ -43,9 +41,7 @@ def handle(
     broker.read(context, view, reply)
 
 
-def _answer(
-    broker: BrokerContext, state: State, topic: str, wanted: ReassignablePartition
-) -> ReassignablePartitionResponse:
+def _answer(broker: Broker, state: State, topic: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
     index, message = wanted.partition_index, None
     if state.partition(topic, index) is None:
         code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the topic has no partition {index}"

@@ -1,6 +1,6 @@
 """ListPartitionReassignments: with one broker, nothing moves (KIP-455)."""
 
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -18,9 +18,7 @@ MAX_VERSION = 0
 NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
-def handle(
-    broker: BrokerContext, request: ListPartitionReassignmentsRequest, context: RequestContext, reply: Reply
-) -> None:
+def handle(broker: Broker, request: ListPartitionReassignmentsRequest, context: RequestContext, reply: Reply) -> None:
     """List none, whatever was asked for, as Apache Kafka does where none is under way."""
     reply(ListPartitionReassignmentsResponse())
 

@@ -3,7 +3,7 @@
 from exacta.core.commands import DeleteOffsets
 from exacta.core.replies import OffsetsDeletedReply
 from exacta.engine.engine import Answer
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -28,7 +28,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: OffsetDeleteRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: OffsetDeleteRequest, context: RequestContext, reply: Reply) -> None:
     """Delete what may be; a partition without an offset is no error."""
     partitions = tuple(
         (topic.name, partition.partition_index) for topic in request.topics for partition in topic.partitions

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -26,7 +26,7 @@ EXACT, DEFAULT, ANY = range(3)
 NEEDS = (Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),)
 
 
-def handle(broker: BrokerContext, request: DescribeClientQuotasRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DescribeClientQuotasRequest, context: RequestContext, reply: Reply) -> None:
     """List none."""
     fault = _fault(request.components)
     if fault is None:

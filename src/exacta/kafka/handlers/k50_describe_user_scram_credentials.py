@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -22,9 +22,7 @@ MAX_VERSION = 0
 NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
-def handle(
-    broker: BrokerContext, request: DescribeUserScramCredentialsRequest, context: RequestContext, reply: Reply
-) -> None:
+def handle(broker: Broker, request: DescribeUserScramCredentialsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer for each user that is named, once."""
     named = Counter(user.name for user in request.users or ())
     reply(DescribeUserScramCredentialsResponse(results=[_result(*each) for each in named.items()]))

@@ -3,7 +3,7 @@
 All updates of a request are one: where one cannot be, none is.
 """
 
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.handlers.k18_api_versions import features
@@ -28,7 +28,7 @@ UPGRADE_TYPES = (1, 2, 3)
 NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
 
 
-def handle(broker: BrokerContext, request: UpdateFeaturesRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: UpdateFeaturesRequest, context: RequestContext, reply: Reply) -> None:
     """Check each update; nothing changes."""
     for update in request.feature_updates:
         wrong = _fault(update, features(broker.configuration))

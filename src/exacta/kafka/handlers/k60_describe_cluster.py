@@ -1,7 +1,7 @@
 """DescribeCluster: one broker, which is its own controller; it is never fenced (KIP-1073)."""
 
+from exacta.front.broker import Broker
 from exacta.kafka.authorized_operations import NOT_ASKED_FOR, on_cluster
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
@@ -23,7 +23,7 @@ BROKERS = 1
 NEEDS = (Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
-def handle(broker: BrokerContext, request: DescribeClusterRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DescribeClusterRequest, context: RequestContext, reply: Reply) -> None:
     """Answer for brokers; there are no controllers to be reached apart from them (KIP-919)."""
     if request.endpoint_type != BROKERS:
         reply(
@@ -34,7 +34,7 @@ def handle(broker: BrokerContext, request: DescribeClusterRequest, context: Requ
             )
         )
         return
-    host, port = broker.endpoint(context)
+    host, port = context.endpoint
     reply(
         DescribeClusterResponse(
             endpoint_type=BROKERS,

@@ -6,7 +6,7 @@ there is nothing of that kind, since both are answered from one state.
 
 from exacta.core.state.state import State
 from exacta.core.transactions.description import DescribedProducer, describe_producers
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
@@ -34,7 +34,7 @@ NO_COORDINATOR_EPOCH = -1
 NEEDS = (Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),)
 
 
-def handle(broker: BrokerContext, request: DescribeProducersRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DescribeProducersRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all partitions of a request, or of a part of it, from one state."""
 
     def view(state: State, now_ms: int) -> DescribeProducersResponse:

@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from exacta.core.state.state import State
 from exacta.core.transactions.description import explain_transaction
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Shown
@@ -34,7 +34,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: DescribeTransactionsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: DescribeTransactionsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all ids of a request, or of a part of it, from one state."""
 
     def view(state: State, now_ms: int) -> DescribeTransactionsResponse:

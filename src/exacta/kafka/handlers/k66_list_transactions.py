@@ -8,7 +8,7 @@ from exacta.core.pattern import matcher
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase
 from exacta.core.transactions.description import ListedTransaction, list_transaction, transaction_names
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.listing import describe_all
@@ -37,7 +37,7 @@ STATES = frozenset(phase.value for phase in Phase) | {
 NEEDS = (Shown(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transaction_states", name="transactional_id"),)
 
 
-def handle(broker: BrokerContext, request: ListTransactionsRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: ListTransactionsRequest, context: RequestContext, reply: Reply) -> None:
     """List what all filters let through; a filter that is not set lets everything through."""
     try:
         pattern = request.transactional_id_pattern

@@ -15,9 +15,9 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
 from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.front.turns import STEP_ELEMENTS, Steps
 from exacta.kafka.access import allows, describable_topics
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -66,9 +66,7 @@ NEEDS = (
 )
 
 
-def handle(
-    broker: BrokerContext, request: ConsumerGroupHeartbeatRequest, context: RequestContext, reply: Reply
-) -> None:
+def handle(broker: Broker, request: ConsumerGroupHeartbeatRequest, context: RequestContext, reply: Reply) -> None:
     """Pass it on, if it is whole."""
     fault = _fault(request, context.version)
     if fault is not None:
@@ -128,7 +126,7 @@ def _match_on_thread(pattern: str, names: frozenset[str], ask: Callable[[], None
     ask()
 
 
-def _hidden(broker: BrokerContext, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> frozenset[str]:
+def _hidden(broker: Broker, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> frozenset[str]:
     """Return the topics that patterns must not match, since the client may not know of them."""
     if broker.authorizer.allows_all:
         return frozenset()
@@ -137,7 +135,7 @@ def _hidden(broker: BrokerContext, request: ConsumerGroupHeartbeatRequest, conte
     return frozenset(topics).difference(describable_topics(broker, context, topics))
 
 
-def _may_see(broker: BrokerContext, context: RequestContext, topic_id: bytes) -> bool:
+def _may_see(broker: Broker, context: RequestContext, topic_id: bytes) -> bool:
     """Return whether the member may know of a topic that it has been given, maybe by its pattern."""
     topic = broker.engine.present.topic_name(topic_id)
     return topic is None or allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, topic)

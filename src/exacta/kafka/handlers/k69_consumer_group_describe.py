@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from exacta.core.groups import description
 from exacta.core.groups.description import AssignedTopic, DescribedConsumer, DescribedConsumerGroup, describe_group
 from exacta.core.state.state import State
+from exacta.front.broker import Broker
 from exacta.kafka.access import allows
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
@@ -36,7 +36,7 @@ NEEDS = (
 )
 
 
-def handle(broker: BrokerContext, request: ConsumerGroupDescribeRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: ConsumerGroupDescribeRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all groups of a request, or of a part of it, from one state."""
 
     def view(state: State, now_ms: int) -> ConsumerGroupDescribeResponse:
@@ -51,7 +51,7 @@ def handle(broker: BrokerContext, request: ConsumerGroupDescribeRequest, context
 
 
 def _answer(
-    broker: BrokerContext,
+    broker: Broker,
     context: RequestContext,
     group_id: str,
     group: description.DescribedGroup | DescribedConsumerGroup | None,
@@ -77,7 +77,7 @@ def _answer(
     )
 
 
-def _may_see(broker: BrokerContext, context: RequestContext, group: DescribedConsumerGroup) -> bool:
+def _may_see(broker: Broker, context: RequestContext, group: DescribedConsumerGroup) -> bool:
     """Return whether the client may describe every topic that an assignment names, as Apache Kafka asks."""
     if broker.authorizer.allows_all:
         return True

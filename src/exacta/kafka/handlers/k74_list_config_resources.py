@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from exacta.core.state.state import State
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -27,7 +27,7 @@ FIRST_VERSION_WITH_TYPES = 1
 NEEDS = (Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),)
 
 
-def handle(broker: BrokerContext, request: ListConfigResourcesRequest, context: RequestContext, reply: Reply) -> None:
+def handle(broker: Broker, request: ListConfigResourcesRequest, context: RequestContext, reply: Reply) -> None:
     """List topics, this broker and its loggers; groups and clients' metrics have no configurations here."""
     if context.version < FIRST_VERSION_WITH_TYPES:
         reply(ListConfigResourcesResponse())

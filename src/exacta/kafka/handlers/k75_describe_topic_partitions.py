@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
+from exacta.front.broker import Broker
 from exacta.kafka.access import describable_topics
 from exacta.kafka.authorized_operations import on_topic
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
@@ -36,9 +36,7 @@ MOST_PARTITIONS = 2000
 NEEDS = (Inside(Operation.DESCRIBE, ResourceKind.TOPIC),)
 
 
-def handle(
-    broker: BrokerContext, request: DescribeTopicPartitionsRequest, context: RequestContext, reply: Reply
-) -> None:
+def handle(broker: Broker, request: DescribeTopicPartitionsRequest, context: RequestContext, reply: Reply) -> None:
     """Describe the topics that are named, or all, from the cursor on."""
     named = sorted({topic.name for topic in request.topics})
     cursor = request.cursor

@@ -11,8 +11,8 @@ from msgspec import Raw, Struct, json, structs
 
 from exacta.core.groups.lag import Counted, lag_of_group, places_of_group
 from exacta.core.state.state import State
+from exacta.front.broker import Broker
 from exacta.front.turns import STEP_ELEMENTS, Steps, Until
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.views.view import Asker, Done, encoded
 from exacta.ports.authorizer import ResourceKind
@@ -32,7 +32,7 @@ class _Answer(Struct):
     version: int = 1
 
 
-def tell(broker: BrokerContext, context: RequestContext, asked: AskLag, done: Done) -> None:
+def tell(broker: Broker, context: RequestContext, asked: AskLag, done: Done) -> None:
     """Answer each partition from one state, once it lies in the journal, where the records are counted."""
     asker = Asker(broker, context)
     refused = asker.refusal(ResourceKind.GROUP, asked.group)
@@ -42,7 +42,7 @@ def tell(broker: BrokerContext, context: RequestContext, asked: AskLag, done: Do
     context.in_steps(_steps(broker, context, asker, asked.group, done))
 
 
-def _steps(broker: BrokerContext, context: RequestContext, asker: Asker, group: str, done: Done) -> Steps:
+def _steps(broker: Broker, context: RequestContext, asker: Asker, group: str, done: Done) -> Steps:
     places = broker.engine.view(partial(_places, group))
     answer: bytes | ErrorCode = ErrorCode.GROUP_ID_NOT_FOUND
     if places is not None:
@@ -67,7 +67,7 @@ def _lags(group: str, places: list[tuple[str, int]], state: State, now_ms: int) 
     return list(lag_of_group(state, now_ms, group, places))
 
 
-def _count(broker: BrokerContext, found: Counted) -> Lag:
+def _count(broker: Broker, found: Counted) -> Lag:
     lookups, lag = broker.engine.lookups, found.lag
     stable = lag.last_stable_offset
     from_there = max(found.next_offset, stable)

@@ -11,8 +11,8 @@ from msgspec import json, structs
 from exacta.core.state.state import State
 from exacta.core.subscriptions.description import FIRST, DescribedSubscription, Page, Wait, Wanted, page_of
 from exacta.front.backlog_counts import Backlog, count_backlogs
+from exacta.front.broker import Broker
 from exacta.kafka.access import describable_topics
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.views.view import Asker, Done
 from exacta.ports.authorizer import ResourceKind
@@ -25,7 +25,7 @@ MOST_SIZE = 100_000
 """A page ends when so many runs, consumers and entries were looked at for it. The last subscription may have more."""
 
 
-def tell(broker: BrokerContext, context: RequestContext, asked: AskSubscriptions, done: Done) -> None:
+def tell(broker: Broker, context: RequestContext, asked: AskSubscriptions, done: Done) -> None:
     """Describe a page of the subscriptions that are wanted."""
     asker = Asker(broker, context)
     refused = asker.refusal(ResourceKind.TOPIC, *(asked.topics or ()))
@@ -57,7 +57,7 @@ def tell(broker: BrokerContext, context: RequestContext, asked: AskSubscriptions
     broker.read(context, view, described)
 
 
-def _told(broker: BrokerContext, asker: Asker, found: DescribedSubscription, backlog: Backlog) -> Subscription:
+def _told(broker: Broker, asker: Asker, found: DescribedSubscription, backlog: Backlog) -> Subscription:
     told = found.told
     details = told.details
     if details is not None:

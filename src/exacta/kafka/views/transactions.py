@@ -11,7 +11,7 @@ from msgspec import Raw, Struct, json, structs
 from exacta.core.ids import TransactionId
 from exacta.core.state.state import State
 from exacta.core.transactions.description import explain_handle, explain_open_transaction, explain_transaction
-from exacta.kafka.broker import BrokerContext
+from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.listing import describe_all
 from exacta.kafka.views.view import Asker, Done, encoded
@@ -26,7 +26,7 @@ class _Answer(Struct):
     version: int = 1
 
 
-def tell(broker: BrokerContext, context: RequestContext, asked: AskTransactions, done: Done) -> None:
+def tell(broker: Broker, context: RequestContext, asked: AskTransactions, done: Done) -> None:
     """Explain the ids and handles that are named, or what is open."""
     asker = Asker(broker, context)
     named = asked.transactional_ids

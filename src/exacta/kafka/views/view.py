@@ -5,8 +5,8 @@ from typing import TypeAlias, TypeVar
 
 from msgspec import Raw, Struct, json, structs
 
+from exacta.front.broker import Broker
 from exacta.kafka.access import allows
-from exacta.kafka.broker import BrokerContext
 from exacta.kafka.context import RequestContext
 from exacta.kafka.needs import REFUSALS
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -22,7 +22,7 @@ X = TypeVar("X", bound=Struct)
 class Asker:
     """The client that asks, and may not see everything."""
 
-    def __init__(self, broker: BrokerContext, context: RequestContext) -> None:
+    def __init__(self, broker: Broker, context: RequestContext) -> None:
         self._broker, self._context = broker, context
 
     @property

@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.commands import PROTOCOL_VERSION
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandConnect, CommandConnected, FeatureFlags
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -14,7 +14,7 @@ LONGEST_VERSION: Final = 255
 """So many characters of a client's version are kept: transactions remember them."""
 
 
-def handle(broker: PulsarBroker, command: CommandConnect, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandConnect, request: PulsarRequest) -> None:
     """Let everybody in: there are no logins yet, and credentials are not looked at.
 
     Topic watchers are not offered, so that clients ask for the topics of a namespace themselves.

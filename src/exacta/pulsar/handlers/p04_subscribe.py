@@ -9,13 +9,13 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.front.offset_for_time import position_of_time
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSubscribe, CommandSuccess, ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.acknowledging import end_beyond
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import MOST_CONSUMERS, Consumer
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler, plain_error
@@ -32,7 +32,7 @@ LONGEST_NAME: Final = 512
 """So many characters of a consumer's name are kept."""
 
 
-def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandSubscribe, request: PulsarRequest) -> None:
     """Open the consumer, once its topic is there.
 
     One that wants to read compacted messages gets what is left in the log, which is compacted for all readers.
@@ -67,7 +67,7 @@ def handle(broker: PulsarBroker, command: CommandSubscribe, request: PulsarReque
 
 
 def _open(
-    broker: PulsarBroker,
+    broker: Broker,
     command: CommandSubscribe,
     request: PulsarRequest,
     topic: TopicName,
@@ -116,7 +116,7 @@ def _open(
 
 
 def _subscribe(
-    broker: PulsarBroker,
+    broker: Broker,
     command: CommandSubscribe,
     request: PulsarRequest,
     topic: TopicName,
@@ -131,7 +131,7 @@ def _subscribe(
         return
     consumer = Consumer(
         number=command.consumer_id,
-        consumer_id=broker.new_consumer_id(),
+        consumer_id=broker.engine.new_consumer_id(),
         name=command.consumer_name[:LONGEST_NAME],
         topic=topic,
         place=place,
@@ -196,7 +196,7 @@ def _begin(command: CommandSubscribe, partition_id: PartitionId) -> Offset:
     return Offset(start.entry_id) if end is None else end
 
 
-def _resolve_start(broker: PulsarBroker, command: CommandSubscribe, partition_id: PartitionId) -> str | None:
+def _resolve_start(broker: Broker, command: CommandSubscribe, partition_id: PartitionId) -> str | None:
     """Turn a provisional id of the first message into an ordinary one; return why that cannot be. None: it can.
 
     A client that was told a provisional id cannot drop what is before its message in a batch, so this is left out here.

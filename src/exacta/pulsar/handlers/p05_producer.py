@@ -15,6 +15,7 @@ from exacta.core.replies import PartitionTaken
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.frames import build_frame
@@ -26,7 +27,6 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
 )
 from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.errors import server_error
 from exacta.pulsar.handler import Handler, plain_error
@@ -55,7 +55,7 @@ def _initially_subscribed(command: CommandProducer) -> Iterable[str]:
 NEEDS: Needs[CommandProducer] = (Need(Operation.WRITE, the_topic), Need(Operation.READ, _initially_subscribed))
 
 
-def handle(broker: PulsarBroker, command: CommandProducer, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandProducer, request: PulsarRequest) -> None:
     """Open the producer, once its topic is there.
 
     A producer that its user has named is told the highest sequence id under its name, so that it can go on after it.
@@ -69,7 +69,7 @@ def handle(broker: PulsarBroker, command: CommandProducer, request: PulsarReques
         request.refuse(ServerError.NotAllowedError, f"a topic epoch is at most {MOST_TOPIC_EPOCH}")
     elif len(connection.producers) >= MOST_PRODUCERS:
         request.refuse(ServerError.TooManyRequests, f"one connection may have {MOST_PRODUCERS} producers")
-    elif not broker.producers.has_room(connection.peer_host):
+    elif not request.shared.producers.has_room(connection.peer_host):
         text = f"all connections may have {MOST_PRODUCERS_IN_ALL} producers, and each host its share of them"
         request.refuse(ServerError.TooManyRequests, text)
     else:
@@ -79,7 +79,7 @@ def handle(broker: PulsarBroker, command: CommandProducer, request: PulsarReques
 
 
 def _subscribe(
-    broker: PulsarBroker, command: CommandProducer, request: PulsarRequest, topic: TopicName, place: Place
+    broker: Broker, command: CommandProducer, request: PulsarRequest, topic: TopicName, place: Place
 ) -> None:
     """Make the subscription first that is to get all messages, where the producer wants one that is not there."""
     name = command.initial_subscription_name
@@ -104,14 +104,12 @@ def _subscribe(
     broker.ask(request, subscribe, done)
 
 
-def _open(
-    broker: PulsarBroker, command: CommandProducer, request: PulsarRequest, topic: TopicName, place: Place
-) -> None:
+def _open(broker: Broker, command: CommandProducer, request: PulsarRequest, topic: TopicName, place: Place) -> None:
     connection = request.connection
     partition_id = partition_to_open(broker, request, topic, place)
     if partition_id is None:
         return
-    refusal = broker.refusal(partition_id)
+    refusal = broker.engine.present.refusal(partition_id)
     if refusal is not None:
         request.refuse(server_error(refusal), f"{topic} takes no messages: {words_of(refusal)}")
         return
@@ -141,17 +139,17 @@ def _open(
             request.refuse(ServerError.NotAllowedError, text)
             return
         if same.is_waiting:
-            broker.producers.close(same)
-    found = broker.producers.open(producer, broker.engine.present.topic_epoch(*place))
+            request.shared.producers.close(same)
+    found = request.shared.producers.open(producer, broker.engine.present.topic_epoch(*place))
     if isinstance(found, Busy):
         request.refuse(found.error, found.text)
         return
     for older in found.replaced if found is not None else ():
         if older is not same:
-            close_producer(broker, older.owner, older)
+            close_producer(request.shared.producers, older.owner, older)
     for waiting in found.refused if found is not None else ():
         text = f"the producer {producer.name!r} has {topic} for itself"
-        _turn_away(broker, waiting, ServerError.ProducerFenced, text)
+        _turn_away(request, waiting, ServerError.ProducerFenced, text)
     connection.producers[producer.number] = producer
     connection.closed_producers.discard(producer.number)
     if producer.is_exclusive and not producer.is_waiting:
@@ -160,17 +158,17 @@ def _open(
         _answer(broker, command, request, producer)
 
 
-def _take(broker: PulsarBroker, command: CommandProducer, request: PulsarRequest, producer: Producer) -> None:
+def _take(broker: Broker, command: CommandProducer, request: PulsarRequest, producer: Producer) -> None:
     """Give the producer the epoch under which it has the partition for itself, and let it send."""
     if request.connection.has_ended or broker.engine.dispatcher.has_stopped:
         return  # with its connection, which forgets it
-    if broker.partition_id(producer.place) != producer.partition_id:
-        _turn_away(broker, producer, ServerError.TopicNotFound, f"{producer.topic} is not there any more")
+    if broker.engine.present.partition_id(*producer.place) != producer.partition_id:
+        _turn_away(request, producer, ServerError.TopicNotFound, f"{producer.topic} is not there any more")
         return
 
     def done(answer: Answer) -> None:
         if isinstance(answer, Rejection):
-            _turn_away(broker, producer, server_error(answer), words_of(answer))
+            _turn_away(request, producer, server_error(answer), words_of(answer))
         else:
             assert isinstance(answer, PartitionTaken)
             producer.topic_epoch = answer.topic_epoch
@@ -180,11 +178,11 @@ def _take(broker: PulsarBroker, command: CommandProducer, request: PulsarRequest
     broker.ask(request, TakePartition(topic=topic, partition=partition, topic_epoch=producer.topic_epoch), done)
 
 
-def _turn_away(broker: PulsarBroker, producer: Producer, error: ServerError, text: str) -> None:
+def _turn_away(request: PulsarRequest, producer: Producer, error: ServerError, text: str) -> None:
     """Close a producer whose client has asked for it and may not send yet, and say why."""
     if _is_open(producer):
         del producer.owner.producers[producer.number]
-    broker.producers.close(producer)
+    request.shared.producers.close(producer)
     producer.refuse(error, text)
 
 
@@ -192,7 +190,7 @@ def _is_open(producer: Producer) -> bool:
     return producer.owner.producers.get(producer.number) is producer
 
 
-def _answer(broker: PulsarBroker, command: CommandProducer, request: PulsarRequest, producer: Producer) -> None:
+def _answer(broker: Broker, command: CommandProducer, request: PulsarRequest, producer: Producer) -> None:
     is_ready = not producer.is_waiting
 
     def last_sequence(state: State, now_ms: int) -> int:

@@ -2,8 +2,8 @@
 
 from google.protobuf.message import Message
 
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSend, CommandSendError, ServerError
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -12,7 +12,7 @@ NEEDS = OPEN_TO_ALL
 """Nothing: the right to write was asked for when the producer was opened."""
 
 
-def handle(broker: PulsarBroker, command: CommandSend, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandSend, request: PulsarRequest) -> None:
     """Gather the SEND; its receipt comes when it is durable, or written into an open transaction.
 
     What was on its way to a producer that the broker has closed is not answered: its client sends it again.

@@ -8,10 +8,10 @@ from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
 from exacta.pulsar.acknowledging import MOST_PARTS, NOTHING_TO_ACKNOWLEDGE, named, named_up_to
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Asked, PulsarRequest
 from exacta.pulsar.errors import server_error
@@ -28,7 +28,7 @@ NEEDS = OPEN_TO_ALL
 """Nothing: the right to read was asked for when the consumer was opened."""
 
 
-def handle(broker: PulsarBroker, command: CommandAck, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandAck, request: PulsarRequest) -> None:
     """Acknowledge the messages; without a request id the client is not answered, nor is it told of a refusal."""
     consumer = request.open_consumer(command.consumer_id)
     if consumer is None:
@@ -81,7 +81,7 @@ def _wrong_cumulatively(consumer: Consumer, command: CommandAck) -> str | None:
     return None if len(command.message_id) == 1 else "a cumulative acknowledgement names one message"
 
 
-def _named(broker: PulsarBroker, consumer: Consumer, command: CommandAck) -> tuple[Sequence[Run], Offset, bool] | None:
+def _named(broker: Broker, consumer: Consumer, command: CommandAck) -> tuple[Sequence[Run], Offset, bool] | None:
     """Return the runs and the offset that an ACK names, and whether all is there; None: there is too much."""
     if command.ack_type == CommandAck.Cumulative:
         before = named_up_to(broker.engine.lookups, consumer, command)

@@ -1,7 +1,7 @@
 """FLOW permits a consumer so many messages more."""
 
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandFlow
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -9,7 +9,7 @@ from exacta.pulsar.needs import OPEN_TO_ALL
 NEEDS = OPEN_TO_ALL
 
 
-def handle(broker: PulsarBroker, command: CommandFlow, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandFlow, request: PulsarRequest) -> None:
     """Pass over what is permitted to a consumer that is closed; nobody waits for an answer."""
     consumer = request.connection.consumers.get(command.consumer_id)
     if consumer is not None:

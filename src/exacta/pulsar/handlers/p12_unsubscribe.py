@@ -3,8 +3,8 @@
 from exacta.core.commands import Unsubscribe
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSuccess, CommandUnsubscribe, ServerError
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -12,7 +12,7 @@ from exacta.pulsar.needs import OPEN_TO_ALL
 NEEDS = OPEN_TO_ALL
 
 
-def handle(broker: PulsarBroker, command: CommandUnsubscribe, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandUnsubscribe, request: PulsarRequest) -> None:
     """Delete the subscription with its acknowledgements; with `force` also while others are connected."""
     consumer = request.open_consumer(command.consumer_id)
     if consumer is None:

@@ -1,7 +1,7 @@
 """CLOSE_CONSUMER closes a consumer; what it has and has not acknowledged is delivered to others."""
 
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandCloseConsumer, CommandSuccess
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -9,7 +9,7 @@ from exacta.pulsar.needs import OPEN_TO_ALL
 NEEDS = OPEN_TO_ALL
 
 
-def handle(broker: PulsarBroker, command: CommandCloseConsumer, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandCloseConsumer, request: PulsarRequest) -> None:
     """Answer with success also if there is no such consumer: it may have been closed from this side."""
     consumers = request.connection.consumers
     consumers.give_up_opening(command.consumer_id)

@@ -1,7 +1,7 @@
 """PING asks whether this side is there."""
 
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, CommandPong
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -9,7 +9,7 @@ from exacta.pulsar.needs import OPEN_TO_ALL
 NEEDS = OPEN_TO_ALL
 
 
-def handle(broker: PulsarBroker, command: CommandPing, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandPing, request: PulsarRequest) -> None:
     """Answer at once."""
     request.reply(CommandPong())
 

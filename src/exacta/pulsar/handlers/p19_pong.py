@@ -1,7 +1,7 @@
 """PONG answers our PING; that it has come is all that counts."""
 
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPong
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -9,7 +9,7 @@ from exacta.pulsar.needs import OPEN_TO_ALL
 NEEDS = OPEN_TO_ALL
 
 
-def handle(broker: PulsarBroker, command: CommandPong, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandPong, request: PulsarRequest) -> None:
     """Take it; nobody waits for an answer."""
     request.end()
 

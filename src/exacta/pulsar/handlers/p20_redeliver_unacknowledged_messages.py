@@ -2,8 +2,8 @@
 
 from exacta.core.commands import Redeliver
 from exacta.core.ids import Offset
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandRedeliverUnacknowledgedMessages
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -12,7 +12,7 @@ from exacta.pulsar.provisional_ids import resolve
 NEEDS = OPEN_TO_ALL
 
 
-def handle(broker: PulsarBroker, command: CommandRedeliverUnacknowledgedMessages, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandRedeliverUnacknowledgedMessages, request: PulsarRequest) -> None:
     """Take the entries back; nobody waits for an answer. From now on messages say the epoch that the client says."""
     consumer = request.connection.consumers.get(command.consumer_id)
     if consumer is not None:

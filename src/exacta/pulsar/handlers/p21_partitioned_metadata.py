@@ -2,6 +2,7 @@
 
 from google.protobuf.message import Message
 
+from exacta.front.broker import Broker
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -10,7 +11,6 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
 )
 from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, Needs, the_topic
@@ -21,7 +21,7 @@ from exacta.pulsar.topics import find_topic, parsed_name
 NEEDS: Needs[CommandPartitionedTopicMetadata] = (Need(Operation.DESCRIBE, the_topic),)
 
 
-def handle(broker: PulsarBroker, command: CommandPartitionedTopicMetadata, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandPartitionedTopicMetadata, request: PulsarRequest) -> None:
     """Answer once the topic is there; it is created unless the client does not want that (PIP-344)."""
     name = parsed_name(request, command.topic)
     if name is None:

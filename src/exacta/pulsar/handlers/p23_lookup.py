@@ -2,6 +2,7 @@
 
 from google.protobuf.message import Message
 
+from exacta.front.broker import Broker
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -9,7 +10,6 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandLookupTopicResponse,
     ServerError,
 )
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, Needs, the_topic
@@ -18,11 +18,11 @@ from exacta.pulsar.topics import parsed_name
 NEEDS: Needs[CommandLookupTopic] = (Need(Operation.DESCRIBE, the_topic),)
 
 
-def handle(broker: PulsarBroker, command: CommandLookupTopic, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandLookupTopic, request: PulsarRequest) -> None:
     """Answer at once; whether the topic is there is told to those who open something on it."""
     if parsed_name(request, command.topic) is None:
         return
-    urls = broker.urls(request)
+    urls = request.shared.addresses.urls(request.local_host)
     request.reply(
         CommandLookupTopicResponse(
             request_id=command.request_id,

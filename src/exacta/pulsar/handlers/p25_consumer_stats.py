@@ -8,13 +8,13 @@ from msgspec import Struct
 from exacta.core.state.state import State
 from exacta.core.subscriptions.description import TYPES, DescribedSubscription, Wanted, page_of
 from exacta.front.backlog_counts import Backlog, count_backlogs
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
     CommandConsumerStats,
     CommandConsumerStatsResponse,
     ServerError,
 )
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
@@ -33,7 +33,7 @@ class Standing(Struct, frozen=True):
     is_blocked: bool
 
 
-def handle(broker: PulsarBroker, command: CommandConsumerStats, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandConsumerStats, request: PulsarRequest) -> None:
     """Answer with what is known of the consumer. Its rates are not counted, and are told as 0."""
     consumer = request.open_consumer(command.consumer_id)
     if consumer is None:

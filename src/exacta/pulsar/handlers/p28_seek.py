@@ -5,11 +5,11 @@ from exacta.core.commands.subscriptions import LATEST
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.front.offset_for_time import position_of_time
 from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSeek, CommandSuccess, ServerError
 from exacta.pulsar.acknowledging import end_beyond, first_left
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler, plain_error
@@ -19,7 +19,7 @@ from exacta.pulsar.provisional_ids import is_provisional, resolve
 NEEDS = OPEN_TO_ALL
 
 
-def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandSeek, request: PulsarRequest) -> None:
     """Move the subscription, and close all of its consumers, which connect again."""
     consumer = request.open_consumer(command.consumer_id)
     if consumer is None:
@@ -57,7 +57,7 @@ def handle(broker: PulsarBroker, command: CommandSeek, request: PulsarRequest) -
     broker.when_shown(request, (consumer.place,), look)  # a message that is not seen yet would be passed over
 
 
-def _target(broker: PulsarBroker, consumer: Consumer, command: CommandSeek, *, is_staged: bool) -> Offset:
+def _target(broker: Broker, consumer: Consumer, command: CommandSeek, *, is_staged: bool) -> Offset:
     """Return where the subscription goes on: at a message itself, and the client drops it if it does not want it.
 
     Beyond an end it goes on at that end. A client that was told a provisional id cannot drop what is before its message

@@ -9,6 +9,7 @@ from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.isolation import reads_committed
 from exacta.core.subscriptions.subscribing import find
 from exacta.engine.visible import Visible
+from exacta.front.broker import Broker
 from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
 from exacta.protocol.kafka.records import parse_batch_header
 from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER, NO_BATCH_INDEX, message_id
@@ -19,11 +20,11 @@ from exacta.protocol.pulsar.messages_pb2 import (
     MessageIdData,
     ServerError,
 )
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
+from exacta.pulsar.shared import PulsarShared
 from exacta.records.keyed_records import unopened
 from exacta.records.pulsar_entries import entry_of
 
@@ -33,7 +34,7 @@ Read = Converted | Exception | None
 """A batch as clients read it; None: it cannot be read."""
 
 
-def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandGetLastMessageId, request: PulsarRequest) -> None:
     """Answer with the last message that the consumer's isolation level shows it; markers and what it hides are none.
 
     Clients compare the two ids to tell whether there is something to wait for. A reader that begins at the last message
@@ -61,7 +62,7 @@ def handle(broker: PulsarBroker, command: CommandGetLastMessageId, request: Puls
 
 
 def _answer(
-    broker: PulsarBroker,
+    broker: Broker,
     request: PulsarRequest,
     command: CommandGetLastMessageId,
     consumer: Consumer,
@@ -92,34 +93,34 @@ def _answer(
             _reply(request, command, _id(consumer, Offset(entry.base_offset), index), marked)
 
     singly = consumer.subscription_type is SubscriptionType.KEY_SHARED
-    _read_once(broker, (consumer.partition_id, *last, singly), request.guard(told))
+    _read_once(request.shared, (consumer.partition_id, *last, singly), request.guard(told))
 
 
 def _read_once(
-    broker: PulsarBroker, key: tuple[PartitionId, Offset, Offset, bool], done: Callable[[Read], None]
+    shared: PulsarShared, key: tuple[PartitionId, Offset, Offset, bool], done: Callable[[Read], None]
 ) -> None:
     """Read a batch, by its partition and its offsets, as clients do; those who ask meanwhile get the same answer.
 
     A conversion may wait for others, and a client may ask hundreds of times: then one batch is held, and converted.
     """
-    waiting = broker.last_messages.get(key)
+    waiting = shared.last_messages.get(key)
     if waiting is not None:
         waiting.append(done)
         return
-    broker.last_messages[key] = [done]
+    shared.last_messages[key] = [done]
 
     def answer(found: Read) -> None:
-        for each in broker.last_messages.pop(key):
+        for each in shared.last_messages.pop(key):
             each(found)
 
     def read(batch: Buffer | None) -> None:
         if batch is None:
             answer(None)
         else:
-            broker.convert([unopened(batch, parse_batch_header(batch))], Wanted(singly), answer)
+            shared.form.convert([unopened(batch, parse_batch_header(batch))], Wanted(singly), answer)
 
     partition_id, first, last, singly = key
-    broker.engine.lookups.read_batch_at(partition_id, first, last, read)
+    shared.broker.engine.lookups.read_batch_at(partition_id, first, last, read)
 
 
 def _last_index(entry: LogEntry) -> int:
@@ -129,7 +130,7 @@ def _last_index(entry: LogEntry) -> int:
     return (gaps[-1][0] - 1 if gaps and gaps[-1][1] == last else last) - entry.base_offset
 
 
-def _done_before(broker: PulsarBroker, consumer: Consumer, position: Offset) -> Offset | None:
+def _done_before(broker: Broker, consumer: Consumer, position: Offset) -> Offset | None:
     """Return the first offset of the last entry that is acknowledged as a whole, as are all before it."""
     if position == 0:
         return None

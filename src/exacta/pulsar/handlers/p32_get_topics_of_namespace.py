@@ -11,6 +11,7 @@ import crc32c
 
 from exacta.core.pattern import matcher
 from exacta.core.state.state import State
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.frames import FRAME_MARGIN
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -18,7 +19,6 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandGetTopicsOfNamespaceResponse,
     ServerError,
 )
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler, plain_error
 from exacta.pulsar.namespace_topics import topics_of
@@ -31,7 +31,7 @@ SCHEME_END = "://"
 SCHEMES = ("non-persistent", "persistent")
 
 
-def handle(broker: PulsarBroker, command: CommandGetTopicsOfNamespace, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandGetTopicsOfNamespace, request: PulsarRequest) -> None:
     """Answer with the topics that are there in this step, once they are durable.
 
     A client that has seen them all says so by their hash, and gets none of them once more. An answer that would be

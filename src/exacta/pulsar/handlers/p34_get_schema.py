@@ -2,6 +2,7 @@
 
 from google.protobuf.message import Message
 
+from exacta.front.broker import Broker
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -11,7 +12,6 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
 )
 from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, Needs, the_topic
@@ -22,7 +22,7 @@ from exacta.pulsar.topics import find_topic
 NEEDS: Needs[CommandGetSchema] = (Need(Operation.DESCRIBE, the_topic),)
 
 
-def handle(broker: PulsarBroker, command: CommandGetSchema, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandGetSchema, request: PulsarRequest) -> None:
     """Answer with TopicNotFound where there is no schema: clients then take the topic for one of bytes."""
 
     def found(topic: TopicName, place: Place) -> None:

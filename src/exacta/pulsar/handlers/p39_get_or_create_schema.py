@@ -2,6 +2,7 @@
 
 from google.protobuf.message import Message
 
+from exacta.front.broker import Broker
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -10,7 +11,6 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
 )
 from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need, Needs, the_topic
@@ -21,7 +21,7 @@ from exacta.pulsar.topics import find_topic
 NEEDS: Needs[CommandGetOrCreateSchema] = (Need(Operation.WRITE, the_topic),)
 
 
-def handle(broker: PulsarBroker, command: CommandGetOrCreateSchema, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandGetOrCreateSchema, request: PulsarRequest) -> None:
     """Answer if the topic is there; it is not created."""
     refusal = refusal_of(command.schema)
     if refusal is not None:

@@ -6,8 +6,8 @@ from exacta.core.commands import BeginTransaction
 from exacta.core.rejections import Rejection
 from exacta.core.replies import TransactionBegunReply
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandNewTxn, CommandNewTxnResponse, ServerError
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -17,7 +17,7 @@ NEEDS = OPEN_TO_ALL
 """Nothing: what a transaction writes to is asked for when it is added."""
 
 
-def handle(broker: PulsarBroker, command: CommandNewTxn, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandNewTxn, request: PulsarRequest) -> None:
     """Answer with the id; beyond the core's limits with an error, where Apache Pulsar does not answer at all."""
     if command.tc_id != COORDINATOR_NUMBER:
         request.refuse(ServerError.TransactionCoordinatorNotFound, f"there is no coordinator {command.tc_id}")

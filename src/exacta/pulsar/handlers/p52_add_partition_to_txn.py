@@ -3,6 +3,7 @@
 from google.protobuf.message import Message
 
 from exacta.core.ids import TransactionId
+from exacta.front.broker import Broker
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -10,7 +11,6 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandAddPartitionToTxnResponse,
     ServerError,
 )
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need
@@ -25,11 +25,11 @@ def _topics(command: CommandAddPartitionToTxn) -> list[str]:
 NEEDS = (Need(Operation.WRITE, _topics),)
 
 
-def handle(broker: PulsarBroker, command: CommandAddPartitionToTxn, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandAddPartitionToTxn, request: PulsarRequest) -> None:
     """Answer with success if the transaction is open and the topics are there."""
 
     def is_open() -> None:
-        broker.announced.note_topics(TransactionId(command.txnid_least_bits), command.partitions)
+        request.shared.announced.note_topics(TransactionId(command.txnid_least_bits), command.partitions)
         request.reply(CommandAddPartitionToTxnResponse(**named_again(command)))
 
     when_open(broker, request, command, _topics(command), is_open)

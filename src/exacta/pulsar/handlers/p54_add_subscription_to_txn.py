@@ -3,6 +3,7 @@
 from google.protobuf.message import Message
 
 from exacta.core.ids import TransactionId
+from exacta.front.broker import Broker
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -10,7 +11,6 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandAddSubscriptionToTxnResponse,
     ServerError,
 )
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import Need
@@ -25,12 +25,12 @@ def _topics(command: CommandAddSubscriptionToTxn) -> list[str]:
 NEEDS = (Need(Operation.READ, _topics),)
 
 
-def handle(broker: PulsarBroker, command: CommandAddSubscriptionToTxn, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandAddSubscriptionToTxn, request: PulsarRequest) -> None:
     """Answer with success if the transaction is open and the topics are there."""
 
     def is_open() -> None:
         pairs = ((each.topic, each.subscription) for each in command.subscription)
-        broker.announced.note_subscriptions(TransactionId(command.txnid_least_bits), pairs)
+        request.shared.announced.note_subscriptions(TransactionId(command.txnid_least_bits), pairs)
         request.reply(CommandAddSubscriptionToTxnResponse(**named_again(command)))
 
     when_open(broker, request, command, _topics(command), is_open)

@@ -5,6 +5,7 @@ from google.protobuf.message import Message
 from exacta.core.commands import EndHandle
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -13,7 +14,6 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
     TxnAction,
 )
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -24,14 +24,14 @@ NEEDS = OPEN_TO_ALL
 """Nothing: whoever knows the id may end it."""
 
 
-def handle(broker: PulsarBroker, command: CommandEndTxn, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandEndTxn, request: PulsarRequest) -> None:
     """Answer when the outcome is durable."""
     transaction_id = transaction_of(command)
     if transaction_id is None:
         request.reject(Rejection.TRANSACTION_NOT_FOUND)
         return
     is_strict = broker.configuration.pulsar_transaction_repeat == STRICT
-    if is_strict and broker.open_handle(transaction_id) is None:
+    if is_strict and broker.engine.present.handle_producer_id(transaction_id) is None:
         text = words_of(Rejection.TRANSACTION_NOT_FOUND)
         broker.when_durable(request, lambda: request.refuse(ServerError.TransactionNotFound, text))
         return
@@ -40,7 +40,7 @@ def handle(broker: PulsarBroker, command: CommandEndTxn, request: PulsarRequest)
         if isinstance(answer, Rejection):
             request.reject(answer)
         else:
-            broker.announced.forget(transaction_id)
+            request.shared.announced.forget(transaction_id)
             request.reply(_answer(command))
 
     broker.ask(

@@ -2,13 +2,13 @@
 
 from google.protobuf.message import Message
 
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
     CommandTcClientConnectRequest,
     CommandTcClientConnectResponse,
     ServerError,
 )
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -17,7 +17,7 @@ from exacta.pulsar.transactions import COORDINATOR_NUMBER
 NEEDS = OPEN_TO_ALL
 
 
-def handle(broker: PulsarBroker, command: CommandTcClientConnectRequest, request: PulsarRequest) -> None:
+def handle(broker: Broker, command: CommandTcClientConnectRequest, request: PulsarRequest) -> None:
     """Answer with success for the one coordinator that there is."""
     if command.tc_id == COORDINATOR_NUMBER:
         request.reply(CommandTcClientConnectResponse(request_id=command.request_id))

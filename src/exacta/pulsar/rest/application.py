@@ -13,17 +13,18 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
+from exacta.front.broker import Broker
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import ServerError
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.needs import OPEN_TO_ALL, Need, Needs, lacking, the_topic
 from exacta.pulsar.rest import health, listings, lookup, namespaces, partitions, properties, topics, transactions
 from exacta.pulsar.rest.namespaces import CLUSTER
 from exacta.pulsar.rest.request import RestRequest
+from exacta.pulsar.shared import PulsarShared
 from exacta.web.answers import json_answer
 from exacta.web.requests import Unread, read_body
 
-Handle: TypeAlias = Callable[[PulsarBroker, RestRequest], None]
+Handle: TypeAlias = Callable[[Broker, RestRequest], None]
 
 _NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}"
 _KEPT = "persistent/{tenant}/{namespace}"
@@ -91,12 +92,14 @@ ROUTES: Sequence[Served] = (
 )
 
 
-def routes(broker: PulsarBroker) -> list[Route]:
+def routes(shared: PulsarShared) -> list[Route]:
     """Return all routes."""
-    return [Route(each.path, _endpoint(broker, each), methods=[each.method]) for each in ROUTES]
+    return [Route(each.path, _endpoint(shared, each), methods=[each.method]) for each in ROUTES]
 
 
-def _endpoint(broker: PulsarBroker, served: Served) -> Callable[[HttpRequest], Awaitable[Response]]:
+def _endpoint(shared: PulsarShared, served: Served) -> Callable[[HttpRequest], Awaitable[Response]]:
+    broker = shared.broker
+
     async def endpoint(http: HttpRequest) -> Response:
         if not _is_text(http):
             return json_answer(400, {"reason": "the path, or the query, is no UTF-8"})
@@ -104,7 +107,7 @@ def _endpoint(broker: PulsarBroker, served: Served) -> Callable[[HttpRequest], A
             body = await read_body(http)
         except Unread as unread:
             return unread.answer
-        request = RestRequest(http, body)
+        request = RestRequest(http, body, shared)
         lack = lacking(broker, request, served.needs, request)
         if lack is not None:
             request.refuse(ServerError.AuthorizationError, lack)

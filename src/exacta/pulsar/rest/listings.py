@@ -12,9 +12,9 @@ from starlette.responses import PlainTextResponse
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
+from exacta.front.broker import Broker
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.topic_names import DEFAULT_NAMESPACE, DEFAULT_TENANT, PERSISTENT
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.needs import allows
 from exacta.pulsar.rest.namespaces import CLUSTER, answer_list
 from exacta.pulsar.rest.request import NOT_FOUND, RestRequest
@@ -22,17 +22,17 @@ from exacta.pulsar.topic_names import COORDINATOR, names_in, pulsar_name
 from exacta.release import release
 
 
-def clusters(broker: PulsarBroker, request: RestRequest) -> None:
+def clusters(broker: Broker, request: RestRequest) -> None:
     """List the one cluster."""
     request.reply_json([CLUSTER])
 
 
-def cluster(broker: PulsarBroker, request: RestRequest) -> None:
+def cluster(broker: Broker, request: RestRequest) -> None:
     """Say where the cluster is reached."""
     if request.http.path_params["cluster"] != CLUSTER:
         request.refuse_with(NOT_FOUND, "Cluster does not exist")
         return
-    urls = broker.urls(request)
+    urls = request.shared.addresses.urls(request.local_host)
     told = {
         "serviceUrl": urls.web,
         "serviceUrlTls": urls.web_tls,
@@ -42,35 +42,35 @@ def cluster(broker: PulsarBroker, request: RestRequest) -> None:
     request.reply_json({name: url for name, url in told.items() if url})
 
 
-def brokers(broker: PulsarBroker, request: RestRequest) -> None:
+def brokers(broker: Broker, request: RestRequest) -> None:
     """List the one broker by the address of its web interface."""
-    urls = broker.urls(request)
+    urls = request.shared.addresses.urls(request.local_host)
     request.reply_json([(urls.web or urls.web_tls).partition("://")[2]])
 
 
-def version(broker: PulsarBroker, request: RestRequest) -> None:
+def version(broker: Broker, request: RestRequest) -> None:
     """Tell Exacta's own version: it is not Apache Pulsar's."""
     request.reply(PlainTextResponse(f"exacta-{release()}"))
 
 
-def tenants(broker: PulsarBroker, request: RestRequest) -> None:
+def tenants(broker: Broker, request: RestRequest) -> None:
     """List the tenants in which topics lie, and those that are always there."""
     _list_names(broker, request, lambda pairs: {tenant for tenant, _ in pairs})
 
 
-def tenant(broker: PulsarBroker, request: RestRequest) -> None:
+def tenant(broker: Broker, request: RestRequest) -> None:
     """Describe a tenant: everybody may use it, in the one cluster."""
     request.reply_json({"adminRoles": [], "allowedClusters": [CLUSTER]})
 
 
-def namespaces(broker: PulsarBroker, request: RestRequest) -> None:
+def namespaces(broker: Broker, request: RestRequest) -> None:
     """List the namespaces of a tenant in which topics lie, and those that are always there."""
     wanted = request.http.path_params["tenant"]
     _list_names(broker, request, lambda pairs: {f"{tenant}/{name}" for tenant, name in pairs if tenant == wanted})
 
 
 def _list_names(
-    broker: PulsarBroker, request: RestRequest, names_of: Callable[[Iterable[tuple[str, str]]], set[str]]
+    broker: Broker, request: RestRequest, names_of: Callable[[Iterable[tuple[str, str]]], set[str]]
 ) -> None:
     def view(state: State, now_ms: int) -> list[str]:
         names = (pulsar_name(topic) for topic in _visible(broker, request, state))
@@ -81,7 +81,7 @@ def _list_names(
     broker.read(request, view, lambda names: answer_list(request, names))
 
 
-def partitioned(broker: PulsarBroker, request: RestRequest) -> None:
+def partitioned(broker: Broker, request: RestRequest) -> None:
     """List the topics of a namespace that have several partitions, by their own names."""
     names = request.http.path_params
 
@@ -97,7 +97,7 @@ def partitioned(broker: PulsarBroker, request: RestRequest) -> None:
     broker.read(request, view, lambda found: answer_list(request, found))
 
 
-def none(broker: PulsarBroker, request: RestRequest) -> None:
+def none(broker: Broker, request: RestRequest) -> None:
     """List the topics that are not kept: there are none."""
     request.reply_json([])
 
@@ -106,7 +106,7 @@ def _is_partitioned(topic: Topic) -> bool:
     return topic.partition_count > 1
 
 
-def _visible(broker: PulsarBroker, request: RestRequest, state: State) -> Iterable[str]:
+def _visible(broker: Broker, request: RestRequest, state: State) -> Iterable[str]:
     """Yield the topics of the log that are not the cluster's own, and that the client may see."""
     kept = (topic for topic in state.topics if topic not in INTERNAL_TOPICS)
     if broker.authorizer.allows_all:

@@ -1,15 +1,15 @@
 """Look-up: which broker serves a topic. It is this one, whatever the topic."""
 
-from exacta.pulsar.broker import PulsarBroker
+from exacta.front.broker import Broker
 from exacta.pulsar.rest.request import RestRequest
 from exacta.pulsar.topics import parsed_name
 
 
-def handle(broker: PulsarBroker, request: RestRequest) -> None:
+def handle(broker: Broker, request: RestRequest) -> None:
     """Answer at once; whether the topic is there is told to those who open something on it."""
     if parsed_name(request, request.topic) is None:
         return
-    urls = broker.urls(request)
+    urls = request.shared.addresses.urls(request.local_host)
     answer = {
         "brokerUrl": urls.broker,
         "brokerUrlTls": urls.broker_tls,

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from exacta.core.state.state import State
-from exacta.pulsar.broker import PulsarBroker
+from exacta.front.broker import Broker
 from exacta.pulsar.namespace_topics import topics_of
 from exacta.pulsar.rest.request import CONFLICT, NOT_ACCEPTABLE, NOT_IMPLEMENTED, RestRequest
 from exacta.web.answers import json_answer
@@ -26,7 +26,7 @@ MOST_LIST_BYTES: Final = 1 << 20
 """The most that one list may take: 256 connections whose clients do not take theirs hold 256 MiB."""
 
 
-def topics(broker: PulsarBroker, request: RestRequest) -> None:
+def topics(broker: Broker, request: RestRequest) -> None:
     """List the topics of a namespace; one without topics is empty, and one that nobody has named as well."""
     is_persistent = request.http.query_params.get("mode", "").upper() != "NON_PERSISTENT"
 
@@ -43,17 +43,17 @@ def answer_list(request: RestRequest, names: list[str]) -> None:
         request.reply(response)
 
 
-def policies(broker: PulsarBroker, request: RestRequest) -> None:
+def policies(broker: Broker, request: RestRequest) -> None:
     """Tell the policies that hold in every namespace."""
     request.reply_json({"replication_clusters": [CLUSTER], "deduplicationEnabled": True})
 
 
-def deduplication(broker: PulsarBroker, request: RestRequest) -> None:
+def deduplication(broker: Broker, request: RestRequest) -> None:
     """Say that repeats of producers with names are dropped, in every namespace and topic."""
     request.reply_json(True)
 
 
-def create(broker: PulsarBroker, request: RestRequest) -> None:
+def create(broker: Broker, request: RestRequest) -> None:
     """Say that a namespace is there now, unless topics lie in it already."""
     try:
         policies = msgspec.json.decode(request.body or b"null", type=dict[str, object] | None) or {}
@@ -67,12 +67,12 @@ def create(broker: PulsarBroker, request: RestRequest) -> None:
     _answer_if_empty(broker, request, "Namespace already exists")
 
 
-def delete(broker: PulsarBroker, request: RestRequest) -> None:
+def delete(broker: Broker, request: RestRequest) -> None:
     """Say that a namespace is gone, unless topics lie in it."""
     _answer_if_empty(broker, request, "Cannot delete non empty namespace")
 
 
-def _answer_if_empty(broker: PulsarBroker, request: RestRequest, refusal: str) -> None:
+def _answer_if_empty(broker: Broker, request: RestRequest, refusal: str) -> None:
     """Answer with nothing, or refuse the request if topics lie in the namespace."""
 
     def answer(names: list[str]) -> None:
@@ -84,7 +84,7 @@ def _answer_if_empty(broker: PulsarBroker, request: RestRequest, refusal: str) -
     _read(broker, request, answer)
 
 
-def _read(broker: PulsarBroker, request: RestRequest, answer: Callable[[list[str]], None]) -> None:
+def _read(broker: Broker, request: RestRequest, answer: Callable[[list[str]], None]) -> None:
     names = request.http.path_params
 
     def view(state: State, now_ms: int) -> list[str]:

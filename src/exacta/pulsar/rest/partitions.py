@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from exacta.core.commands import CreatePartitions
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.partition_counts import partitions_of_name, partitions_told
 from exacta.pulsar.producers import Place
 from exacta.pulsar.rest.request import (
@@ -25,7 +25,7 @@ from exacta.pulsar.topic_names import kafka_name
 from exacta.pulsar.topics import find_topic, ordinary_name, parsed_name
 
 
-def get(broker: PulsarBroker, request: RestRequest) -> None:
+def get(broker: Broker, request: RestRequest) -> None:
     """Answer once the topic is there; it is created if the client asks for that."""
     name = parsed_name(request, request.topic)
     if name is None:
@@ -45,7 +45,7 @@ def _reply(request: RestRequest, partitions: int) -> None:
     request.reply_json({"partitions": partitions, "deleted": False})
 
 
-def create(broker: PulsarBroker, request: RestRequest) -> None:
+def create(broker: Broker, request: RestRequest) -> None:
     """Create a topic with so many partitions."""
     asked = _asked(request)
     if asked is None:
@@ -57,7 +57,7 @@ def create(broker: PulsarBroker, request: RestRequest) -> None:
     create_topic(broker, request, name, count, properties)
 
 
-def extend(broker: PulsarBroker, request: RestRequest) -> None:
+def extend(broker: Broker, request: RestRequest) -> None:
     """Let a topic have more partitions."""
     asked = _asked(request)
     if asked is None:
@@ -82,7 +82,7 @@ def extend(broker: PulsarBroker, request: RestRequest) -> None:
     broker.ask(request, CreatePartitions(topic=topic, total_count=count), done)
 
 
-def delete_all(broker: PulsarBroker, request: RestRequest) -> None:
+def delete_all(broker: Broker, request: RestRequest) -> None:
     """Delete a topic with all its partitions."""
     name = _whole_topic(request)
     if name is not None:

@@ -12,8 +12,8 @@ from exacta.config.topic import TOPIC_CONFIGS, UnfitValue, checked, require_cons
 from exacta.core.commands import SetTopicConfigs
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.rest.request import NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, RestRequest
 from exacta.pulsar.topic_names import kafka_name
 from exacta.pulsar.topics import ordinary_name
@@ -47,7 +47,7 @@ def as_configs(request: RestRequest, properties: Mapping[str, str], present: Map
     return configs
 
 
-def get(broker: PulsarBroker, request: RestRequest) -> None:
+def get(broker: Broker, request: RestRequest) -> None:
     """Answer with the topic's own configurations."""
     found = _there(broker, request)
     if found is not None:
@@ -55,7 +55,7 @@ def get(broker: PulsarBroker, request: RestRequest) -> None:
         broker.when_durable(request, lambda: request.reply_json(configs))
 
 
-def update(broker: PulsarBroker, request: RestRequest) -> None:
+def update(broker: Broker, request: RestRequest) -> None:
     """Set some properties; the others stay."""
     given = in_body(request)
     found = None if given is None else _there(broker, request)
@@ -67,7 +67,7 @@ def update(broker: PulsarBroker, request: RestRequest) -> None:
         _set(broker, request, name, configs)
 
 
-def remove(broker: PulsarBroker, request: RestRequest) -> None:
+def remove(broker: Broker, request: RestRequest) -> None:
     """Remove one property, so that the broker's option counts again."""
     key = request.http.query_params.get("key", "")
     if not key:
@@ -81,7 +81,7 @@ def remove(broker: PulsarBroker, request: RestRequest) -> None:
             _set(broker, request, name, configs)
 
 
-def _there(broker: PulsarBroker, request: RestRequest) -> tuple[TopicName, Properties] | None:
+def _there(broker: Broker, request: RestRequest) -> tuple[TopicName, Properties] | None:
     """Return the topic and its configurations; None: it is not there, and the request is answered so."""
     name = ordinary_name(request, request.topic)
     if name is None:
@@ -100,7 +100,7 @@ def _refuse_unknown(request: RestRequest, name: TopicName) -> None:
     request.refuse_with(NOT_FOUND, f"Topic {name} not found")
 
 
-def _set(broker: PulsarBroker, request: RestRequest, name: TopicName, configs: Properties) -> None:
+def _set(broker: Broker, request: RestRequest, name: TopicName, configs: Properties) -> None:
     def done(answer: Answer) -> None:
         if answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION:
             _refuse_unknown(request, name)

@@ -3,10 +3,12 @@
 from typing import Final
 
 import msgspec
+from starlette.requests import Request as HttpRequest
 
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import PERSISTENT
 from exacta.pulsar.answering import AnsweringRequest
+from exacta.pulsar.shared import PulsarShared
 from exacta.web.requests import WebRequest
 
 NOT_FOUND: Final = 404
@@ -62,7 +64,11 @@ STATUSES: Final[dict[int, int]] = {
 class RestRequest(AnsweringRequest, WebRequest):
     """A request with the names in its path."""
 
-    __slots__ = ()
+    __slots__ = ("shared",)
+
+    def __init__(self, http: HttpRequest, body: bytes, shared: PulsarShared) -> None:
+        super().__init__(http, body)
+        self.shared = shared
 
     @property
     def topic(self) -> str:

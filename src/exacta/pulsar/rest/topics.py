@@ -5,15 +5,16 @@ from collections.abc import Mapping
 from exacta.core.commands import CreateTopic, DeleteTopic
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.broker import PulsarBroker
+from exacta.pulsar.producers import Producers
 from exacta.pulsar.rest.properties import as_configs, in_body
 from exacta.pulsar.rest.request import CONFLICT, NOT_ACCEPTABLE, NOT_FOUND, PRECONDITION_FAILED, RestRequest
 from exacta.pulsar.topic_names import kafka_name
 from exacta.pulsar.topics import ordinary_name
 
 
-def create(broker: PulsarBroker, request: RestRequest) -> None:
+def create(broker: Broker, request: RestRequest) -> None:
     """Create a topic that is not partitioned."""
     name = ordinary_name(request, request.topic)
     if name is None:
@@ -27,7 +28,7 @@ def create(broker: PulsarBroker, request: RestRequest) -> None:
 
 
 def create_topic(
-    broker: PulsarBroker, request: RestRequest, name: TopicName, partition_count: int, properties: Mapping[str, str]
+    broker: Broker, request: RestRequest, name: TopicName, partition_count: int, properties: Mapping[str, str]
 ) -> None:
     """Create a topic, and answer."""
     configs = as_configs(request, properties, {})
@@ -49,14 +50,14 @@ def create_topic(
     broker.ask(request, create, done)
 
 
-def refuse_so_many(broker: PulsarBroker, request: RestRequest) -> None:
+def refuse_so_many(broker: Broker, request: RestRequest) -> None:
     """Answer that there would be too many partitions."""
     limits = broker.configuration.limits()
     most, in_all = limits.max_partitions_per_topic, limits.max_partitions
     request.refuse_with(NOT_ACCEPTABLE, f"partitions: at most {most} in a topic, {in_all} in all")
 
 
-def delete_one(broker: PulsarBroker, request: RestRequest) -> None:
+def delete_one(broker: Broker, request: RestRequest) -> None:
     """Delete a topic of one partition."""
     name = ordinary_name(request, request.topic)
     if name is None:
@@ -73,10 +74,10 @@ def delete_one(broker: PulsarBroker, request: RestRequest) -> None:
     delete(broker, request, name, not_found=(NOT_FOUND, f"Topic {name} not found"))
 
 
-def delete(broker: PulsarBroker, request: RestRequest, name: TopicName, *, not_found: tuple[int, str]) -> None:
+def delete(broker: Broker, request: RestRequest, name: TopicName, *, not_found: tuple[int, str]) -> None:
     """Delete a topic, unless somebody uses it and the client does not insist (`force`)."""
     topic = kafka_name(name)
-    if not request.is_set("force") and broker.is_in_use(topic):
+    if not request.is_set("force") and _is_in_use(broker, request.shared.producers, topic):
         request.refuse_with(PRECONDITION_FAILED, "Topic has active producers/subscriptions")
         return
 
@@ -89,3 +90,9 @@ def delete(broker: PulsarBroker, request: RestRequest, name: TopicName, *, not_f
             request.reply_nothing()
 
     broker.ask(request, DeleteTopic(topic=topic), done)
+
+
+def _is_in_use(broker: Broker, producers: Producers, topic: str) -> bool:
+    """Return whether a producer or a consumer of Pulsar's is connected to a topic, given by its name in the log."""
+    indexes = range(broker.engine.present.partition_count(topic))
+    return any(producers.has((topic, index)) for index in indexes) or broker.engine.present.has_consumers(topic)

@@ -10,9 +10,9 @@ from exacta.core.ids import Offset, TransactionId
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Transaction, handle_name
+from exacta.front.broker import Broker
 from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName, parse_topic_name
 from exacta.pulsar.announced import Names
-from exacta.pulsar.broker import PulsarBroker
 from exacta.pulsar.rest.request import NOT_FOUND, RestRequest
 from exacta.pulsar.topic_names import pulsar_name
 from exacta.pulsar.transactions import COORDINATOR_NUMBER
@@ -23,7 +23,7 @@ LONGEST_NUMBER = 20
 """The digits of 2**64 - 1."""
 
 
-def metadata(broker: PulsarBroker, request: RestRequest) -> None:
+def metadata(broker: Broker, request: RestRequest) -> None:
     """Describe an open transaction from one state."""
     most, least = (_number(request.http.path_params[name]) for name in ("most", "least"))
     if most is None or least is None:
@@ -38,7 +38,7 @@ def metadata(broker: PulsarBroker, request: RestRequest) -> None:
         transaction = state.transactions.get(transaction_id)
         if transaction is None or not transaction.is_known_by_id:
             return None
-        return _described(state, transaction, broker.announced.of(transaction_id))
+        return _described(state, transaction, request.shared.announced.of(transaction_id))
 
     def answer(found: Metadata | None) -> None:
         if found is None:
