@@ -34,10 +34,12 @@ from exacta.pulsar.addresses import Addresses
 from exacta.pulsar.connection import Connection as PulsarConnection
 from exacta.pulsar.shared import PulsarShared
 from exacta.records.pulsar_entries import delivery_facts, entry_of, is_entry
+from exacta.server.advice import is_about_a_full_disk
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from simulation.disk.in_place import InPlace
 from simulation.disk.process_files import Plan, ProcessFiles
-from simulation.disk.simulated import SimulatedDisk
+from simulation.disk.room import RoomWatched
+from simulation.disk.simulated import UNBOUNDED, SimulatedDisk
 from simulation.groups import GroupsTold
 from simulation.ledger import Ledger
 from simulation.loop import SimulatedLoop
@@ -47,6 +49,8 @@ from simulation.trace import Trace
 from simulation.watched_engine import Watch, WatchedEngine, WatchedJournal
 
 RESTART_SECONDS = (0.05, 3.0)
+LOOK_SECONDS = 1.0
+"""The time between two looks of an operator whether a full disk has room again."""
 DOOR = Door(front="kafka", name="PLAINTEXT", endpoint=Endpoint("broker", 9092))
 PULSAR_DOOR = Door(front="pulsar", name="PULSAR", endpoint=Endpoint("broker", 6650))
 
@@ -106,6 +110,9 @@ class _Life:
 class Broker:
     """All lives of the broker of one world."""
 
+    _takes_lead = False
+    """Says whether the present life has taken the lead of the log; every other one does."""
+
     def __init__(
         self,
         loop: SimulatedLoop,
@@ -125,8 +132,11 @@ class Broker:
         job_seconds: Callable[[], float],
         elapsed_seconds: Callable[[], float],
         complain: Callable[[str], None],
+        disk_bytes: int = UNBOUNDED,
     ) -> None:
-        self.disk = SimulatedDisk()
+        """Begin with an empty disk; one that has a size has a reserve, too."""
+        self.disk = SimulatedDisk(disk_bytes)
+        self.room = RoomWatched(self, loop, complain)
         self.life: _Life | None = None
         self.lives = 0
         self.cleanings = 0
@@ -161,8 +171,6 @@ class Broker:
         self._elapsed_seconds = elapsed_seconds
         self._complain = complain
         self._process: Process | None = None
-        self._takes_lead = False
-        """Says whether the present life has taken the lead of the log; every other one does."""
         self._machine_stopped = False
 
     # --- lives --------------------------------------------------------------------------------------------------------
@@ -174,6 +182,7 @@ class Broker:
         self.lives += 1
         self._trace.note("start", self.lives)
         process = self._process = Process(self._loop, self._complain)
+        self.room.starts()
         files = ProcessFiles(self.disk, process, self._plan, self._trace)
         try:
             journal = WatchedJournal.open(
@@ -183,6 +192,7 @@ class Broker:
                 job_runner=InPlace(files, self._key_bytes),
                 new_worker=process.worker(self._job_seconds),
                 elapsed_seconds=self._elapsed_seconds,
+                reserve_bytes=self.disk.size_of_all if self.room.is_bounded else 0,
                 **self._sizes,
             )
             self._recover(process, journal)
@@ -194,7 +204,10 @@ class Broker:
             self.stays_down = True
             self._ended("damage")
         except (JournalError, OSError) as error:
+            self.room.failed_to_start(str(error))
             self._ended(str(error))
+        else:
+            self.room.has_started()
 
     def _recover(self, process: Process, journal: WatchedJournal) -> None:
         journal.ledger = self.ledger
@@ -214,6 +227,7 @@ class Broker:
             self._shown_in_part,
             self.staging.update,
             self._expired,
+            self.room.has_refused,
         )
         try:
             engine = assemble_engine(
@@ -275,8 +289,9 @@ class Broker:
         if "did not take a group" not in str(failure):
             self._complain(f"the engine failed: {failure}")
         self._trace.note("failed", failure)
+        self.room.failed(str(failure))
         process.kill()
-        self._loop.call_soon(self._ended, "the engine failed")
+        self._loop.call_soon(self._ended, str(failure))
 
     def _ended(self, why: str) -> None:
         """Clear away what the process left behind, and let it be started again."""
@@ -290,7 +305,14 @@ class Broker:
                 connection.abort()
         self.on_death()
         if not self.stays_down:
-            self._loop.call_later(self._chance.uniform(*RESTART_SECONDS), self.start)
+            self._loop.call_later(self._chance.uniform(*RESTART_SECONDS), self._start_again, is_about_a_full_disk(why))
+
+    def _start_again(self, was_full: bool) -> None:
+        """Start as a supervisor does; after the end that a full disk has brought, an operator starts it (0051)."""
+        if was_full and not self.room.has_been_made:
+            self._loop.call_later(LOOK_SECONDS, self._start_again, True)
+        else:
+            self.start()
 
     def died(self) -> None:
         """Tell that the process was killed from within; whoever stands on its stack comes here later."""

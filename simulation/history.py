@@ -100,6 +100,8 @@ class History:
     """True: so few transactions of Pulsar's clients may be open that some make room for others, or are refused."""
     may_be_full: bool = False
     """True: so little may be staged that a write may be refused for that."""
+    disk_fills: bool = False
+    """True: the disk has a size, so that a batch may be refused for want of room, and those behind it for that."""
     entered: dict[Place, Entered] = field(default_factory=dict)
     tombstones_stay: set[Place] = field(default_factory=set)
     """The compacted places whose tombstones are to be kept for longer than the world lasts."""

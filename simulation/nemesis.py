@@ -16,8 +16,21 @@ from simulation.network import Network
 from simulation.trace import Trace
 
 LOOK_SECONDS = 0.003
+OTHERS_SECONDS = 0.5
+"""The time after which others take what has become free on a full disk, where they go on."""
 LOOKS = 2_000
 Fault = Callable[[], None]
+WEIGHTS = {
+    "kill": 3,
+    "power": 4,
+    "power at a call": 3,
+    "power at a sync": 3,
+    "power between write and sync": 5,
+    "cut": 6,
+    "client crash": 3,
+    "sync error": 2,
+}
+"""The kinds of faults that come more often than others."""
 
 
 class Nemesis:
@@ -53,7 +66,7 @@ class Nemesis:
             "stop": self._stop,
             "disk error": lambda: self._disk.fail_next(chance.choice(FAILING_CALLS)),
             "sync error": lambda: self._disk.fail_next("sync_data"),
-            "disk full": lambda: self._for_a_while(self._full, 4.0),
+            "disk full": lambda: self._for_a_while(self._full, 20.0 if broker.room.is_bounded else 4.0),
             "short writes": lambda: self._for_a_while(self._short, 6.0),
             "slow disk": lambda: self._for_a_while(self._slow, 8.0),
             "stuck": self._stuck,
@@ -62,18 +75,8 @@ class Nemesis:
             "client crash": crash_client,
             "second client": second_client,
         }
-        weights = {
-            "kill": 3,
-            "power": 4,
-            "power at a call": 3,
-            "power at a sync": 3,
-            "power between write and sync": 5,
-            "cut": 6,
-            "client crash": 3,
-            "sync error": 2,
-        }
         self._kinds = kinds
-        self._weights = {kind: weights.get(kind, 1) for kind in kinds if chance.random() < 0.6}
+        self._weights = self._drawn_weights()
         self._mean_seconds = chance.choice([1.0, 3.0, 3.0, 8.0])
         if chance.random() < 0.7:
             late.share = chance.choice([0.02, 0.1, 0.3])
@@ -81,6 +84,13 @@ class Nemesis:
             network.cut_share = chance.choice([0.002, 0.02])
         if chance.random() < 0.5:
             network.slow_share, network.slow_seconds = 0.05, chance.choice([0.2, 3.0, 12.0])
+
+    def _drawn_weights(self) -> dict[str, int]:
+        """Say which kinds this world has, and how often each comes; a disk that has a size always fills."""
+        fills = self._broker.room.is_bounded
+        weights = WEIGHTS | ({"disk full": 12} if fills else {})
+        drawn = {kind: weights.get(kind, 1) for kind in self._kinds if self._chance.random() < 0.6}
+        return drawn | ({"disk full": weights["disk full"]} if fills else {})
 
     async def run(self) -> None:
         """Go on until stopped."""
@@ -95,6 +105,7 @@ class Nemesis:
         """Let all be well from now on."""
         self._stopped = True
         self._disk.calm()
+        self._broker.room.empty()
         self._late.share = self._network.cut_share = self._network.slow_share = 0.0
 
     def _kill(self) -> None:
@@ -126,7 +137,18 @@ class Nemesis:
         self._disk.stuck_operations = 1
 
     def _full(self, on: bool) -> None:
-        self._disk.is_full = on
+        """Let the disk be full, by a fault; or, where it has a size, by others, who take what they find free."""
+        room = self._broker.room
+        if not room.is_bounded:
+            self._disk.is_full = on
+        elif on:
+            self._trace.fault("disk filled by others")
+            at_the_bound = room.whole // 4 + self._chance.randint(0, 3_000)  # a few batches fit
+            left = self._chance.choice([0, 0, 1_000, at_the_bound, at_the_bound, room.whole])
+            goes_on = self._chance.random() < 0.5
+            room.fill(left, OTHERS_SECONDS if goes_on else None)
+        else:
+            room.empty()
 
     def _short(self, on: bool) -> None:
         self._disk.writes_short = on

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from exacta.core.state.topic import SIDECAR, TRANSACTION_BUFFER
 from simulation.clock import CLIENTS_BEHIND_MS
+from simulation.disk.simulated import UNBOUNDED
 
 FOR_EVER_MS = 10 * 365 * 24 * 3_600_000
 """This is longer than any world lasts, wherever its clocks are set."""
@@ -75,6 +76,11 @@ def draw_expiry(chance: random.Random) -> dict[str, int]:
         "group_expiry_interval_ms": chance.choice([100, 500, 2_000]),
         "max_offsets_looked_at": chance.choice([1, 4, 10_000]),
     }
+
+
+def draw_disk(chance: random.Random) -> int:
+    """Say how large the disk is: in a sixth of the worlds so small that others fill it, and its reserve is used up."""
+    return chance.choice([512 << 10, 1 << 20]) if chance.random() < 1 / 6 else UNBOUNDED
 
 
 def draw_input(chance: random.Random) -> dict[str, str]:

@@ -30,6 +30,7 @@ class Totals:
     partly: int = 0
     acknowledged: int = 0
     staging: Counter[str] = field(default_factory=Counter)
+    full_disk: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     failures: list[Verdict] = field(default_factory=list)
     others: list[Verdict] = field(default_factory=list)
@@ -48,6 +49,7 @@ class Totals:
         self.partly += verdict.partly
         self.acknowledged += verdict.acknowledged
         self.staging += verdict.staging
+        self.full_disk += verdict.full_disk
         self.faults += verdict.faults
         if verdict.violations:
             is_known = canary is None or canaries()[canary].is_seen_in(verdict.violations)
@@ -64,6 +66,7 @@ class Totals:
             f"{self.acknowledged} records acknowledged, {self.partly} committed transactions shown in part first"
         )
         yield f"staged streams: {', '.join(f'{count} {what}' for what, count in sorted(self.staging.items()))}"
+        yield f"full disks: {', '.join(f'{count} {what}' for what, count in sorted(self.full_disk.items()))}"
         yield f"{self.faults.total()} faults injected:"
         for kind, count in sorted(self.faults.items(), key=lambda each: (-each[1], each[0])):
             yield f"  {count:8} {kind}"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.framing import Framed
-from exacta.core.commands import AcknowledgeSoon, Command, ExpireTransaction, Skip
+from exacta.core.commands import AcknowledgeSoon, AppendBatch, Command, ExpireTransaction, SetDiskRoom, Skip
 from exacta.core.event_codec import decode_event
 from exacta.core.events import (
     AppendsRefused,
@@ -21,6 +21,9 @@ from exacta.core.events import (
     TransactionEnded,
 )
 from exacta.core.ids import Cause, PartitionId
+from exacta.core.outcome import Outcome
+from exacta.core.rejections import Rejection
+from exacta.core.room import unnamed_growth
 from exacta.core.state.staged import HELD
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
@@ -34,6 +37,7 @@ from exacta.ports.journal import Appended, AppendResult, Cleaned, CompactionOrde
 from exacta.ports.record_format import Buffer
 from simulation.group_use import GroupUse
 from simulation.groups import GroupsTold
+from simulation.invariants.full_disk import refusals_are_those_of_a_full_disk
 from simulation.invariants.invariants import violations
 from simulation.invariants.redeliveries import counts_do_not_fall
 from simulation.invariants.subscriptions import entries_have_one_place, waits_can_end
@@ -126,6 +130,8 @@ class Watch(NamedTuple):
     """The function that is told what becomes of staged streams."""
     on_expired: Callable[[], None] = lambda: None
     """The function that is told whenever a group expires."""
+    on_refused: Callable[[Rejection], None] = lambda why: None
+    """The function that is told whenever a full disk refuses a command."""
 
 
 def _of_staged(state: State, event: Event) -> Iterator[str]:
@@ -153,7 +159,9 @@ class WatchedEngine(Engine):
         self._machine_stopped = watch.machine_stopped
         self._now_ms, self._on_aged, self._on_partly = watch.now_ms, watch.on_aged, watch.on_partly
         self._on_staged, self._on_expired = watch.on_staged, watch.on_expired
+        self._on_refused = watch.on_refused
         self._has_recovered = self._is_closing = False
+        self._has_refused_batches = False
         self._looked_at = 0
         self._latest_ms = 0
         self._full: set[PartitionId] = set()
@@ -175,6 +183,28 @@ class WatchedEngine(Engine):
         rests_on = super().submit(commands, self.groups.listening(commands, done), payloads, host)
         self.look()
         return rests_on
+
+    def _decide(self, command: Command, now_ms: int, owner: str, *, is_awaited: bool) -> Outcome:
+        room = self._state.volatile.disk_room
+        outcome = super()._decide(command, now_ms, owner, is_awaited=is_awaited)
+        for violation in refusals_are_those_of_a_full_disk(room, command, outcome):
+            self.complain(violation)
+        for table in unnamed_growth(self._state, command, outcome):
+            self.complain(f"12: {type(command).__name__} lets {table.name} grow, which its row does not name")
+        self._look_at_order(command, outcome)
+        if outcome.reply in (Rejection.DISK_FULL, Rejection.RESERVE_USED_UP):
+            self._on_refused(outcome.reply)
+        return outcome
+
+    def _look_at_order(self, command: Command, outcome: Outcome) -> None:
+        """Complain where a batch is taken after one that was refused, and that may come again behind it."""
+        measured = self._journal.room
+        if outcome.reply is Rejection.DISK_FULL:
+            self._has_refused_batches = True
+        elif isinstance(command, SetDiskRoom) and (measured is None or not measured.is_low):
+            self._has_refused_batches = False
+        elif isinstance(command, AppendBatch) and self._has_refused_batches and any(e.durable for e in outcome.events):
+            self.complain(f"13: {command} overtakes one that was refused on a full disk")
 
     def close(self, done: Callable[[], None]) -> None:
         """See `Engine.close`. Nothing goes by time any more, and a stuck disk may keep it waiting for long."""

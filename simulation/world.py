@@ -43,6 +43,7 @@ from simulation.policies import (
     draw,
     draw_backlogs,
     draw_buffers,
+    draw_disk,
     draw_expiry,
     draw_staging_limits,
 )
@@ -52,8 +53,8 @@ FAULTY_SECONDS = (15.0, 60.0)
 PATIENCE_SECONDS = 300.0
 """So long after the last fault a client may take to end what it has begun, whatever the clocks were set to."""
 MAX_VIOLATIONS = 20
-EXCUSED = "nothing more is cleaned"
-"""The words that begin the one error which is logged for the disk's sake and not for a defect (see `cleaner`)."""
+EXCUSED = ("nothing more is cleaned", "the disk is full")
+"""The words that begin the errors which are logged for the disk's sake and not for a defect."""
 FEW_KEYS = 20
 """So many records are compacted at a time in half of the worlds, hence in several passes."""
 
@@ -80,6 +81,8 @@ class Verdict(NamedTuple):
     """The things that became of staged streams, and their number."""
     acknowledged: int
     last_lines: list[str]
+    full_disk: Counter[str]
+    """The things that a full disk has brought, and their number."""
 
 
 FEW_HANDLES = 6
@@ -129,7 +132,9 @@ class World:
             job_seconds=self._disk.job_seconds,
             elapsed_seconds=elapsed_by_chance(dice(seed, "pace")),
             complain=self.complain,
+            disk_bytes=draw_disk(dice(seed, "small disk")),
         )
+        self.history.disk_fills = self.broker.room.is_bounded
         self._policies = draw(dice(seed, "policies"))
         self._policies["aging"] |= draw_backlogs(dice(seed, "backlogs"), self._policies["aging"])
         for topic, buffer in draw_buffers(dice(seed, "buffers"), TOPICS).items():
@@ -213,6 +218,7 @@ class World:
             self.broker.staging,
             acknowledged,
             list(self.trace.last_lines),
+            self.broker.room.counts,
         )
 
     async def _plot(self) -> None:

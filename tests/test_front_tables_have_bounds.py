@@ -52,6 +52,8 @@ BOUNDS = {
     "EventLines.hears": "the kinds of events",
     "FetchSessions._sessions": "max.incremental.fetch.session.cache.slots",
     "Fetcher._by_key": REQUESTS,
+    "Fetcher._concerned": REQUESTS,
+    "Fetcher._long": REQUESTS,
     "Fetcher._waiting": REQUESTS,
     "FrontMeter.apis": "the APIs that are served",
     "Guard._names": OPTIONS,

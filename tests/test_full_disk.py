@@ -1,14 +1,17 @@
 """A server whose disk fills: records are refused, all else goes on, it starts again, and a deletion makes room."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from exacta.adapters.local.space.reserve import SHARE
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
@@ -19,13 +22,16 @@ from exacta.protocol.kafka.messages.k08_offset_commit import (
 )
 from exacta.protocol.kafka.messages.k20_delete_topics import DeleteTopicsRequest
 from exacta.server.listeners import parse_endpoint
+from exacta.server.process import EXIT_DISK_FULL
 from tests.kafka.wire import Wire, batch
 from tests.waiting import wait_until
 
 MIB = 1 << 20
 DISK_BYTES = 16 * MIB
+WHOLE_BYTES = DISK_BYTES // SHARE
 VALUE = os.urandom(100_000)
 SETTINGS = ("--set", "log.cleaner.backoff.ms=100", "--set", "log.segment.bytes=1048576")
+LISTEN = ("--listen", "127.0.0.1:0", "--web-listen", "127.0.0.1:0")
 END_SECONDS = 60
 
 
@@ -35,7 +41,7 @@ class Server:
     def __init__(self, folder: Path) -> None:
         command = [sys.executable, "-m", "tests.small_disk_server", str(DISK_BYTES), str(folder / "fill")]
         self.process = subprocess.Popen(
-            [*command, "--data", str(folder / "data"), "--listen", "127.0.0.1:0", *SETTINGS],
+            [*command, "--data", str(folder / "data"), *LISTEN, *SETTINGS],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -43,12 +49,22 @@ class Server:
         )
         assert self.process.stdout is not None
         self.ready_line = self.process.stdout.readline()
+        self.url = f"http://{self.process.stdout.readline().split()[-1]}" if self.ready_line else ""
         self.wire: Wire | None = None
 
     def connect(self) -> "Server":
         endpoint = parse_endpoint(self.ready_line.split("listening on ")[1].split(",")[0])
         self.wire = Wire((endpoint.host, endpoint.port))
         return self
+
+    def told(self) -> tuple[float, float, str]:
+        """Return what the metrics say of the disk and its reserve, and what health says."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=30) as answer:
+            lines = [line.split() for line in answer.read().decode().splitlines()]
+        found = {line[0]: float(line[1]) for line in lines if line[0].startswith("exacta_disk_")}
+        with urllib.request.urlopen(f"{self.url}/health/ready", timeout=30) as answer:
+            health: str = json.load(answer)["disk"]
+        return found["exacta_disk_full"], found["exacta_disk_reserve_bytes"], health
 
     def ask(self, request: object, version: int) -> object:
         assert self.wire is not None
@@ -132,11 +148,14 @@ def filled(server: Server, most: int = 1_000) -> int:
 
 def test_a_full_disk_refuses_records_and_a_deletion_makes_room(machine: Machine) -> None:
     server = machine.start().connect()
+    assert server.told() == (0, WHOLE_BYTES, "has room")
     assert filled(server) > 100
-    assert server.produce("kept", b"small") == ErrorCode.NONE, "there is a little room, which it fits into"
+    assert server.told()[::2] == (1, "full: records are refused")
+    assert server.produce("kept", b"small") == ErrorCode.KAFKA_STORAGE_ERROR, "it would overtake what was refused"
     assert server.commit() == ErrorCode.NONE
     server.delete("dropped")
     wait_until(lambda: server.produce("kept") == ErrorCode.NONE, END_SECONDS)
+    wait_until(lambda: server.told() == (0, WHOLE_BYTES, "has room"), END_SECONDS)
     code, errors = server.end(signal.SIGTERM)
     assert code == 0
     assert errors.count("ERROR exacta.server the disk is full: no records are taken any more") == 1
@@ -169,6 +188,10 @@ def test_what_frees_space_is_taken_when_the_reserve_is_used_up_too(machine: Mach
         if (code := server.commit(f"{number}")) != ErrorCode.NONE:
             break
     assert code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    level, left, health = server.told()
+    assert level == 2
+    assert left < WHOLE_BYTES // 4
+    assert "commits and acknowledgements are refused" in health
     server.end(signal.SIGKILL)
     machine.fill_up()
     server = machine.start()
@@ -180,3 +203,15 @@ def test_what_frees_space_is_taken_when_the_reserve_is_used_up_too(machine: Mach
     code_, errors = server.end(signal.SIGTERM)
     assert code_ == 0
     assert "its reserve is used up" in errors
+
+
+def test_where_nothing_can_be_written_the_exit_code_keeps_supervisors_from_starting_it(
+    machine: Machine,
+) -> None:
+    machine.fill(DISK_BYTES)
+    code, errors = machine.start().end()
+    assert code == EXIT_DISK_FULL
+    assert "make room on its file system, then start again" in errors
+    unit = Path(__file__).parents[1] / "packaging" / "systemd" / "exacta.service"
+    [line] = [line for line in unit.read_text().splitlines() if line.startswith("RestartPreventExitStatus=")]
+    assert str(EXIT_DISK_FULL) in line.partition("=")[2].split()

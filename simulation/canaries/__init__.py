@@ -115,6 +115,7 @@ def canaries() -> dict[str, Canary]:
         commits,
         exclusive,
         expiry,
+        full_disk,
         groups,
         joint,
         keeping,

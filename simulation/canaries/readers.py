@@ -8,7 +8,7 @@ from exacta.core.ids import PartitionId
 from exacta.core.state import aborted
 from exacta.core.state.partition import AbortedTransaction, Partition
 from exacta.core.state.state import State
-from exacta.engine import fetch, journal_writer
+from exacta.engine import fetch_plan, journal_writer
 from exacta.engine.visible import Changes, visible_changes
 from exacta.kafka.handlers import k09_offset_fetch
 from simulation.canaries import Replacements, canary
@@ -51,12 +51,12 @@ def aborted_list_incomplete() -> Replacements:
     def incomplete(partition: Partition, from_offset: Any, end_offset: Any) -> Sequence[AbortedTransaction]:
         return [each for each in between(partition, from_offset, end_offset) if each.first_offset >= from_offset]
 
-    return [(fetch, "aborted_between", incomplete)]
+    return [(fetch_plan, "aborted_between", incomplete)]
 
 
 @canary("the list of aborted transactions is empty (seen in another broker)", shows=r"aborted read: ")
 def aborted_list_empty() -> Replacements:
-    return [(fetch, "aborted_between", lambda partition, from_offset, end_offset: [])]
+    return [(fetch_plan, "aborted_between", lambda partition, from_offset, end_offset: [])]
 
 
 @canary(
@@ -64,9 +64,9 @@ def aborted_list_empty() -> Replacements:
     shows=r"offset and data apart: ",
 )
 def pending_offsets_ignored() -> Replacements:
-    fetch_offsets = group_reading.fetch_offsets
+    positions = group_reading.positions
 
     def unstable(state: Any, group_id: str, topics: Any, *, require_stable: bool) -> Any:
-        return fetch_offsets(state, group_id, topics, require_stable=False)
+        return positions(state, group_id, topics, require_stable=False)
 
-    return [(k09_offset_fetch, "fetch_offsets", unstable)]
+    return [(k09_offset_fetch, "positions", unstable)]

@@ -13,11 +13,13 @@ from typing import Any
 
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.codec import decode_response, encode_request
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Message
 from simulation.network import Link, Network, Refused
 
 REQUEST_SECONDS = 8.0
 BACKOFF_SECONDS = (0.02, 0.4)
+LATER = ErrorCode.COORDINATOR_NOT_AVAILABLE.to_bytes(2, "big")
 
 
 class Disconnected(Exception):
@@ -106,7 +108,7 @@ class Connection:
             found, answer = decode_response(API[request.SCHEMA.key].response, version, frame)
             assert found == number, "answers come in the order of the requests"
             if not future.done():
-                future.set_result(answer)
+                future.set_result(Disconnected() if LATER in frame and _says_later(answer) else answer)
 
     def drop(self) -> None:
         """Give the connection up."""
@@ -117,3 +119,17 @@ class Connection:
         for _, _, _, future in waiting:
             if not future.done():
                 future.set_result(Disconnected())
+
+
+def _says_later(answer: object) -> bool:
+    """Return whether the answer says that a client is to ask once more: the reserve of the disk is used up (0051).
+
+    Every client of Kafka's asks again. For ours it is as good as no answer.
+    """
+    if isinstance(answer, list):
+        return any(map(_says_later, answer))
+    fields = getattr(answer, "__struct_fields__", ())
+    codes = (getattr(answer, name) for name in fields if name.endswith("error_code"))
+    if ErrorCode.COORDINATOR_NOT_AVAILABLE in codes:
+        return True
+    return any(_says_later(getattr(answer, name)) for name in fields)

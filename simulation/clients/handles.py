@@ -97,6 +97,8 @@ async def handles(here: Surroundings) -> bool:
             begun = await here.calls.ask(BeginTransaction(timeout_ms=here.timeout_ms, client_id=here.name))
         except Disconnected:
             continue  # maybe there is one now that nobody knows of
+        if begun is Rejection.LIMIT_REACHED and here.history.few_handles:
+            continue  # all that are open are in use
         if not isinstance(begun, TransactionBegunReply):
             here.history.refusals.append(f"refused: {here.writer} begins a handle: {begun}")
             continue

@@ -129,7 +129,8 @@ class _JointPipeline(Pipeline):
             raise Fenced
         if code is ErrorCode.CONCURRENT_TRANSACTIONS and self._here.version == 1:
             raise Abort  # a late request has begun one, and version 1 cannot tell
-        if named == UNKNOWN_TRANSACTION or code not in MAY_HAVE_ENDED:
+        is_one_too_many = code is ErrorCode.POLICY_VIOLATION and self._here.history.few_handles
+        if not is_one_too_many and (named == UNKNOWN_TRANSACTION or code not in MAY_HAVE_ENDED):
             self.complain(f"joining {named} is refused: {code.name}")
         self._producer = None
         return None

@@ -12,12 +12,15 @@ from typing import Any
 
 from exacta.core.commands import Command
 from exacta.core.ids import ConsumerId, Offset
+from exacta.core.rejections import Rejection
 from exacta.engine.entry_sinks import Sent
 from simulation.broker import Broker, facts_of
 from simulation.clients.connection import Disconnected
 
 WAY_SECONDS = (0.0001, 0.004)
 LOST_SHARE = 0.02
+LATER = (Rejection.DISK_FULL, Rejection.RESERVE_USED_UP)
+"""The answers after which a client asks once more: for ours they are as good as none."""
 PATIENCE_SECONDS = 8.0
 
 
@@ -48,7 +51,7 @@ class PlainCalls:
         except TimeoutError:
             raise Disconnected from None
         await asyncio.sleep(chance.uniform(*WAY_SECONDS))
-        if chance.random() < LOST_SHARE:
+        if chance.random() < LOST_SHARE or answer in LATER:
             raise Disconnected
         return answer
 

@@ -21,6 +21,8 @@ from simulation.clients.messages import messages_of
 from simulation.network import Link, Network, Refused
 
 CONNECT = pb.CommandConnect(client_version="simulated", protocol_version=PROTOCOL_VERSION)
+LATER = frozenset({pb.ServerError.ServiceNotReady, pb.ServerError.ProducerBlockedQuotaExceededError})
+"""A client of Pulsar's asks once more then: the disk is full. For ours it is as good as no answer."""
 PRODUCER, CONSUMER = 1, 2
 """The numbers of the one producer and of the one consumer that a connection has."""
 
@@ -149,6 +151,9 @@ class PulsarLink:
         timer.cancel()
         if isinstance(answer, Disconnected):
             raise answer
+        if getattr(answer, "error", None) in LATER and answer.HasField("error"):
+            self.drop()
+            raise Disconnected
         return answer
 
     def _connected(self) -> Link:

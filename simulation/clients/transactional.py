@@ -126,8 +126,8 @@ class Producer:
             for number, value in enumerate(values):
                 writing.acknowledged[value] = told.base_offset + number
             return True
-        if code in RETRIABLE:
-            return False
+        if code in RETRIABLE or (code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self._history.disk_fills):
+            return False  # of a full disk the one before it was refused, and comes again
         if code == ErrorCode.INVALID_PRODUCER_ID_MAPPING:
             raise Fenced
         if code == ErrorCode.INVALID_PRODUCER_EPOCH:

@@ -29,6 +29,11 @@ def values_for(here: Surroundings, writing: Writing, place: Place, first: int, c
     return [keyed(value, chance.choice(KEYS), is_tombstone=chance.random() < TOMBSTONES) for value in values]
 
 
+def _most_records(here: Surroundings) -> int:
+    """Return the most records of a batch: where the disk fills, some batches find room, and longer ones do not."""
+    return 20 if here.history.disk_fills else 3
+
+
 async def transfers(here: Surroundings) -> bool:
     """Write transactions until the world is over; return whether another instance should go on: this one was fenced."""
     producer = Producer(here, forgetful=FORGETFUL)
@@ -52,7 +57,7 @@ async def _transfer(here: Surroundings, producer: Producer, writing: Writing) ->
             batches: list[tuple[Place, list[bytes]]] = []
             for place in chance.sample(here.places, chance.randint(1, min(3, len(here.places)))):
                 for _ in range(chance.choice([1, 1, 1, 2])):
-                    count = chance.randint(1, 3)
+                    count = chance.randint(1, _most_records(here))
                     batches.append((place, values_for(here, writing, place, written, count)))
                     written += count
             await producer.send(writing, batches)
@@ -83,7 +88,7 @@ async def idempotent(here: Surroundings) -> bool:
         for _ in range(here.chance.randint(1, 4)):
             place = here.chance.choice(here.places)
             known = len(writing.values)
-            values = values_for(here, writing, place, known, here.chance.randint(1, 3))
+            values = values_for(here, writing, place, known, here.chance.randint(1, _most_records(here)))
             writing.values.update(dict.fromkeys(values, place))
             data = batch(values, pair, sequences[place], transactional=False, now_ms=here.now_ms())
             sequences[place] = (sequences[place] + len(values)) % SEQUENCES
@@ -103,7 +108,7 @@ def _acknowledged(here: Surroundings, writing: Writing, place: Place, values: li
     told = answer.responses[0].partition_responses[0]
     if told.error_code in RETRIABLE:
         return False
-    if told.error_code in FULL and place[0] in QUOTAS:
+    if told.error_code in FULL and (place[0] in QUOTAS or here.history.disk_fills):
         return False
     if told.error_code != ErrorCode.NONE:
         code = ErrorCode(told.error_code).name

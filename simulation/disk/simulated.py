@@ -11,6 +11,8 @@ The fault model, which is also what the local journal claims to survive:
 - a write may take fewer bytes than asked; any call may fail;
 - after a failed sync the pages count as clean: they can still be read, but no later sync writes them.
 
+It may have a size, which all files share with what others have taken.
+
 Every call that changes something is logged, so that a crash can be put after any of them when all is over:
 `SimulatedDisk.after(log[:n]).crashed(...)` is the disk that a machine finds which lost power there.
 """
@@ -23,48 +25,12 @@ from typing import Any
 
 from exacta.adapters.local.directory_lock import DirectoryInUse
 from exacta.ports.journal import Buffer
+from simulation.disk.simulated_file import SimulatedFile, sectors, write
 
-SECTOR_BYTES = 512
+UNBOUNDED = 1 << 62
 
 Operation = tuple[Any, ...]  # name of the call, then its arguments
 KeepSectors = Callable[[int], bool]  # whether a sector or a cut, numbered from 0 through all unsynced, reached the disk
-
-
-class SimulatedFile:
-    """The content as processes see it, as the disk has it, and the changes between the two."""
-
-    def __init__(self, content: bytes = b"") -> None:
-        self.content = bytearray(content)
-        self.durable = bytearray(content)
-        self.pending: list[tuple[int, bytes] | int] = []  # writes, and sizes to which the file was cut
-
-    def write(self, offset: int, data: bytes) -> None:
-        """Change the content, and note what the disk lacks."""
-        self.pending.append((offset, data))
-        _write(self.content, offset, data)
-
-    def truncate(self, size: int) -> None:
-        """Cut the content, and note what the disk lacks."""
-        self.pending.append(size)
-        del self.content[size:]
-
-    def sync(self) -> None:
-        """Let the disk have all of it."""
-        for change in self.pending:
-            if isinstance(change, int):
-                del self.durable[change:]
-            else:
-                _write(self.durable, *change)
-        self.pending.clear()
-
-    def fail_to_sync(self) -> None:
-        """Forget what the disk lacks: the pages count as clean."""
-        self.pending.clear()
-
-
-def _write(content: bytearray, offset: int, data: bytes) -> None:
-    content.extend(bytes(max(0, offset - len(content))))
-    content[offset : offset + len(data)] = data
 
 
 class SimulatedDisk:
@@ -72,13 +38,14 @@ class SimulatedDisk:
 
     directory = Path("simulated")
 
-    def __init__(self) -> None:
+    def __init__(self, size: int = UNBOUNDED) -> None:
         self.log: list[Operation] = []
         self.files: dict[str, SimulatedFile] = {}
         self.durable_files: dict[str, SimulatedFile] = {}
         self._directories: list[dict[str, SimulatedFile]] = []  # as of each change of a name since the last sync
         self.write_limit = 1 << 62  # bytes that one call takes
-        self.free_bytes = 1 << 62
+        self.size_of_all = size
+        self.taken_by_others = 0
         self.failing: dict[str, int] = {}  # call -> errno
         self.nowait: bool | None = True
         self.lock_count = 0
@@ -123,7 +90,7 @@ class SimulatedDisk:
         have their new length, filled with zeros, if `grow`. Names that were not synced are there if `keep_names`:
         the first so many changes of them, or all.
         """
-        disk = SimulatedDisk()
+        disk = SimulatedDisk(self.size_of_all)
         disk._random = self._random
         disk._boot_number = self._boot_number + 1
         change_number = 0
@@ -135,16 +102,18 @@ class SimulatedDisk:
                         del content[change:]
                     change_number += 1
                 elif keep_bytes:
-                    _write(content, change[0], change[1][:keep_bytes])
+                    write(content, change[0], change[1][:keep_bytes])
                     keep_bytes -= min(keep_bytes, len(change[1]))
                 else:
-                    for start, part in _sectors(*change):
+                    for start, part in sectors(*change):
                         if keep_sector(change_number):
-                            _write(content, start, part)
+                            write(content, start, part)
                         change_number += 1
             if grow:
                 content.extend(bytes(max(0, len(file.content) - len(content))))
             disk.put(name, bytes(content))
+        # What comes back of removed files lies where others have written, and what they wrote is lost.
+        disk.taken_by_others = min(self.taken_by_others, disk.free_bytes)
         return disk
 
     def _files_kept(self, keep_names: bool | int) -> dict[str, SimulatedFile]:
@@ -167,7 +136,7 @@ class SimulatedDisk:
     def unsynced_changes(self) -> int:
         """Count the sectors, and the cuts of files, that a crash may keep or lose one by one."""
         changes = [change for file in self.files.values() for change in file.pending]
-        return sum(1 if isinstance(change, int) else len(_sectors(*change)) for change in changes)
+        return sum(1 if isinstance(change, int) else len(sectors(*change)) for change in changes)
 
     def _do(self, *operation: object) -> None:
         with self._mutex:
@@ -226,6 +195,28 @@ class SimulatedDisk:
     def _check(self, call: str) -> None:
         if call in self.failing:
             raise OSError(self.failing[call], f"simulated failure of {call}")
+
+    # --- its size -----------------------------------------------------------------------------------------------------
+
+    @property
+    def free_bytes(self) -> int:
+        """The bytes that nobody has taken; the number of them can be set, and others have all but these then."""
+        if self.size_of_all == UNBOUNDED:
+            return UNBOUNDED
+        used = sum(len(file.content) for file in self.files.values())
+        return max(0, self.size_of_all - self.taken_by_others - used)
+
+    @free_bytes.setter
+    def free_bytes(self, free: int) -> None:
+        with self._mutex:
+            if self.size_of_all == UNBOUNDED:
+                self.size_of_all = UNBOUNDED - 1
+            self.taken_by_others = 0
+            self.taken_by_others = self.free_bytes - free
+
+    def leave(self, free: int) -> None:
+        """Let others take all but so many of the bytes that nobody has taken."""
+        self.taken_by_others += max(0, self.free_bytes - free)
 
     # --- Files --------------------------------------------------------------------------------------------------------
 
@@ -289,12 +280,10 @@ class SimulatedDisk:
         with self._mutex:
             name, file = self._handles[handle]
             growth = max(0, offset + len(data) - len(file.content))
-            if growth > self.free_bytes:
-                data = data[: len(data) - (growth - self.free_bytes)]
+            if growth and growth > (free := self.free_bytes):
+                data = data[: len(data) - (growth - free)]
                 if not data:
                     raise OSError(errno.ENOSPC, "no space left on the simulated disk")
-                growth = self.free_bytes
-            self.free_bytes -= growth
             self._do("write", name, offset, data)
         return len(data)
 
@@ -372,11 +361,14 @@ class SimulatedDisk:
 
     def total_bytes(self) -> int:
         """See `Files.total_bytes`."""
-        return self.free_bytes
+        return self.size_of_all
 
     def allocate(self, handle: int, size: int) -> None:
-        """See `Files.allocate`."""
-        self.write(handle, [bytes(size - self.size(handle))], self.size(handle))
+        """See `Files.allocate`: all of it, or nothing, is taken."""
+        growth = size - self.size(handle)
+        if growth > self.free_bytes:
+            raise OSError(errno.ENOSPC, "no space left on the simulated disk")
+        self.write(handle, [bytes(growth)], self.size(handle))
 
     def random_bytes(self, size: int) -> bytes:
         """See `Files.random_bytes`."""
@@ -386,14 +378,3 @@ class SimulatedDisk:
     def boot_id(self) -> str:
         """See `Files.boot_id`."""
         return f"boot {self._boot_number}"
-
-
-def _sectors(offset: int, data: bytes) -> list[tuple[int, bytes]]:
-    """Cut a write where the disk's sectors end."""
-    parts: list[tuple[int, bytes]] = []
-    at = 0
-    while at < len(data):
-        end = at + SECTOR_BYTES - (offset + at) % SECTOR_BYTES
-        parts.append((offset + at, data[at:end]))
-        at = end
-    return parts

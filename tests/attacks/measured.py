@@ -1,19 +1,27 @@
 """A server whose turns are measured, and a neighbour that sends it heartbeats meanwhile."""
 
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 
+from exacta.protocol.pulsar import messages_pb2 as pb
+from exacta.protocol.pulsar.commands import PROTOCOL_VERSION
+from exacta.protocol.pulsar.frames import SIZE_BYTES, build_frame
 from tests.attacks.server import SAID
+from tests.conformance.brokers import free_port
 from tests.kafka.wire import Wire
 
 LISTENING = "listening on "
 PIPE = subprocess.PIPE
+COMMAND_TYPE = 5
+"""The place of a command's number in a frame: behind the command's size and the tag of the field."""
 
 
 class Cost(NamedTuple):
@@ -27,11 +35,12 @@ class Cost(NamedTuple):
 class Measured:
     """A running server."""
 
-    def __init__(self, server: "subprocess.Popen[str]") -> None:
+    def __init__(self, server: "subprocess.Popen[str]", pulsar_port: int) -> None:
         self._server = server
         assert server.stdout is not None
         host, port = server.stdout.readline().partition(LISTENING)[2].partition(",")[0].split(":")
         self._address = (host, int(port))
+        self._pulsar_port = pulsar_port
         self._memory = psutil.Process(server.pid).memory_info
         command = [sys.executable, "-m", "tests.attacks.neighbour", host, port]
         self._neighbour = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True)
@@ -42,6 +51,10 @@ class Measured:
         wire = Wire(self._address)
         wire.socket.settimeout(300)
         return wire
+
+    def connect_to_pulsar(self) -> "PulsarWire":
+        """Return a connection of an attacker who speaks Pulsar's protocol."""
+        return PulsarWire((self._address[0], self._pulsar_port))
 
     def begin(self) -> None:
         """Forget what has been."""
@@ -61,6 +74,42 @@ class Measured:
         self._server.wait(30)
 
 
+class PulsarWire:
+    """A connection that has said CONNECT, and reads answers without looking into them."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._socket = socket.create_connection(address, timeout=300)
+        self._stream = self._socket.makefile("rb")
+        self.ask([build_frame(pb.CommandConnect(client_version="attacker", protocol_version=PROTOCOL_VERSION))])
+
+    def ask(self, frames: Iterable[bytes]) -> list[bytes]:
+        """Send frames, and return those that have come until two PINGs behind them were answered."""
+        sending = threading.Thread(target=self._socket.sendall, args=(b"".join(frames),))
+        sending.start()
+        found: list[bytes] = []
+        for _ in range(2):
+            sending.join(0)
+            sending = threading.Thread(target=self._ping, args=(sending,))
+            sending.start()
+            while (frame := self._receive())[COMMAND_TYPE] != pb.BaseCommand.PONG:
+                found.append(frame)
+        return found
+
+    def _ping(self, after: threading.Thread) -> None:
+        after.join()
+        self._socket.sendall(build_frame(pb.CommandPing()))
+
+    def _receive(self) -> bytes:
+        size = self._stream.read(SIZE_BYTES)
+        assert size, "the connection was closed"
+        return self._stream.read(int.from_bytes(size, "big"))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._stream.close()
+        self._socket.close()
+
+
 def _ask(process: "subprocess.Popen[str]", answers: object, beginning: str) -> str:
     assert process.stdin is not None
     process.stdin.write("\n")
@@ -73,9 +122,11 @@ def _ask(process: "subprocess.Popen[str]", answers: object, beginning: str) -> s
 @contextmanager
 def measured_server(data: Path, *arguments: str) -> Iterator[Measured]:
     """Run `exacta serve` with a loop that is measured."""
-    command = [sys.executable, "-m", "tests.attacks.server", "--data", str(data), "--listen", "127.0.0.1:0", *arguments]
+    pulsar_port = free_port()
+    command = [sys.executable, "-m", "tests.attacks.server", "--data", str(data), "--listen", "127.0.0.1:0"]
+    command += ["--pulsar-listen", f"127.0.0.1:{pulsar_port}", *arguments]
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as server:
-        measured = Measured(server)
+        measured = Measured(server, pulsar_port)
         try:
             yield measured
         finally:

@@ -5,6 +5,7 @@ from types import UnionType
 from typing import TypeVar, get_args
 
 from exacta.core import apply, commands, decide, events
+from exacta.core.admission import ADMISSION, OnFullDisk
 from exacta.core.commands import Command, Parked
 from exacta.core.event import TAGS, Event
 from exacta.core.event_codec import DurableEvent
@@ -12,6 +13,7 @@ from exacta.core.groups import fold as groups_fold
 from exacta.core.groups import rules as groups_rules
 from exacta.core.log import fold as log_fold
 from exacta.core.log import rules as log_rules
+from exacta.core.state.usage import Table
 from exacta.core.subscriptions import fold as subscriptions_fold
 from exacta.core.subscriptions import rules as subscriptions_rules
 from exacta.core.transactions import fold as transactions_fold
@@ -30,6 +32,14 @@ def test_every_command_is_decided_in_one_room() -> None:
     rooms = (log_rules.RULES, transactions_rules.RULES, groups_rules.RULES, subscriptions_rules.RULES)
     assert max(Counter(command for room in rooms for command in room).values()) == 1
     assert decide._DECIDE.keys() == of_kind(commands, Command)
+
+
+def test_every_command_has_a_row_that_says_what_a_lack_of_room_does_to_it() -> None:
+    """`World.send` and the simulation look whether a command lets only those tables grow that its row names."""
+    assert ADMISSION.keys() == of_kind(commands, Command)
+    assert {table for row in ADMISSION.values() for table in row.tables} == {*Table}
+    batches = {command for command, row in ADMISSION.items() if row.on_full_disk is OnFullDisk.BATCH}
+    assert batches == {commands.AppendBatch}
 
 
 def test_every_event_is_folded_in_one_room() -> None:

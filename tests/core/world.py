@@ -41,6 +41,7 @@ from exacta.core.replies import (
     TransactionEndedReply,
     TransactionJoinedReply,
 )
+from exacta.core.room import unnamed_growth
 from exacta.core.snapshot import after_recovery
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
@@ -90,6 +91,7 @@ class World:
     def send(self, command: Command) -> object:
         """Decide and apply; return the reply (None while it waits)."""
         outcome: Outcome = decide(self.state, command, self.now_ms, self.owner)
+        assert not unnamed_growth(self.state, command, outcome)
         for event in outcome.events:
             if event.durable:
                 event = decode_event(encode_event(event))

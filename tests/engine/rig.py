@@ -10,7 +10,7 @@ from exacta.core.ids import NO_PRODUCER_ID, Body, ProducerEpoch, ProducerId, Tra
 from exacta.core.state.limits import Limits
 from exacta.core.writers import IdempotentWriter
 from exacta.engine.engine import Engine, EngineFailed
-from exacta.engine.fetch import ALL_BODIES, FetchPartition, FetchRequest, FetchResult
+from exacta.engine.fetch_plan import ALL_BODIES, FetchPartition, FetchRequest, FetchResult
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.upkeep import Schedule, Upkeep
 from exacta.ports.journal import Journal

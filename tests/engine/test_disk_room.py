@@ -4,6 +4,8 @@ import logging
 
 import pytest
 
+from exacta.core.commands import AppendBatch, CreateTopic
+from exacta.core.rejections import Rejection
 from exacta.core.state.disk_room import DiskRoom as CoreRoom
 from exacta.engine.disk_room import FULL_BELOW_BYTES
 from exacta.ports.journal import Room
@@ -13,9 +15,9 @@ FULL, ENOUGH = "the disk is full: no records", "the disk has room again"
 USED_UP = "the disk is full, and its reserve is used up"
 
 
-def look(broker: Broker, append_bytes: int | None, *, is_used_up: bool = False) -> CoreRoom | None:
+def look(broker: Broker, append_bytes: int | None, *, is_used_up: bool = False, is_low: bool = True) -> CoreRoom | None:
     storage = broker.engine._journal._storage  # type: ignore[attr-defined]
-    storage.room = None if append_bytes is None else Room(append_bytes, is_used_up=is_used_up)
+    storage.room = None if append_bytes is None else Room(append_bytes, is_used_up=is_used_up, is_low=is_low)
     broker.engine._room.look()
     return broker.engine._state.volatile.disk_room
 
@@ -48,3 +50,26 @@ def test_the_operator_is_told_once_of_each_change(
             look(broker, None if room is None else max(0, room), is_used_up=room == -1)
     assert len(caplog.messages) == len(lines)
     assert all(message.startswith(line) for message, line in zip(caplog.messages, lines, strict=True))
+
+
+def test_no_smaller_batch_overtakes_one_that_was_refused() -> None:
+    """The second batch of a producer that is new in a partition would be taken for its first one."""
+    broker, answers = Broker(), list[object]()
+    broker.engine.submit((CreateTopic(topic="t", topic_id=bytes(16), partition_count=1),), answers.extend)
+    look(broker, 500)
+
+    def append(size: int) -> object:
+        batch = AppendBatch(topic="t", partition=0, record_count=1, size=size, max_timestamp_ms=0)
+        broker.engine.submit((batch,), answers.extend, [b"x" * size])
+        broker.settle()
+        return answers[-1]
+
+    assert append(600) is Rejection.DISK_FULL
+    assert append(100) is Rejection.DISK_FULL
+    assert look(broker, 5_000) == CoreRoom(append_bytes=0), "there is a little more room, and not clearly"
+    assert look(broker, 599, is_low=False) == CoreRoom(append_bytes=0), "there is not enough for the first one"
+    assert look(broker, 600, is_low=False) == CoreRoom(append_bytes=600)
+    assert look(broker, 500) == CoreRoom(append_bytes=500)
+    assert append(600) is Rejection.DISK_FULL
+    assert look(broker, None) is None
+    assert look(broker, 500) == CoreRoom(append_bytes=500)

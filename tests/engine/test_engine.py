@@ -17,7 +17,7 @@ from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.engine.deadlines import MOST_CANCELLED
 from exacta.engine.engine import Answer
-from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
+from exacta.engine.fetch_plan import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.visible import Visible
 from simulation.disk.simulated import SimulatedDisk

@@ -16,18 +16,18 @@ from exacta.core.commands import (
 )
 from exacta.core.event_codec import decode_event
 from exacta.core.events import TransactionEnded
-from exacta.core.groups.reading import fetch_offsets
 from exacta.core.ids import Offset
 from exacta.core.replies import DONE, ProducerBoundReply, TransactionsRefused
 from exacta.core.snapshot import restore
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase
-from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
+from exacta.engine.fetch_plan import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.visible import Visible
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.turns import Turns
+from tests.core.groups.reading import fetch_offsets
 from tests.engine.disk_rig import DiskRig
 from tests.engine.rig import Rig, batch
 from tests.sectors import of_bits

@@ -6,7 +6,7 @@ from typing import Any
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
-from exacta.engine.fetch import FetchRequest
+from exacta.engine.fetch_plan import FetchRequest
 from exacta.front.broker import Broker
 from exacta.front.memory import Memory
 from exacta.front.request import Request

@@ -1,5 +1,6 @@
 """The contract of `ClientConnection`, shown on a front whose answers go by id: the beginning, idleness, the end."""
 
+from exacta.front.client_connection import SENT_AT_ONCE
 from exacta.front.memory import WRITE_HIGH_WATER_BYTES
 from exacta.ports.authorizer import ANONYMOUS
 from tests.front.plain_front import BAD, ECHO, IDLE_MS, QUIET, WORK, Start
@@ -179,3 +180,44 @@ class TestTheEnd:
         assert client.connection.close_if_idle()
         front.settle()
         assert client.closed
+
+
+class TestLongAnswers:
+    def test_they_are_handed_over_in_parts_each_in_a_turn_of_its_own(self, start: Start) -> None:
+        front = start(queued_max_response_bytes=1 << 30)
+        client = front.connect()
+        client.connection.tell(7, bytes(3 * SENT_AT_ONCE))
+        sizes = []
+        while front.loop.ready:
+            before = len(client.received)
+            front.turn()
+            sizes.append(len(client.received) - before)
+        assert [size for size in sizes if size] == [SENT_AT_ONCE] * 3 + [8]
+        assert client.answered() == [7]
+        assert front.answers.used_bytes == 0
+
+    def test_the_rest_waits_until_the_peer_has_taken_a_part(self, start: Start) -> None:
+        front = start(queued_max_response_bytes=1 << 30)
+        client = front.connect(reads=False)
+        client.connection.tell(7, bytes(3 * SENT_AT_ONCE))
+        front.settle()
+        assert len(client.untaken) == SENT_AT_ONCE
+        for _ in range(4):
+            client.read()
+            front.settle()
+        assert client.answered() == [7]
+        assert front.answers.used_bytes == 0
+
+    def test_a_connection_that_is_to_end_sends_the_rest_first(self, start: Start) -> None:
+        front = start(queued_max_response_bytes=1 << 30)
+        client = front.connect(reads=False)
+        client.connection.tell(7, bytes(3 * SENT_AT_ONCE))
+        client.connection.close()
+        front.settle()
+        for _ in range(4):
+            assert not client.closed
+            client.read()
+            front.settle()
+        assert client.answered() == [7]
+        assert client.closed
+        assert front.answers.used_bytes == 0

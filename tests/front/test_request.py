@@ -1,6 +1,6 @@
 """A request of any front: who asks, and where a bug ends."""
 
-from exacta.engine.fetch import FetchRequest
+from exacta.engine.fetch_plan import FetchRequest
 from exacta.ports.authorizer import Principal
 from tests.front.rig import Rig
 

@@ -258,6 +258,15 @@ class TestPages:
         assert places(answer) == [("t", 0, "a")]
         assert not answer.is_last
 
+    def test_a_page_looks_at_so_many_partitions_and_may_be_empty(
+        self, wire: Wire, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("exacta.kafka.views.subscriptions.MOST_PARTITIONS", 1)
+        first = asking.subscriptions(wire)
+        assert ({each[:2] for each in places(first)}, first.is_last) == ({("t", 0)}, False)
+        second = asking.subscriptions(wire, after=first.end)
+        assert {each[:2] for each in places(second)} == {("t", 1)}
+
     def test_topics_partitions_and_names(self, wire: Wire) -> None:
         only_b = asking.subscriptions(wire, names=("b", "c"))
         assert places(only_b) == [("t", 0, "b"), ("t", 1, "b")]

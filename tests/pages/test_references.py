@@ -134,7 +134,7 @@ def test_every_founding_decision_and_rule_can_be_looked_up() -> None:
         "decision D14",
         "so it is (D0)",
         "invariant 19",
-        "invariants 3 and 13",
+        "invariants 3 and 14",
         "docs/reference/no-such-page.md",
         "docs/explanation/architecture.md#d99",
         "`spark-on-kafka.md`",

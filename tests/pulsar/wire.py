@@ -14,7 +14,7 @@ import exacta
 from exacta.adapters.local import LocalJournal
 from exacta.core.state.limits import Limits
 from exacta.engine.engine import Engine
-from exacta.engine.fetch import FetchPartition, FetchRequest, FetchResult
+from exacta.engine.fetch_plan import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.schema import SCHEMA
 from exacta.protocol.kafka.records import MAGIC, parse_batch_header
 from exacta.protocol.pulsar import messages_pb2 as pb

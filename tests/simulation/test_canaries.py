@@ -78,7 +78,7 @@ def test_the_canary_is_found(name: str, caplog: pytest.LogCaptureFixture) -> Non
 
 
 def world(violations: list[str]) -> Verdict:
-    return Verdict(0, violations, "", 1.0, Counter(), 1, 0, 0, 0, 0, 0, 0, Counter(), 0, [])
+    return Verdict(0, violations, "", 1.0, Counter(), 1, 0, 0, 0, 0, 0, 0, Counter(), 0, [], Counter())
 
 
 def test_only_the_violation_that_it_names_shows_a_canary() -> None:

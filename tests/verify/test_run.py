@@ -20,7 +20,7 @@ from exacta.core import apply
 from exacta.core.commands import AppendBatch
 from exacta.core.events import Event, TransactionEnded
 from exacta.core.groups import committing
-from exacta.core.groups.reading import fetch_offsets
+from exacta.core.groups.reading import positions
 from exacta.core.log import append, staging
 from exacta.core.rejections import Rejection
 from exacta.core.state import partition as partition_state
@@ -29,7 +29,7 @@ from exacta.core.state.group import merge
 from exacta.core.transactions import fold, transaction
 from exacta.core.transactions.ending import ending
 from exacta.core.writers import IdempotentWriter
-from exacta.engine import fetch
+from exacta.engine import fetch_plan
 from exacta.kafka.handlers import k09_offset_fetch
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.verify.analysis.anomalies import Kind
@@ -152,7 +152,7 @@ def test_topics_are_deleted_where_not_all_of_them_can_be_made(
 
 
 def no_aborted_transactions(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(fetch, "aborted_between", lambda *_: ())
+    patch.setattr(fetch_plan, "aborted_between", lambda *_: ())
 
 
 def no_last_stable_offset(patch: pytest.MonkeyPatch) -> None:
@@ -204,9 +204,7 @@ def offsets_of_any_generation(patch: pytest.MonkeyPatch) -> None:
 
 
 def offsets_that_are_pending_and_told(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(
-        k09_offset_fetch, "fetch_offsets", lambda *given, require_stable: fetch_offsets(*given, require_stable=False)
-    )
+    patch.setattr(k09_offset_fetch, "positions", lambda *given, require_stable: positions(*given, require_stable=False))
 
 
 @pytest.mark.sweep

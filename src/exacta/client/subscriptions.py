@@ -65,9 +65,9 @@ def describe_subscriptions(
     while True:
         found = ask(client, question, Subscriptions, "looking at subscriptions", deadline)
         yield from found.subscriptions
-        if found.is_last or not found.subscriptions:
+        if found.is_last:
             return
-        question = structs.replace(question, after=found.subscriptions[-1].place)
+        question = structs.replace(question, after=found.end)
 
 
 def reset_subscription(

@@ -1,8 +1,9 @@
 """The room that a decision needs in the tables of the state (`core.state.usage`): it has it, or it is refused.
 
 Each event says by how many bytes it lets which entry grow at most, before it is applied. What lets nothing grow is
-never refused, so that everything that is there goes on where a table is full. Nor is what ends, leaves or deletes: that
-makes room. The bytes that the end of a transaction needs are counted when the transaction writes.
+never refused, so that everything that is there goes on where a table is full. Nor is a command that `core/admission.py`
+gives no table: it ends, leaves or deletes, and that makes room. The bytes that the end of a transaction needs are
+counted when the transaction writes.
 """
 
 from collections.abc import Callable, Hashable, Iterable
@@ -10,8 +11,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from exacta.core import commands
-from exacta.core.commands import Command
+from exacta.core.admission import ADMISSION
+from exacta.core.commands import Command, ConsumerHeartbeat
 from exacta.core.events import (
     BatchAppended,
     BatchStaged,
@@ -54,54 +55,12 @@ from exacta.core.state.usage import Table
 
 Growth = Iterable[tuple[Table, Hashable, int]]
 
-NEVER_REFUSED: frozenset[type[Command]] = frozenset(
-    {
-        commands.AbandonHandles,
-        commands.AbortAfterLoss,
-        commands.AbortByMarker,
-        commands.DeleteGroup,
-        commands.DeleteOffsets,
-        commands.DeleteRecords,
-        commands.DeleteTopic,
-        commands.Deliver,
-        commands.Disconnect,
-        commands.EndDelays,
-        commands.EndHandle,
-        commands.EndTransaction,
-        commands.EndTransactions,
-        commands.ExpireConsumer,
-        commands.ExpireGroups,
-        commands.ExpireMember,
-        commands.ExpireProducers,
-        commands.ExpireRebalance,
-        commands.ExpireRevocation,
-        commands.ExpireTransaction,
-        commands.ExpireTransactionalIds,
-        commands.FenceAfterLoss,
-        commands.ForgetCompacted,
-        commands.ForgetIdleSubscription,
-        commands.LeaveGroup,
-        commands.Permit,
-        commands.Redeliver,
-        commands.Seek,
-        commands.Skip,
-        commands.Trim,
-        commands.Unsubscribe,
-    }
-)
-"""The commands that end, leave or delete, those of timers and of the broker, and delivery, which waits by itself."""
-
 
 def within_bounds(state: State, command: Command, outcome: Outcome, owner: str) -> Outcome:
     """Return the outcome, or a refusal where a table has no room for it. What it makes belongs to `owner`."""
-    if type(command) in NEVER_REFUSED or (isinstance(command, commands.ConsumerHeartbeat) and command.leaves):
+    if not ADMISSION[type(command)].tables or (isinstance(command, ConsumerHeartbeat) and command.leaves):
         return outcome
-    grown: dict[tuple[Table, Hashable], int] = {}
-    for event in outcome.events:
-        growth = GROWTH.get(type(event))
-        if growth is not None:
-            for table, key, size in growth(state, event):
-                grown[table, key] = grown.get((table, key), 0) + size
+    grown = growth_of(state, outcome)
     if not grown:
         return outcome
     usage, net = state.volatile.usage, {table: 0 for table, _ in grown}
@@ -117,6 +76,23 @@ def within_bounds(state: State, command: Command, outcome: Outcome, owner: str) 
     if not new:
         return outcome
     return replace(outcome, events=(EntriesOwned(owner=owner, entries=new), *outcome.events))
+
+
+def growth_of(state: State, outcome: Outcome) -> dict[tuple[Table, Hashable], int]:
+    """Return by how many bytes an outcome lets which entries of the tables grow at most."""
+    grown: dict[tuple[Table, Hashable], int] = {}
+    for event in outcome.events:
+        growth = GROWTH.get(type(event))
+        if growth is not None:
+            for table, key, size in growth(state, event):
+                grown[table, key] = grown.get((table, key), 0) + size
+    return grown
+
+
+def unnamed_growth(state: State, command: Command, outcome: Outcome) -> set[Table]:
+    """Return the tables that an outcome lets grow, and that the command's row does not name: there must be none."""
+    named = ADMISSION[type(command)].tables
+    return {table for (table, _), size in growth_of(state, outcome).items() if size > 0 and named} - {*named}
 
 
 def own(state: State, event: EntriesOwned) -> None:

@@ -8,12 +8,16 @@ is told after each group that is durable, less what gathers meanwhile; batches t
 themselves. Where nothing is written, because all is refused, the journal is asked at intervals, or nobody would hear of
 the room that a deletion, or somebody else, has made.
 
+Once a batch has found no room, none is taken until there is clearly more, and enough for that one. Otherwise a smaller
+batch of the same producer, which was sent behind it, would fit, and overtake it.
+
 A journal frees no segment that is still written to. So it begins another when the disk is full: what is deleted from
 then on can be freed.
 """
 
 import logging
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 
 from exacta.core.commands import Command, SetDiskRoom
 from exacta.core.state.disk_room import DiskRoom
@@ -26,6 +30,16 @@ FULL_BELOW_BYTES = 1 << 20
 """The disk is called full where the largest batch of a default client (message.max.bytes) does not fit."""
 
 logger = logging.getLogger("exacta.server")
+
+
+class Level(IntEnum):
+    """The state of the disk, as the operator is told of it."""
+
+    HAS_ROOM = 0
+    FULL = 1
+    """Records are refused."""
+    USED_UP = 2
+    """The reserve is used up, too: commits and acknowledgements are refused as well."""
 
 
 class RoomWatch:
@@ -46,8 +60,10 @@ class RoomWatch:
         self._deadlines = deadlines
         self._submit = submit
         self._gathering_bytes = gathering_bytes
-        self._said = 0
-        """The last thing that the log said: 0, there is room; 1, the disk is full; 2, the reserve is used up."""
+        self.level = Level.HAS_ROOM
+        """The level that the log told of last."""
+        self._refused_bytes = 0
+        """The size of the largest batch that was refused since there was clearly room; 0: none was."""
         self._has_stopped = False
 
     def start(self) -> None:
@@ -60,6 +76,11 @@ class RoomWatch:
         """Ask for nothing any more: the engine stops."""
         self._has_stopped = True
 
+    def refused(self, size: int) -> None:
+        """Take no batch any more until there is clearly room, and for this one, too: it was refused."""
+        self._refused_bytes = max(size, self._refused_bytes)
+        self.look()
+
     def look(self) -> None:
         """Tell the core what the journal has measured, if there is anything to tell."""
         measured = self._journal.room
@@ -68,7 +89,13 @@ class RoomWatch:
         room = None
         if measured is not None:
             left = measured.append_bytes - self._gathering_bytes()
+            if measured.is_low or left < self._refused_bytes:
+                left = 0 if self._refused_bytes else left
+            else:
+                self._refused_bytes = 0
             room = DiskRoom(append_bytes=max(0, left), is_used_up=measured.is_used_up)
+        else:
+            self._refused_bytes = 0
         self._tell(room)
         self._submit((SetDiskRoom(room=room),))
 
@@ -82,14 +109,15 @@ class RoomWatch:
             self._deadlines.after(INTERVAL_MS, self._measure)
 
     def _tell(self, room: DiskRoom | None) -> None:
-        full_below = FULL_BELOW_BYTES if self._said == 0 else 2 * FULL_BELOW_BYTES
-        now = 0 if room is None or room.append_bytes >= full_below else 2 if room.is_used_up else 1
-        if now == self._said:
+        full_below = FULL_BELOW_BYTES if self.level is Level.HAS_ROOM else 2 * FULL_BELOW_BYTES
+        has_room = room is None or room.append_bytes >= full_below
+        now = Level.HAS_ROOM if has_room else Level.USED_UP if room is not None and room.is_used_up else Level.FULL
+        if now is self.level:
             return
-        if now == 0:
+        if now is Level.HAS_ROOM:
             logger.info("the disk has room again: records are taken")
-        elif now == 1:
-            if self._said == 0:
+        elif now is Level.FULL:
+            if self.level is Level.HAS_ROOM:
                 self._journal.seal()
             logger.error(
                 "the disk is full: no records are taken any more. Commits, acknowledgements and deletions go on out of "
@@ -100,4 +128,4 @@ class RoomWatch:
                 "the disk is full, and its reserve is used up: commits and acknowledgements are refused, too. Ends of "
                 "transactions and deletions go on. Make room on the file system, or delete topics or records"
             )
-        self._said = now
+        self.level = now

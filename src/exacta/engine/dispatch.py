@@ -46,6 +46,7 @@ from exacta.core.subscriptions.delivering import looks_further, permits, room_fo
 from exacta.core.subscriptions.isolation import reads_committed
 from exacta.engine.counts import Counts
 from exacta.engine.entry_sinks import AS_STORED, EntrySinks, Form, Sent
+from exacta.engine.log_reader import find_few
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.unread import Unread
 from exacta.engine.visible import Visible
@@ -54,9 +55,6 @@ from exacta.ports.record_format import Converted, LogEntry, RecordFormat, Wanted
 from exacta.ports.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)
-
-MOST_BYTES = 256 << 10
-"""The size of what is read for a subscription at once; one entry may be larger."""
 
 MOST_CONVERTED_BYTES = 1 << 20
 """The size of what that may become for consumers; one entry may be larger, and what is left is read again."""
@@ -258,7 +256,7 @@ class Dispatcher:
             return
         # An entry has at least one offset, so that consumers can take nothing behind so many; but they take one whole.
         limit = Offset(min(begin + permits, visible_end))
-        extents = self._journal.find(key[0], begin, limit, MOST_BYTES)
+        extents = find_few(self._journal, key[0], begin, limit)
         if not extents:
             extents = self._journal.find(key[0], begin, visible_end, 1)
             limit = Offset(max(begin, extents[0].first_offsets[0]) + permits) if extents else limit

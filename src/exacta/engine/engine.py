@@ -20,7 +20,7 @@ from functools import partial
 from typing import TypeVar
 
 from exacta.core.apply import apply
-from exacta.core.commands import Command, Parked
+from exacta.core.commands import AppendBatch, Command, Parked
 from exacta.core.decide import decide
 from exacta.core.events import ConsumerConnected, Event, LeadTaken, TopicDeleted
 from exacta.core.ids import ConsumerId, PartitionId, Ticket
@@ -32,9 +32,10 @@ from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.engine.commit_group import NOTHING, SYNC, WRITE, Wait
 from exacta.engine.deadlines import Deadlines
-from exacta.engine.disk_room import RoomWatch
+from exacta.engine.disk_room import Level, RoomWatch
 from exacta.engine.dispatch import Dispatcher
-from exacta.engine.fetch import Fetcher, FetchRequest, FetchResult
+from exacta.engine.fetch import Fetcher
+from exacta.engine.fetch_plan import LONG_FETCH, FetchRequest, FetchResult
 from exacta.engine.journal_writer import JournalWriter
 from exacta.engine.log_reader import LogReader
 from exacta.engine.lookups import Lookups
@@ -110,7 +111,7 @@ class Engine:
         log = self._log = LogReader(journal, self._state.partitions)
         reader = BatchReader(log, records, scheduler)
         self._waits = Deadlines(scheduler, wait_clock or self._clock)
-        self._fetcher = Fetcher(self._state, log, reader, self._visible, self._waits, counts)
+        self._fetcher = Fetcher(self._state, log, reader, self._visible, self._waits, counts, scheduler)
         self.dispatcher = Dispatcher(self._state, log, reader, records, self._visible, scheduler, self.submit, counts)
         self.present = PresentState(self._state)
         self.lookups = Lookups(self._state, log, reader, records, self.visible)
@@ -239,15 +240,28 @@ class Engine:
         What nobody would hear of is not refused: a timer that is lost is a promise broken.
         """
         try:
-            return decide(self._state, command, now_ms, owner)
+            outcome = decide(self._state, command, now_ms, owner)
         except MemoryError:
             if not is_awaited:
                 raise
             return Outcome(reply=Rejection.STORAGE_ERROR)
+        if outcome.reply is Rejection.DISK_FULL:
+            assert isinstance(command, AppendBatch)
+            self.found_no_room(command.size)
+        return outcome
 
     def would_refuse(self, command: Command, host: str = "") -> bool:
         """Return whether a command would be refused if it was submitted in this step."""
         return isinstance(decide(self._state, command, self._clock(), self.owner_of(host)).reply, Rejection)
+
+    def found_no_room(self, size: int) -> None:
+        """Take no batch before there is room for one of this size: a smaller one would overtake the refused one."""
+        self._room.refused(size)
+
+    @property
+    def disk_level(self) -> Level:
+        """The state of the disk: there is room, it is full, or its reserve is used up, too."""
+        return self._room.level
 
     def new_ticket(self) -> Ticket:
         """Return a ticket for one Parked command."""
@@ -287,15 +301,20 @@ class Engine:
 
         if self.failed is not None:
             return
-        named = () if request.read_committed else ((each.topic, each.partition) for each in request.partitions)
+        named: Iterable[tuple[str, int]] | None = ()
+        if not request.read_committed:
+            is_long = len(request.partitions) > LONG_FETCH
+            named = None if is_long else ((each.topic, each.partition) for each in request.partitions)
         self.when_shown(named, lambda: self._fetcher.fetch(request, answered), after)
 
     def forget_fetch(self, request: FetchRequest) -> None:
         """Do not answer this request any more, if it waits."""
         self._fetcher.forget(request)
 
-    def when_shown(self, partitions: Iterable[tuple[str, int]], done: Callable[[], None], after: int = 0) -> None:
-        """Call back once readers may see every acknowledged record of these partitions: mostly at once.
+    def when_shown(
+        self, partitions: Iterable[tuple[str, int]] | None, done: Callable[[], None], after: int = 0
+    ) -> None:
+        """Call back once readers may see every acknowledged record of these partitions, or of all: mostly at once.
 
         A write into an open transaction is acknowledged before readers may see it. `after` is the number of a commit
         group that readers must see as well, whatever it holds (decision 0028).
@@ -304,8 +323,10 @@ class Engine:
             self._writer.release(done)
             return
         written = self._writer.touched_ahead()
-        found = (self._state.partition(*each) for each in partitions) if written else ()
-        if any(partition is not None and partition.partition_id in written for partition in found):
+        found = (self._state.partition(*each) for each in partitions or ()) if written else ()
+        if (partitions is None and written) or any(
+            partition is not None and partition.partition_id in written for partition in found
+        ):
             self._writer.release(done)
         else:
             done()
@@ -318,6 +339,10 @@ class Engine:
         """Return the offsets that readers may see of a partition now; None if there is none, or not durably yet."""
         entry = self._state.partition(topic, partition)
         return None if entry is None else self._visible.get(entry.partition_id)
+
+    def visible_of(self, partition_ids: Iterable[PartitionId | None]) -> list[Visible | None]:
+        """Return the same of many partitions by their ids, all in this step; None for None."""
+        return list(map(self._visible.get, partition_ids))  # type: ignore[arg-type]
 
     def register_sink(self, key: Hashable, sink: Sink) -> None:
         """Hand the notices to this key to the sink, each once the state that it tells of is durable.
@@ -348,6 +373,7 @@ class Engine:
     def abandon(self) -> None:
         """Write nothing any more, and answer nobody."""
         self._sinks.clear()
+        self._fetcher.abandon()
         self._stop_timers()
         self._writer.stop()
 

@@ -23,6 +23,10 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.staged import BEGINS, ENDS, EnteredStream
 from exacta.ports.journal import Buffer, Extent, Failed, JournalReader, TimeEntry
 
+MOST_BYTES = 256 << 10
+MOST_BATCHES = 1_000
+"""The size, and the number, of batches that are read for a subscription at once; one batch may be larger."""
+
 MOST_PIECES = 1_000
 """The number of pieces that one `find` goes through, if it has found something. Each costs some microseconds."""
 
@@ -254,3 +258,12 @@ def _shifted(found: TimeEntry | None, entered: EnteredStream, append_time_ms: in
 def _is_later(one: TimeEntry, other: TimeEntry) -> bool:
     """Return whether one has the later timestamp, or the same one at an earlier offset."""
     return (one.max_timestamp_ms, -one.first_offset) > (other.max_timestamp_ms, -other.first_offset)
+
+
+def find_few(journal: JournalReader, stream: int, offset: int, end_offset: int) -> list[Extent]:
+    """Find the next batches for a subscription, hardly more than `MOST_BATCHES`: each becomes a message by itself."""
+    extents = journal.find(stream, offset, end_offset, MOST_BYTES)
+    count = sum(len(each.first_offsets) for each in extents)
+    if count <= MOST_BATCHES:
+        return extents
+    return journal.find(stream, offset, end_offset, sum(each.size for each in extents) * MOST_BATCHES // count)

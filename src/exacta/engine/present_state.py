@@ -10,6 +10,8 @@ be submitted in the same step, and an answer that rests on it must wait until th
 from collections.abc import Callable, Mapping, Set
 from typing import TypeVar
 
+from exacta.core.commands import ConsumerHeartbeat
+from exacta.core.groups.consumer.rehearsal import Scene, scene_of
 from exacta.core.groups.consumer.subscriptions import topics_to_match
 from exacta.core.ids import Offset, PartitionId, ProducerId, TransactionId, WriterId
 from exacta.core.log import staging
@@ -46,6 +48,10 @@ class PresentState:
     def topics_to_match(self, group_id: str, *, subscribes: bool) -> Set[str]:
         """Return the topics that the next heartbeat of a group may match with patterns."""
         return topics_to_match(self._state, group_id, subscribes=subscribes)
+
+    def scene_of(self, command: ConsumerHeartbeat) -> Scene | None:
+        """Return the scene on which a heartbeat should be rehearsed; None: it is short."""
+        return scene_of(self._state, command)
 
     def topic_configs(self, topic: str) -> Mapping[str, str] | None:
         """Return the topic's own configurations; None: there is no topic."""

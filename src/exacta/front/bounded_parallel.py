@@ -3,7 +3,10 @@
 Each piece may hold a whole batch in memory until it ends.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable
+
+from exacta.front.turns import Steps, Until
 
 Ended = Callable[[], None]
 
@@ -35,3 +38,16 @@ def few_at_once(work: Iterable[Callable[[Ended], None]], most: int, done: Ended)
         begin()
 
     begin()
+
+
+def few_in_steps(work: Iterable[Callable[[Ended], None]], most: int, done: Ended) -> Steps:
+    """Do the same with a pause after each piece: for pieces that are many, and mostly end before they return."""
+    waiting: deque[Until] = deque()
+    for piece in work:
+        ended = Until()
+        waiting.append(ended)
+        piece(ended.set)
+        yield waiting.popleft() if len(waiting) == most else None
+    while waiting:
+        yield waiting.popleft()
+    done()

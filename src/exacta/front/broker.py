@@ -14,7 +14,7 @@ from exacta.core.commands import Command
 from exacta.core.ids import Ticket
 from exacta.core.state.state import State
 from exacta.engine.engine import Answer, Engine
-from exacta.engine.fetch import FetchRequest, FetchResult
+from exacta.engine.fetch_plan import FetchRequest, FetchResult
 from exacta.front.memory import Memory
 from exacta.front.meter import Meter
 from exacta.front.request import Request
@@ -90,7 +90,9 @@ class Broker:
         request.reads(wanted)
         self.engine.fetch(wanted, request.guard(done), request.connection.rests_on)
 
-    def when_shown(self, request: Request, partitions: Iterable[tuple[str, int]], done: Callable[[], None]) -> None:
+    def when_shown(
+        self, request: Request, partitions: Iterable[tuple[str, int]] | None, done: Callable[[], None]
+    ) -> None:
         """See `Engine.when_shown`. What the answers to earlier requests of this connection rest on is seen as well."""
         guarded = request.guard(lambda _: done())
         self.engine.when_shown(partitions, lambda: guarded(None), request.connection.rests_on)

@@ -11,6 +11,7 @@ import asyncio
 import logging
 import socket
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
 
@@ -18,6 +19,10 @@ from exacta.config.configuration import Configuration
 from exacta.front.memory import WRITE_HIGH_WATER_BYTES, Memory
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.ports.record_format import Buffer
+
+SENT_AT_ONCE = 4 << 20
+"""So many bytes are handed to the transport in one turn of the loop, which may copy them; the rest follows in others,
+when the transport has room."""
 
 
 class ClientConnection(asyncio.BufferedProtocol, ABC):
@@ -57,7 +62,7 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         self._transport: asyncio.Transport | None = None
         self._owed = 0
         """The number of frames that have begun and wait for their answers to leave."""
-        self._outgoing: list[Buffer] = []
+        self._outgoing: deque[Buffer] = deque()
         self._outgoing_bytes = 0
         self._answer_bytes = 0
         """The bytes of answers that are made or reserved, and not with the peer; the transport has `_leaving_bytes`."""
@@ -67,6 +72,8 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         self._flush_scheduled = False
         self._write_paused = False
         self._closing = False
+        self._closes_later = False
+        """True: the transport is closed when all that is ready has been handed over."""
 
     # --- the beginning ------------------------------------------------------------------------------------------------
 
@@ -106,6 +113,37 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         if not self._flush_scheduled and not self._closing:
             self._flush_scheduled = True
             self._loop.call_soon(self._flush)
+
+    def _send(self) -> int:
+        """Hand what is ready to the transport, or a part of it; return how many bytes. More follows by `_flush`."""
+        transport = self._transport
+        assert transport is not None
+        if self._outgoing_bytes <= SENT_AT_ONCE:
+            outgoing, self._outgoing = self._outgoing, deque()
+            size, self._outgoing_bytes = self._outgoing_bytes, 0
+            transport.writelines(outgoing)
+        else:
+            size = 0 if self._write_paused else self._send_part(transport)
+            if not self._write_paused:
+                self._flush_scheduled = True
+                self._loop.call_soon(self._flush)
+        if self._closes_later and not self._outgoing:
+            transport.close()
+        return size
+
+    def _send_part(self, transport: asyncio.Transport) -> int:
+        part: list[Buffer] = []
+        room = SENT_AT_ONCE
+        while room > 0:
+            buffer = self._outgoing.popleft()
+            if len(buffer) > room:
+                self._outgoing.appendleft(memoryview(buffer)[room:])
+                buffer = memoryview(buffer)[:room]
+            part.append(buffer)
+            room -= len(buffer)
+        self._outgoing_bytes -= SENT_AT_ONCE
+        transport.writelines(part)
+        return SENT_AT_ONCE
 
     @abstractmethod
     def _flush(self) -> None:
@@ -164,10 +202,11 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
     def _end(self) -> None:
         self._closing = True
         if self._transport is not None:
+            self._closes_later = True
             if self._outgoing:
-                outgoing, self._outgoing = self._outgoing, []
-                self._transport.writelines(outgoing)
-            self._transport.close()
+                self._send()
+            else:
+                self._transport.close()
 
     def _gone(self) -> None:
         """Leave the server's set, and look no more whether the connection is idle: the transport is gone."""

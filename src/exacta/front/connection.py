@@ -201,6 +201,9 @@ class FramedConnection(ClientConnection):
         self._answer_bytes -= self._leaving_bytes
         leaving, self._leaving_bytes = self._leaving_bytes, 0
         self._answers.give(leaving)
+        if self._outgoing and not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush)
         self.room_again()
 
     # --- frames -------------------------------------------------------------------------------------------------------
@@ -407,11 +410,9 @@ class FramedConnection(ClientConnection):
         if self._done_bytes:
             self._give_requests()
         if self._outgoing:
-            outgoing, self._outgoing = self._outgoing, []
-            size, self._outgoing_bytes = self._outgoing_bytes, 0
             self._last_active = self._loop.time()
+            size = self._send()
             self._sent_bytes += size
-            self._transport.writelines(outgoing)
             if self._write_paused:
                 self._leaving_bytes += size
             else:

@@ -8,10 +8,11 @@ An operator must be able to connect when everybody else has taken all there is, 
 the bound. So the bounds leave a few connections more to the machine's own addresses.
 """
 
-import ipaddress
 import logging
 from collections import Counter
 from collections.abc import Callable
+
+from exacta.front.hosts import is_loopback, same_host
 
 logger = logging.getLogger("exacta.front")
 
@@ -42,8 +43,9 @@ class Admission:
 
     def admit(self, host: str) -> bool:
         """Count a connection from this host, or say in the log why not."""
+        host = same_host(host)
         most, most_per_host = self._bounds()
-        reserve = LOOPBACK_RESERVE if _is_loopback(host) else 0
+        reserve = LOOPBACK_RESERVE if is_loopback(host) else 0
         if self._count >= most + reserve:
             self._refuse(host, f"there are {self._count} already (max.connections, or half of the files)")
         elif self._hosts[host] >= most_per_host + reserve:
@@ -57,6 +59,7 @@ class Admission:
 
     def leave(self, host: str) -> None:
         """Count one connection less: it was let in and has ended."""
+        host = same_host(host)
         self._count -= 1
         self._hosts[host] -= 1
         if not self._hosts[host]:
@@ -72,12 +75,3 @@ class Admission:
         logger.warning("closing a connection of %s%s: %s", host, more, reason)
         self._quiet_until = now + QUIET_SECONDS
         self._unsaid = 0
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return False
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (mapped or address).is_loopback

@@ -2,15 +2,16 @@
 
 What is unpacked may be many times as long as it lies in the log, and is there beside it. So `MOST_AT_ONCE` pieces are
 worked on at a time, whoever asks, and the memory of each is bounded by what may be decompressed at once. The pieces of
-one owner, which is a client's host, are done one after another in their order: so one client keeps neither another one
-nor the event loop from the machine's processors. Short work is done where it is asked for, because the way to a thread
-and back takes longer.
+one owner, which is a client's host (`hosts.share_of`), are done one after another in their order: so one client keeps
+neither another one nor the event loop from the machine's processors. Short work is done where it is asked for, because
+the way to a thread and back takes longer.
 """
 
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
+from exacta.front.hosts import share_of
 from exacta.front.threads import on_thread
 from exacta.records.work import SHORT_BYTES
 
@@ -64,7 +65,7 @@ class Conversions:
         owner: str = "",
     ) -> None:
         """Do the same on a thread, whatever the size."""
-        self._waiting.append(_Piece(owner, work, done, is_wanted))
+        self._waiting.append(_Piece(share_of(owner), work, done, is_wanted))
         self._go_on()
 
     def _go_on(self) -> None:

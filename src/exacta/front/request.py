@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from exacta.engine.fetch import FetchRequest
+from exacta.engine.fetch_plan import FetchRequest
 from exacta.ports.authorizer import Principal
 
 T = TypeVar("T")

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from functools import cache, partial
 
 from exacta.config.configuration import Configuration
-from exacta.engine.fetch import Admitted
+from exacta.engine.fetch_plan import Admitted
 from exacta.front.connection import SIZE_BYTES, FramedConnection
 from exacta.front.doors import Door
 from exacta.front.turns import STEP_ELEMENTS, Steps

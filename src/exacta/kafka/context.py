@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from exacta.config.configuration import Configuration
-from exacta.engine.fetch import Admitted, FetchRequest
+from exacta.engine.fetch_plan import Admitted, FetchRequest
 from exacta.front.doors import Door
 from exacta.front.meter import ApiMeter
 from exacta.front.request import Request, RequestConnection

@@ -31,8 +31,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from msgspec import Struct
 
-from exacta.engine.fetch import FetchPartition as Wanted
-from exacta.engine.fetch import FetchResult
+from exacta.engine.fetch_plan import FetchPartition as Wanted
+from exacta.engine.fetch_plan import FetchResult
 from exacta.engine.visible import Visible
 from exacta.kafka.topic_names import is_legal_name
 from exacta.protocol.kafka.errors import ErrorCode
@@ -48,6 +48,9 @@ EVICTION_MS = 120_000
 
 MAX_PARTITIONS = 200_000
 """The bound on partitions of all sessions: some 60 MB. A session beyond it ends, and its client goes on in full."""
+
+MAX_SESSION_PARTITIONS = 20_000
+"""The bound on the partitions of one session, which are gone through in one step. A larger one is treated alike."""
 
 Key = tuple[bytes | str, int]
 """The topic id, or the name where the session goes by names; the partition index."""
@@ -171,7 +174,7 @@ class FetchSessions:
         self, session: FetchSession, added: Collection[Asked], forgotten: Iterable[Key], now_ms: int
     ) -> FetchSession | ErrorCode | None:
         """Change a session that was found and expect its next epoch; None: nothing is left of it, and it has ended."""
-        if not session.by_topic_id and not _can_be_kept(added):
+        if len(added) > MAX_SESSION_PARTITIONS or not (session.by_topic_id or _can_be_kept(added)):
             self.end(session.session_id)
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         before = len(session.partitions)
@@ -180,7 +183,7 @@ class FetchSessions:
         if not session.partitions:
             self.end(session.session_id)
             return None
-        if self._partitions > self._max_partitions:
+        if self._partitions > self._max_partitions or len(session.partitions) > MAX_SESSION_PARTITIONS:
             self.end(session.session_id)
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         session.epoch = _FIRST_EPOCH if session.epoch == _HIGHEST_EPOCH else session.epoch + 1

@@ -4,7 +4,9 @@ Their newest versions name topics by id. A partition of a topic that is gone is 
 the others, if there are any.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import repeat
 from typing import Any
 
 from msgspec import Struct
@@ -16,9 +18,17 @@ from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
+from exacta.kafka.pieces import by_pieces
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Message
+
+MOST_COMMITTED = 15_000
+"""One request commits offsets of at most so many partitions: they are decided in one step. Apache Kafka refuses a
+request whose offsets do not fit into one batch, which holds about as many by default."""
+
+MOST_METADATA = 4 << 20
+"""The characters of metadata in one request; such a batch of Apache Kafka has 1 MiB by default."""
 
 
 class CommitApi(Struct, frozen=True):
@@ -57,44 +67,61 @@ def commit(
 ) -> None:
     """Submit the offsets of a request and answer it; `make_command` adds who commits them."""
     by_id = context.version >= api.topic_ids_since
-    names = [broker.engine.present.topic_name(topic.topic_id) if by_id else topic.name for topic in request.topics]
-    offsets = tuple(
-        OffsetToCommit(
-            topic=name,
-            partition=partition.partition_index,
-            offset=partition.committed_offset,
-            leader_epoch=partition.committed_leader_epoch,
-            metadata=partition.committed_metadata or "",
-        )
-        for name, topic in zip(names, request.topics, strict=True)
-        if name is not None
-        for partition in topic.partitions
-    )
+    asked = [(topic, partition) for topic in request.topics for partition in topic.partitions]
+    offsets: list[OffsetToCommit | None] = []
+    metadata_size = 0
+
+    def read(piece: Iterable[tuple[Any, Any]]) -> None:
+        nonlocal metadata_size
+        for topic, partition in piece:
+            name = broker.engine.present.topic_name(topic.topic_id) if by_id else topic.name
+            offsets.append(None if name is None else _offset(name, partition))
+            metadata_size += len(partition.committed_metadata or "")
+
+    def ask() -> None:
+        known = tuple(each for each in offsets if each is not None)
+        if metadata_size > MOST_METADATA:
+            refuse()
+        elif request.topics and not known:
+            answered(DONE)
+        else:
+            broker.ask(context, make_command(known), answered)
 
     def answered(answer: Answer) -> None:
-        answers: list[Answer]
         if isinstance(answer, OffsetsTaken):
-            answers = [DONE if rejection is None else rejection for rejection in answer.rejections]
+            answers: Iterator[Answer] = (DONE if each is None else each for each in answer.rejections)
         else:  # about the committer, and so about every partition
-            answers = [answer] * len(offsets)
+            answers = repeat(answer)
         codes = (error_code(each, api.key, context.version) for each in answers)
-        topics = [
-            api.topic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    api.partition(
-                        partition_index=partition.partition_index,
-                        error_code=ErrorCode.UNKNOWN_TOPIC_ID if name is None else next(codes),
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for name, topic in zip(names, request.topics, strict=True)
-        ]
-        reply(api.response(topics=topics))
+        tell(ErrorCode.UNKNOWN_TOPIC_ID if each is None else next(codes) for each in offsets)
 
-    if names and not offsets:
-        answered(DONE)
+    def refuse() -> None:
+        tell(repeat(ErrorCode.INVALID_COMMIT_OFFSET_SIZE))
+
+    def tell(codes: Iterator[int]) -> None:
+        answer = api.response(topics=[])
+        by_pieces(context, request.topics, partial(_add, api, answer, codes), lambda: reply(answer))
+
+    if len(asked) > MOST_COMMITTED:
+        refuse()
     else:
-        broker.ask(context, make_command(offsets), answered)
+        by_pieces(context, asked, read, ask)
+
+
+def _add(api: CommitApi, answer: Any, codes: Iterator[int], topics: Iterable[Any]) -> None:
+    for topic in topics:
+        partitions = [
+            api.partition(partition_index=each.partition_index, error_code=code)
+            for each, code in zip(topic.partitions, codes, strict=False)
+        ]
+        answer.topics.append(api.topic(name=topic.name, topic_id=topic.topic_id, partitions=partitions))
+
+
+def _offset(topic: str, partition: Any) -> OffsetToCommit:
+    return OffsetToCommit(
+        topic=topic,
+        partition=partition.partition_index,
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or "",
+    )

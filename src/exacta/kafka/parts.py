@@ -22,6 +22,9 @@ from exacta.protocol.kafka.schema import Message
 Serve = Callable[[Message, Callable[[Message | None], None]], None]
 
 
+FURTHER_NAMES = ("topic_id", "resource_type", "group_instance_id")
+"""The fields that name an element beside the one that `Parts.name` says, where it has them."""
+
 MOST_IN_FLIGHT = 4
 """The most parts of a request that wait for their answers at a time."""
 
@@ -87,8 +90,8 @@ def divided(parts: Parts, request: Any) -> Iterator[Message]:
 def _key(parts: Parts, element: Any) -> Any:
     if not parts.name:
         return element
-    # A topic may be named by its id, and a configured thing by its kind and name.
-    return (getattr(element, parts.name), getattr(element, "topic_id", None), getattr(element, "resource_type", None))
+    # A topic may be named by its id, a configured thing by its kind and name, and a member by its instance id.
+    return (getattr(element, parts.name), *(getattr(element, each, None) for each in FURTHER_NAMES))
 
 
 def _cost(parts: Parts, element: Any) -> int:
@@ -123,7 +126,7 @@ def joined(parts: Parts, answers: list[Message]) -> Message:
 
 
 def _same(parts: Parts, one: Any, other: Any) -> bool:
-    return bool(getattr(one, parts.name) == getattr(other, parts.name))
+    return bool(_key(parts, one) == _key(parts, other))
 
 
 def in_parts(parts: Parts, request: Message, serve: Serve, reply: Callable[[Message | None], None]) -> Steps:
@@ -146,4 +149,5 @@ def in_parts(parts: Parts, request: Message, serve: Serve, reply: Callable[[Mess
         yield waiting.popleft() if len(waiting) == MOST_IN_FLIGHT else None
     while waiting:
         yield waiting.popleft()
-    reply(joined(parts, [each for each in answers if each is not None]))
+    told = [each for each in answers if each is not None]
+    reply(joined(parts, told) if told else None)

@@ -188,3 +188,12 @@ FREED = _counter("exacta_journal_freed_bytes_total", "The bytes of the journal t
 JOURNAL_BYTES = _gauge("exacta_journal_bytes", "The bytes of the files of the journal.")
 DISK_FREE = _gauge("exacta_disk_free_bytes", "The free bytes of the disk on which the data directory lies.")
 DISK_BYTES = _gauge("exacta_disk_bytes", "The bytes of that disk.")
+DISK_RESERVE = _gauge(
+    "exacta_disk_reserve_bytes",
+    "The bytes that the broker keeps of that disk for all but records. It gives them back on a disk that is full.",
+)
+DISK_FULL = _gauge(
+    "exacta_disk_full",
+    "0 while records are taken; 1 if the disk is full, and records are refused; 2 if the reserve is used up, too, and "
+    "commits and acknowledgements are refused. A broker that cannot write at all ends with the exit code 3.",
+)

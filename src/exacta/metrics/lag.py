@@ -17,12 +17,14 @@ from exacta.engine.engine import Engine
 from exacta.metrics import families
 from exacta.metrics.measured import Labels, Measured, largest, single
 from exacta.metrics.sources import MOST_COUNTED
+from exacta.readmodel.subscriptions import Place
 
 AT_ONCE = 50
 """So many partitions are counted in one turn of the loop."""
 
 _PAGE = 200
 _PAGE_SIZE = 2_000
+_PAGE_PARTITIONS = 1_000
 
 _Key = tuple[PartitionId, int, int, int]
 """A partition, and the offsets from which, to which, and behind which to which records are counted (`_count`)."""
@@ -100,16 +102,18 @@ class Lags:
         look = self._engine.present.look
         number = look(lambda state: state.volatile.subscriptions)
         backlog: defaultdict[Labels, float] = defaultdict(float)
-        after, is_last = FIRST, not number
-        topics = {} if is_last else dict.fromkeys(look(lambda state: list(state.topics)))
-        while not is_last:
-            wanted = Wanted(topics=topics, after=after, most=_PAGE, most_size=_PAGE_SIZE)
+        after: Place | None = FIRST if number else None
+        topics = dict.fromkeys(look(lambda state: list(state.topics))) if number else {}
+        while after is not None:
+            wanted = Wanted(
+                topics=topics, after=after, most=_PAGE, most_size=_PAGE_SIZE, most_partitions=_PAGE_PARTITIONS
+            )
             page = look(partial(page_of, wanted=wanted))
             for each in page.subscriptions:
                 if each.told.is_durable:
                     await self._add_backlog(each, backlog)
-            is_last = page.is_last
-            after = page.subscriptions[-1].told.place if page.subscriptions else FIRST
+            after = page.end
+            await asyncio.sleep(0)
         return [
             single(families.SUBSCRIPTIONS, number),
             largest(families.SUBSCRIPTION_BACKLOG, backlog, self._most),

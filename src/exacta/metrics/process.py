@@ -25,6 +25,8 @@ def process(sources: Sources) -> list[Measured]:
         single(families.CONNECTIONS_TOTAL, admission.admitted),
         single(families.CONNECTIONS_REFUSED, admission.refused),
         Measured(families.SYNC_SECONDS, {} if journal is None else {(): distribution(journal.syncs)}),
+        Measured(families.DISK_RESERVE, {} if journal is None else {(): journal.reserve_bytes}),
+        Measured(families.DISK_FULL, {} if progress.engine is None else {(): progress.engine.disk_level}),
     ]
 
 

@@ -24,6 +24,10 @@ class Journal(Protocol):
     syncs: Histogram
     """The times that syncs took."""
 
+    @property
+    def reserve_bytes(self) -> int:
+        """The bytes that the reserve of the disk holds."""
+
 
 class Starting(Protocol):
     """The start of the server."""

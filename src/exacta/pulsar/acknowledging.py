@@ -32,6 +32,7 @@ from exacta.protocol.pulsar.messages_pb2 import CommandAck, MessageIdData
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Asked, PulsarConnection, logger
 from exacta.pulsar.groups import RequestGroup
+from exacta.pulsar.provisional_ids import resolve
 from exacta.pulsar.transactions import is_transactional
 
 NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
@@ -39,8 +40,9 @@ NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
 )
 """The rejections that say that the subscription is gone, and with it what was to be acknowledged."""
 
-MOST_PARTS: Final = 100_000
-"""One ACK may name so many parts of entries that do not adjoin. A subscription, or a transaction, has no room for more.
+MOST_PARTS: Final = 20_000
+"""One ACK may name so many parts of entries that do not adjoin. A subscription, or a transaction, has room for half as
+many, and so many fill all gaps between those.
 
 The thousand ids of one frame may have thousands of parts each, which would hold up the loop for long.
 """
@@ -86,19 +88,32 @@ def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdDa
     return Offset(done[0].stop) if done and done[0].start == first else first
 
 
-def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[list[Run], bool] | None:
-    """Return the runs that an ACK of single messages names, in order, and whether all of them are there.
+class Named(Struct):
+    """The messages that the ids of an ACK name, as far as these have been looked at."""
 
-    Runs that adjoin are one, and two runs may have messages in common, as the client has sent them. If the consumer has
-    got a part of an entry, the rest of the entry is not meant (see `Consumer.left_out`). None: there are too many.
+    runs: list[Run] = field(default_factory=list)
+    """Runs that adjoin are one. Two may have messages in common, as the client has sent them."""
+    is_whole: bool = True
+    """True: all messages are there."""
+    unclear: str | None = None
+    """The reason why a provisional id names nothing, or nothing yet."""
+    is_too_much: bool = False
 
-    Clients put all ids into one ACK that their user has given them at once, so there may be as many as fill a command.
+
+def name(broker: Broker, consumer: Consumer, command: CommandAck, ids: Sequence[MessageIdData], to: Named) -> None:
+    """Look at the next ids of an ACK of single messages.
+
+    If the consumer has got a part of an entry, the rest of the entry is not meant (see `Consumer.left_out`). Clients
+    put all ids into one ACK that their user has given them at once, so there may be as many as fill a command.
     """
-    partition_id, in_transaction = consumer.partition_id, is_transactional(command)
+    to.unclear = resolve(broker.engine.present, consumer.partition_id, ids) or to.unclear
+    if to.is_too_much:
+        return
+    lookups, partition_id, in_transaction = broker.engine.lookups, consumer.partition_id, is_transactional(command)
     bases: list[int] = []
     sizes: dict[int, int] = {}  # of entries, as their clients say them
     ack_sets: dict[int, tuple[int, ...]] = {}  # by their places in the list above, as hardly any id has one
-    for each in command.message_id:
+    for each in ids:
         if each.ledger_id == partition_id:
             if words := tuple(each.ack_set):
                 ack_sets[len(bases)] = words
@@ -108,7 +123,7 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
     # Each message of Kafka's is an entry of its own there, since several consumers may share its batch.
     alone = Body.KAFKA if consumer.subscription_type is SubscriptionType.KEY_SHARED else None
     lasts, gaps = lookups.entries((partition_id, consumer.subscription), set(bases), alone)
-    runs: list[Run] = []
+    runs = to.runs
     for number, base in enumerate(bases):
         first = Offset(base)
         last, words = lasts.get(base), ack_sets.get(number, ())
@@ -130,20 +145,20 @@ def named(lookups: Lookups, consumer: Consumer, command: CommandAck) -> tuple[li
             else:
                 runs.append(part)
         if len(runs) > MOST_PARTS:
-            return None
-    is_whole = len(bases) == len(command.message_id) and lasts.keys() | gaps.keys() >= set(bases)
-    return _joined(runs), is_whole
+            to.is_too_much = True
+            return
+    to.is_whole = to.is_whole and len(bases) == len(ids) and lasts.keys() | gaps.keys() >= set(bases)
 
 
-def _joined(runs: list[Run]) -> list[Run]:
+def joined(runs: list[Run]) -> list[Run]:
     """Return the runs in order, with those that adjoin as one; two that have messages in common stay two."""
-    joined: list[Run] = []
+    found: list[Run] = []
     for run in sorted(runs):
-        if joined and joined[-1][1] + 1 == run[0]:
-            joined[-1] = (joined[-1][0], run[1])
+        if found and found[-1][1] + 1 == run[0]:
+            found[-1] = (found[-1][0], run[1])
         else:
-            joined.append(run)
-    return joined
+            found.append(run)
+    return found
 
 
 def named_up_to(lookups: Lookups, consumer: Consumer, command: CommandAck) -> Offset | None:

@@ -19,12 +19,16 @@ def topics_of(
     broker: Broker,
     request: Request,
     state: State,
+    topics: Iterable[str],
     tenant: str,
     namespace: str,
     matches: Callable[[str], object] | None = None,
 ) -> list[str]:
-    """Return the full names, sorted. `matches` says of `tenant/namespace/topic` whether a topic is listed."""
-    kept: Iterable[str] = (topic for topic in state.topics if topic not in INTERNAL_TOPICS)
+    """Return the full names of those of these topics that are in a namespace, sorted.
+
+    `matches` says of `tenant/namespace/topic` whether a topic is listed.
+    """
+    kept: Iterable[str] = (topic for topic in topics if topic in state.topics and topic not in INTERNAL_TOPICS)
     if not broker.authorizer.allows_all:
         kept = (topic for topic in kept if allows(broker, request, Operation.DESCRIBE, topic))
     counts = ((name, state.topics[topic].partition_count) for topic, name in names_in(tenant, namespace, kept))

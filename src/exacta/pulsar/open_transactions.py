@@ -17,6 +17,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.transactions.handle import open_handle
 from exacta.front.broker import Broker
+from exacta.front.pieces import by_pieces
 from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
@@ -49,12 +50,21 @@ def when_open(
         request.refuse(ServerError.NotAllowedError, f"one command may name {MOST_TOPICS} topics")
         return
     missing: TopicName | None = None
-    for topic in topics:
-        name = parsed_name(request, topic)
-        if name is None:
-            return
-        if missing is None and (name.partition or 0) >= broker.engine.present.partition_count(kafka_name(name)):
-            missing = name
+    is_refused = False
+
+    def look(piece: Sequence[str]) -> None:
+        nonlocal missing, is_refused
+        for topic in () if is_refused else piece:
+            name = parsed_name(request, topic)
+            if name is None:
+                is_refused = True
+                return
+            if missing is None and (name.partition or 0) >= broker.engine.present.partition_count(kafka_name(name)):
+                missing = name
+
+    def ask() -> None:
+        if not is_refused:
+            broker.read(request, fault, answer)
 
     def fault(state: State, now_ms: int) -> Rejection | None:
         found = open_handle(state, transaction_id, now_ms)
@@ -70,7 +80,7 @@ def when_open(
         else:
             done()
 
-    broker.read(request, fault, answer)
+    by_pieces(request.in_steps, topics, look, ask)
 
 
 def told_of_ended(

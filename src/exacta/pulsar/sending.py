@@ -17,7 +17,6 @@ It is closed before the core is asked, so that none of its later messages can be
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 
 from google.protobuf.message import Message
 from msgspec import Struct
@@ -36,7 +35,7 @@ from exacta.front.turns import Steps
 from exacta.front.words import words_of
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import NO_REQUEST
-from exacta.protocol.pulsar.entries import Entry, check_entry, parse_entry
+from exacta.protocol.pulsar.entries import MOST_MESSAGES, Entry, check_entry, parse_entry
 from exacta.protocol.pulsar.errors import BrokenEntry
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER, message_id
@@ -55,6 +54,10 @@ from exacta.pulsar.transactions import is_transactional, transaction_of
 from exacta.records.pulsar_admission import admit_entry, is_long, require_keys
 
 MOST_SEQUENCE = 2**63 - 1
+MOST_WALKED = 5_000
+"""A batch of more messages is walked over on a thread. Clients put at most a thousand into one by default."""
+LEAST_BYTES = 4
+"""The fewest bytes of a message in a batch."""
 _CLOSING = frozenset({Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.DISK_FULL})
 """The rejections that close a producer: its client opens it again, or is told why not."""
 CPP_CLIENT = "Pulsar-CPP-"
@@ -71,6 +74,8 @@ class Send(Struct, eq=False):
     partition_id: PartitionId = PartitionId(-1)
     entry: Entry | None = None
     """The entry, where it was read before the SEND was gathered."""
+    is_checked: bool = False
+    """True: a thread has seen that the entry is what it says."""
     has_keys: bool = False
     """True: a thread has seen that each message has a key."""
 
@@ -136,31 +141,45 @@ class Sends:
         self._unanswered.append(send)
         if self._is_long(send):
             self.flush()
-            request.in_steps(self._require_keys(send))
+            request.in_steps(self._check(send))
             return False
         self._gathered.append(send)
         return len(self._gathered) == 1
 
     def _is_long(self, send: Send) -> bool:
         """Return whether the messages of a SEND must be looked at on a thread."""
-        rules, entry = self._broker.batch_rules(send.producer.place[0]), send.request.entry
-        if rules is None or not rules.needs_keys or entry is None:
+        rules, entry, command = self._broker.batch_rules(send.producer.place[0]), send.request.entry, send.command
+        if rules is None or entry is None:
+            return False
+        said = command.num_messages if command.HasField("num_messages") else MOST_MESSAGES
+        may_be_many = said > MOST_WALKED and len(entry) > LEAST_BYTES * MOST_WALKED
+        if not (rules.needs_keys or may_be_many):
             return False
         with suppress(BrokenEntry):  # which is refused in its turn
             send.entry = parse_entry(entry)
-        return send.entry is not None and is_long(send.entry)
+        if send.entry is None:
+            return False
+        return send.entry.message_count > MOST_WALKED or (rules.needs_keys and is_long(send.entry))
 
-    def _require_keys(self, send: Send) -> Steps:
-        """Look at the keys on a thread. Then append the SEND, alone, by what holds of its topic in that step."""
-        assert send.entry is not None
-        found = yield partial(require_keys, send.entry)
+    def _check(self, send: Send) -> Steps:
+        """Look at the messages on a thread. Then append the SEND, alone, by what holds of its topic in that step."""
+        entry, command, rules = send.entry, send.command, self._broker.batch_rules(send.producer.place[0])
+        assert entry is not None
+        looks_at_keys = rules is not None and rules.needs_keys
+
+        def check() -> None:
+            check_entry(entry, command)
+            if looks_at_keys:
+                require_keys(entry)
+
+        found = yield check
         if isinstance(found, BrokenEntry):
             send.refuse(self._giving_up(found.error), str(found))
             self._leave()
         elif isinstance(found, Exception):
             raise found
         else:
-            send.has_keys = True
+            send.is_checked, send.has_keys = True, looks_at_keys
             self._gathered.append(send)
             self.flush()
 
@@ -235,7 +254,8 @@ class Sends:
         send.partition_id = producer.partition_id
         assert send.request.entry is not None
         entry = parse_entry(send.request.entry) if send.entry is None else send.entry
-        check_entry(entry, command)
+        if not send.is_checked:
+            check_entry(entry, command)
         transaction, producer_id = self._transaction(command)
         writer: NamedWriter | NamelessWriter | None
         if producer.is_named:
@@ -248,6 +268,7 @@ class Sends:
         send.request.entry = send.entry = None  # what is kept is a copy, and one of the two is enough
         if not self._broker.engine.present.has_room(taken_bytes + len(kept)):
             # In this step, lest a later and smaller message finds room before this one comes again.
+            self._broker.engine.found_no_room(len(kept))
             send.answer = []
             self._close(producer)
             return None

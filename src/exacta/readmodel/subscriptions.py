@@ -122,5 +122,6 @@ class Subscriptions(Struct, frozen=True, kw_only=True):
 
     subscriptions: tuple[Subscription, ...]
     is_last: bool = True
-    """False: ask again after the last one of these."""
+    """False: ask again after `end`. There may be none of these, where the broker has looked at many partitions."""
     version: int = 1
+    end: Place | None = None

@@ -21,6 +21,10 @@ class ServedJournal(Journal, Protocol):
     """The times that syncs took."""
 
     @property
+    def reserve_bytes(self) -> int:
+        """The bytes that the reserve of the disk holds."""
+
+    @property
     def replayed_bytes(self) -> tuple[int, int]:
         """The bytes that recovery has read so far, and all that it has to read. Any thread may ask."""
 

@@ -17,8 +17,6 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from ipaddress import ip_address
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -34,6 +32,7 @@ from exacta.engine.recovery import Recovered, recover
 from exacta.front.broker import Broker
 from exacta.front.connection_limits import Admission
 from exacta.front.doors import Door
+from exacta.front.hosts import share_beyond_loopback, share_of
 from exacta.ports.journal import JournalDamaged, JournalError
 from exacta.server.advice import with_advice
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
@@ -218,8 +217,7 @@ class Server:
             recovered=read.recovered,
         )
         self._engine = engine
-        if not self._seams.loopback_has_share:
-            engine.owner_of = _nobody_on_loopback
+        engine.owner_of = share_of if self._seams.loopback_has_share else share_beyond_loopback
         self._broker = assemble_broker(
             engine,
             self._configuration,
@@ -337,14 +335,6 @@ class Server:
         self._admission.leave(connection.peer_host)
         if not self._connections:
             self._deserted.set()
-
-
-@lru_cache(maxsize=1_000)
-def _nobody_on_loopback(host: str) -> str:
-    try:
-        return "" if ip_address(host).is_loopback else host
-    except ValueError:  # a name, or a Unix socket
-        return host
 
 
 def _contents(state: State) -> dict[str, float]:

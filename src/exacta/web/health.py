@@ -5,7 +5,8 @@
 | `/health/live` | The event loop answers. | |
 | `/health/ready` | Clients are served, and what they write becomes durable. | The broker recovers, or cannot sync. |
 
-While it recovers, the answer says how far that is. While the server stops, the guard answers 503 to both.
+On a full disk the broker is ready: commits, ends and deletions go on, and the answer says what is refused. While it
+recovers, the answer says how far that is. While the server stops, the guard answers 503 to both.
 """
 
 import asyncio
@@ -15,9 +16,15 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
+from exacta.engine.disk_room import Level
 from exacta.engine.engine import Engine
 from exacta.web.answers import json_answer
 
+DISK = {
+    Level.HAS_ROOM: "has room",
+    Level.FULL: "full: records are refused",
+    Level.USED_UP: "full, and the reserve is used up: records, commits and acknowledgements are refused",
+}
 SYNC_SECONDS = 5.0
 """A journal that has not synced for so long serves nobody."""
 
@@ -43,7 +50,7 @@ def routes(starting: Starting) -> list[Route]:
         if engine is None:
             return json_answer(503, {"status": "recovering", **starting.report()})
         if await _syncs(engine):
-            return json_answer(200, {"status": "ready", **starting.report()})
+            return json_answer(200, {"status": "ready", **starting.report(), "disk": DISK[engine.disk_level]})
         reason = f"the journal has not synced for {SYNC_SECONDS:g} seconds"
         return json_answer(503, {"status": "failed", "reason": str(engine.failed or reason)})
 

@@ -15,6 +15,7 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from exacta.config.configuration import Configuration
+from exacta.front.hosts import share_of
 from exacta.web.connection import IDLE_SECONDS, MOST_HEADER_BYTES, WebConnection
 from exacta.web.guard import Guard
 from exacta.web.turns import Turns
@@ -85,9 +86,9 @@ class WebServer:
         waiting = [each for each in self._admitted if each.only_waits]
         if not waiting:
             return False
-        hosts = Counter(each.peer_host for each in waiting)
+        hosts = Counter(share_of(each.peer_host) for each in waiting)
         most = max(hosts.values())
-        ended = next(each for each in waiting if hosts[each.peer_host] == most)
+        ended = next(each for each in waiting if hosts[share_of(each.peer_host)] == most)
         self.forget(ended)
         ended.abort()
         return True

@@ -56,7 +56,8 @@ def begun(disk: Disk, most: int = WHOLE) -> Reserve:
     ("free", "left", "room"),
     [
         # free, with the whole reserve beside it -> what is left of that, and the room
-        (WHOLE, WHOLE, Room(WHOLE * 3 // 4, is_used_up=False)),
+        (WHOLE, WHOLE, Room(WHOLE * 3 // 4, is_used_up=False, is_low=False)),
+        (WHOLE // 2 - 1, WHOLE, Room(WHOLE // 4 - 1, is_used_up=False, is_low=True)),
         (WHOLE // 4, WHOLE, Room(0, is_used_up=False)),
         (WHOLE // 4 - 1, WHOLE // 4, Room(0, is_used_up=False)),
         (0, WHOLE // 4, Room(0, is_used_up=False)),

@@ -12,10 +12,10 @@ from exacta.core.commands import (
     OffsetToCommit,
     SyncGroup,
 )
-from exacta.core.groups.reading import fetch_offsets
 from exacta.core.ids import Ticket
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, OffsetsDeletedReply
+from tests.core.groups.reading import fetch_offsets
 from tests.core.world import World
 
 

@@ -13,11 +13,12 @@ from exacta.core.groups.description import (
     group_names,
     list_group,
 )
-from exacta.core.groups.reading import GroupOffset, fetch_offsets
+from exacta.core.groups.reading import GroupOffset
 from exacta.core.state.classic_membership import Phase
 from exacta.core.state.consumer_membership import GroupPhase
 from tests.core.groups.classic.members import Group
 from tests.core.groups.consumer.members import Consumer
+from tests.core.groups.reading import fetch_offsets
 from tests.core.world import World
 
 

@@ -4,10 +4,10 @@ import pytest
 from msgspec import structs
 
 from exacta.core import commands as c
-from exacta.core import decide
+from exacta.core.admission import ADMISSION, OnFullDisk
 from exacta.core.command import Command
 from exacta.core.commands.groups import OffsetToCommit
-from exacta.core.log.full_disk import CLASSES, Class, refusal
+from exacta.core.log.full_disk import refusal
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TopicDeletedReply
@@ -15,6 +15,10 @@ from exacta.core.state.disk_room import DiskRoom
 from tests.core.world import World
 
 PLENTY, FULL, USED_UP = None, DiskRoom(append_bytes=0), DiskRoom(append_bytes=0, is_used_up=True)
+
+
+def of(kind: OnFullDisk) -> list[type[Command]]:
+    return [command for command, row in ADMISSION.items() if row.on_full_disk is kind]
 
 
 def any_of(command: type[Command]) -> Command:
@@ -31,11 +35,7 @@ def commit(world: World) -> object:
     return world.send(c.CommitOffsets(group_id="g", offsets=(OffsetToCommit(topic="t", partition=0, offset=1),)))
 
 
-def test_every_command_has_a_class() -> None:
-    assert CLASSES.keys() == decide._DECIDE.keys()
-
-
-@pytest.mark.parametrize("command", [each for each, kind in CLASSES.items() if kind is Class.ALWAYS])
+@pytest.mark.parametrize("command", of(OnFullDisk.ALWAYS))
 def test_what_frees_or_ends_is_never_refused(command: type[Command]) -> None:
     world = World()
     world.topic()
@@ -43,7 +43,7 @@ def test_what_frees_or_ends_is_never_refused(command: type[Command]) -> None:
     assert refusal(USED_UP, any_of(command), outcome) is None
 
 
-@pytest.mark.parametrize("command", [each for each, kind in CLASSES.items() if kind is Class.PROGRESS])
+@pytest.mark.parametrize("command", of(OnFullDisk.PROGRESS))
 def test_what_is_new_goes_on_until_the_reserve_is_used_up(command: type[Command]) -> None:
     world = World()
     world.topic()

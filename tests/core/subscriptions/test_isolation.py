@@ -163,7 +163,7 @@ def test_a_backlog_is_cleared_up_to_what_its_consumers_may_see(
 def test_what_is_left_and_what_is_held_back(world: World, level: IsolationLevel) -> None:
     reader = Consumer(world, durable=False, level=level).begin()
     held_back(world)
-    page = page_of(world.state, Wanted(topics={"t": {0}}, most=9, most_size=9, has_details=True))
+    page = page_of(world.state, Wanted(topics={"t": {0}}, most=9, most_size=9, most_partitions=9, has_details=True))
     [found] = page.subscriptions
     details = found.told.details
     assert (found.told.reads_uncommitted, found.reads_committed) == (level is UNCOMMITTED, level is COMMITTED)

@@ -101,6 +101,11 @@ class LocalJournalSpace(LocalJournalReader):
         """See `JournalSpace.watches_room`."""
         return self._reserve.is_kept
 
+    @property
+    def reserve_bytes(self) -> int:
+        """The bytes that the reserve of the disk holds; 0 where there is none."""
+        return self._reserve.held_bytes
+
     def measure_room(self, done: Callable[[], None]) -> None:
         """See `JournalSpace.measure_room`; it may fill the reserve, which may take long."""
 

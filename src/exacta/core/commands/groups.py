@@ -1,6 +1,6 @@
 """The commands of the members of groups, and of offsets."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Struct
 
@@ -103,6 +103,8 @@ class ConsumerHeartbeat(Command, frozen=True, kw_only=True):
     owned: frozenset[tuple[bytes, int]] | None = None
     hidden: frozenset[str] = frozenset()
     principal: PrincipalName = NO_PRINCIPAL
+    rehearsed: Any = None
+    """Its outcome on a scene (`Rehearsed`, in `core/groups/consumer/rehearsal.py`); None: it was not rehearsed."""
 
     @property
     def leaves(self) -> bool:

@@ -1,9 +1,14 @@
-"""The committed offsets of a group, as OffsetFetch answers them (KIP-447)."""
+"""The committed offsets of a group, as OffsetFetch answers them (KIP-447).
 
-from collections.abc import Iterable
+What an answer owes to one state is taken by `positions` in one step. It is told afterwards, topic by topic, since a
+group may have a hundred thousand offsets.
+"""
+
+from collections.abc import Iterable, Mapping, Set
 
 from msgspec import Struct
 
+from exacta.core.state.group import CommittedOffset
 from exacta.core.state.state import State
 
 
@@ -20,39 +25,56 @@ class GroupOffset(Struct, frozen=True, kw_only=True):
     """An open transaction moves the position; only a reader that wants a stable one is told."""
 
 
-def fetch_offsets(
-    state: State, group_id: str, topics: Iterable[tuple[str, Iterable[int]]] | None, *, require_stable: bool
-) -> list[GroupOffset]:
-    """Return the offsets in the partitions that are asked for, or in all that are known.
+class Positions(Struct, frozen=True):
+    """A group's committed offsets by topic and partition, and the partitions whose offsets are unstable."""
+
+    committed: Mapping[str, Mapping[int, CommittedOffset]] = {}
+    unstable: Mapping[str, Set[int]] = {}
+
+    def topics(self) -> list[str]:
+        """Return the topics of which there is anything, in order."""
+        return sorted(self.committed.keys() | self.unstable.keys())
+
+    def partitions(self, topic: str) -> list[int]:
+        """Return the partitions of a topic of which there is anything, in order."""
+        return sorted({*self.committed.get(topic, ()), *self.unstable.get(topic, ())})
+
+    def told(self, topic: str, partitions: Iterable[int]) -> list[GroupOffset]:
+        """Return the group's offsets in partitions of a topic."""
+        known, moved = self.committed.get(topic, {}), self.unstable.get(topic, ())
+        return [
+            GroupOffset(topic=topic, partition=index, offset=None, unstable=index in moved)
+            if (committed := known.get(index)) is None
+            else GroupOffset(
+                topic=topic,
+                partition=index,
+                offset=committed.offset,
+                leader_epoch=committed.leader_epoch,
+                metadata=committed.metadata,
+                unstable=index in moved,
+            )
+            for index in partitions
+        ]
+
+
+NO_POSITIONS = Positions()
+
+
+def positions(state: State, group_id: str, topics: Set[str] | None, *, require_stable: bool) -> Positions:
+    """Return a copy of what a group has in these topics, or in all.
 
     With `require_stable` (KIP-447) a partition with an offset pending in an open transaction is unstable. Its reader
     must ask again, or it would begin before what that transaction has consumed. Otherwise pending offsets are left out.
     """
     group = state.groups.get(group_id)
-    offsets = {} if group is None else group.offsets
-    pending: dict[str, set[int]] = {}
-    if group is not None and require_stable:
+    if group is None:
+        return NO_POSITIONS
+    unstable: dict[str, set[int]] = {}
+    if require_stable:
         for by_topic in group.pending.values():
             for topic, by_partition in by_topic.items():
-                pending.setdefault(topic, set()).update(by_partition)
+                unstable.setdefault(topic, set()).update(by_partition)
+    offsets = group.offsets
     if topics is None:
-        names = sorted(offsets.keys() | pending.keys())
-        topics = ((topic, sorted({*offsets.get(topic, ()), *pending.get(topic, ())})) for topic in names)
-    found = []
-    for topic, indexes in topics:
-        known, moved = offsets.get(topic, {}), pending.get(topic, ())
-        for index in indexes:
-            committed = known.get(index)
-            found.append(
-                GroupOffset(topic=topic, partition=index, offset=None, unstable=index in moved)
-                if committed is None
-                else GroupOffset(
-                    topic=topic,
-                    partition=index,
-                    offset=committed.offset,
-                    leader_epoch=committed.leader_epoch,
-                    metadata=committed.metadata,
-                    unstable=index in moved,
-                )
-            )
-    return found
+        return Positions({topic: known.copy() for topic, known in offsets.items()}, unstable)
+    return Positions({topic: offsets[topic].copy() for topic in topics & offsets.keys()}, unstable)

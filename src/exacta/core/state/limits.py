@@ -103,6 +103,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     member_metadata_max_bytes: int = 4 << 20
     """The bytes that one member says of itself, and that one member is assigned. In Apache Kafka all of a group fits
     into a record of 1 MiB."""
+    max_protocols_per_member: int = 1_000
+    """The protocols that one member of a classic group offers; each join compares those of all members."""
     max_offset_bytes: int = 256 << 20
     """The offsets of all groups, with their metadata."""
     max_transactional_id_bytes: int = 1 << 30

@@ -80,6 +80,7 @@ BOUNDS: tuple[Bound, ...] = (
         table=Table.MEMBERS,
         counts=(
             "member_metadata_max_bytes",
+            "max_protocols_per_member",
             "max_groups",
             "group_max_size",
             "group_consumer_max_size",

@@ -187,7 +187,7 @@ def _target(entry: ConsumerGroup) -> int:
 
 
 def _looked_at(group_id: str, entry: ConsumerGroup) -> int:
-    names = sum(PLACE + text(name) for name in entry.topics)
+    names = PLACE * len(entry.topics) + texts(entry.topics)
     return (
         MEMBERSHIP
         + text(group_id)

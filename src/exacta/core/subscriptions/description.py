@@ -88,25 +88,30 @@ class Wanted(Struct, frozen=True, kw_only=True):
     after: Place = FIRST
     most: int
     most_size: int
+    most_partitions: int
+    """The number of partitions that are looked at for one page."""
     has_details: bool = False
 
 
 class Page(Struct):
-    """A part of the subscriptions; `is_last` says that no more follow."""
+    """A part of the subscriptions. Those follow that are behind `end`; None: there are no more."""
 
     subscriptions: list[DescribedSubscription] = field(default_factory=list)
-    is_last: bool = True
+    end: Place | None = None
 
 
 def page_of(state: State, wanted: Wanted, now_ms: int = 0) -> Page:
     """Describe the subscriptions that are wanted, up to a bound. `now_ms` is for the age of transactions."""
     page, size = Page(), 0
-    for partition in _partitions(state, wanted):
+    for number, partition in enumerate(_partitions(state, wanted)):
+        if number == wanted.most_partitions:
+            page.end = partition.topic, partition.index, ""
+            return page
         after = wanted.after[2] if (partition.topic, partition.index) == wanted.after[:2] else ""
         names = _names(state.subscription_names(partition.partition_id), wanted, after)
         for name in nsmallest(wanted.most + 1 - len(page.subscriptions), names):
             if len(page.subscriptions) == wanted.most or size >= wanted.most_size:
-                page.is_last = False
+                page.end = page.subscriptions[-1].told.place
                 return page
             subscription = state.subscription((partition.partition_id, name))
             assert subscription is not None

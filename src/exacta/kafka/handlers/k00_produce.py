@@ -22,6 +22,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, transactional_id
+from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.apis import ApiKey
@@ -314,6 +315,7 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
+    parts=(divided_by(NEEDS[1], inner="partition_data", inner_answers="partition_responses"),),
     refused=refused,
     answer_unserved=answer_unserved,
     lowest_advertised=ADVERTISED_MIN_VERSION,

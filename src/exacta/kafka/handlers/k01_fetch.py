@@ -1,24 +1,33 @@
 """Fetch reads records, in full or by a session (KIP-227, `fetch_sessions.py`), by topic names or ids (KIP-516)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
 from exacta.core.state.leader_epochs import FIRST_EPOCH, end_of, last_epoch
-from exacta.engine.fetch import Convert, FetchResult, Share
-from exacta.engine.fetch import FetchPartition as Wanted
-from exacta.engine.fetch import FetchRequest as WantedRequest
+from exacta.engine.fetch_plan import Convert, FetchResult, Share
+from exacta.engine.fetch_plan import FetchPartition as Wanted
+from exacta.engine.fetch_plan import FetchRequest as WantedRequest
 from exacta.engine.visible import Visible
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
-from exacta.kafka.fetch_sessions import FINAL_EPOCH, FULL_EPOCH, Asked, FetchSession
+from exacta.kafka.fetch_sessions import (
+    FINAL_EPOCH,
+    FULL_EPOCH,
+    MAX_SESSION_PARTITIONS,
+    NO_SESSION,
+    Asked,
+    FetchSession,
+)
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import UNSAID, leader_epoch_error, with_leader_epochs
 from exacta.kafka.needs import Inside
+from exacta.kafka.pieces import by_pieces
 from exacta.ports.authorizer import CLUSTER, Operation, ResourceKind
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.apis import ApiKey
@@ -30,6 +39,7 @@ from exacta.protocol.kafka.messages.k01_fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
+    FetchTopic,
     LeaderIdAndEpoch,
     PartitionData,
 )
@@ -57,43 +67,52 @@ NEEDS = (
 
 def handle(broker: Broker, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all partitions from one state of the log (decision D2)."""
-    if request.session_epoch not in (FULL_EPOCH, FINAL_EPOCH):
-        _handle_incremental(broker, request, context, reply)
-        return
-    context.shared.fetch_sessions.end(request.session_id)
-    partitions = _asked(broker, request, context)
+    is_full = request.session_epoch in (FULL_EPOCH, FINAL_EPOCH)
+    serve = _serve_in_full if is_full else _serve_incrementally
+    asked: list[Asked] = []
+    named = [(topic, partition) for topic in request.topics for partition in topic.partitions]
+    by_pieces(
+        context,
+        named,
+        lambda piece: asked.extend(_asked(broker, request, context, piece)),
+        lambda: serve(broker, request, context, asked, reply),
+    )
 
-    def done(answers: list[_Answer]) -> None:
-        response = _response(broker, request, context, answers)
-        if request.session_epoch == FULL_EPOCH:
+
+def _serve_in_full(
+    broker: Broker, request: FetchRequest, context: RequestContext, partitions: list[Asked], reply: Reply
+) -> None:
+    sessions = context.shared.fetch_sessions
+    sessions.end(request.session_id)
+
+    def done(answers: list[_Answer], answered: _Answered) -> None:
+        session_id = NO_SESSION
+        if request.session_epoch == FULL_EPOCH and len(partitions) <= MAX_SESSION_PARTITIONS:
             for asked, result in answers:
                 asked.must_answer(result)
-            response.session_id = context.shared.fetch_sessions.begin(
+            session_id = sessions.begin(
                 partitions, broker.engine.now_ms(), by_topic_id=context.version >= BY_TOPIC_ID_SINCE
             )
-        reply(response)
+        answered(answers, session_id)
 
-    _read(broker, request, context, partitions, done)
+    _read(broker, request, context, partitions, done, reply)
 
 
-def _handle_incremental(broker: Broker, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
+def _serve_incrementally(
+    broker: Broker, request: FetchRequest, context: RequestContext, changed: list[Asked], reply: Reply
+) -> None:
     sessions = context.shared.fetch_sessions
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     session = sessions.find(request.session_id, request.session_epoch, by_topic_id=by_topic_id)
     if isinstance(session, FetchSession):
-        changed = _asked(broker, request, context)
-        forgotten = [
+        forgotten = (
             (topic.topic_id if by_topic_id else topic.topic, index)
             for topic in request.forgotten_topics_data
             for index in topic.partitions
-        ]
+        )
         left = sessions.go_on(session, changed, forgotten, broker.engine.now_ms())
         if left is None:
-
-            def without_session(answers: list[_Answer]) -> None:
-                reply(_response(broker, request, context, answers))
-
-            _read(broker, request, context, changed, without_session)
+            _read(broker, request, context, changed, lambda answers, answered: answered(answers, NO_SESSION), reply)
             return
         session = left
     if not isinstance(session, FetchSession):
@@ -101,52 +120,57 @@ def _handle_incremental(broker: Broker, request: FetchRequest, context: RequestC
         return
     going_on, expected_epoch = session, session.epoch
 
-    def done(answers: list[_Answer]) -> None:
-        response = FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
-        if going_on.epoch == expected_epoch:
-            told = [(asked, result) for asked, result in answers if asked.must_answer(result)]
-            for asked, result in told:
-                if result is not None and result.records:
-                    going_on.answered_with_records(asked)
-            response = _response(broker, request, context, told)
-        response.session_id = going_on.session_id
-        reply(response)
+    def done(answers: list[_Answer], answered: _Answered) -> None:
+        if going_on.epoch != expected_epoch:
+            code = ErrorCode.INVALID_FETCH_SESSION_EPOCH
+            reply(FetchResponse(error_code=code, session_id=going_on.session_id))
+            return
+        told = [(asked, result) for asked, result in answers if asked.must_answer(result)]
+        for asked, result in told:
+            if result is not None and result.records:
+                going_on.answered_with_records(asked)
+        answered(told, going_on.session_id)
 
     for asked in session.partitions.values():
         if asked.topic is None:
             _name(broker, asked)
-    _read(broker, request, context, session.partitions.values(), done)
+    _read(broker, request, context, list(session.partitions.values()), done, reply)
 
 
 _Answer = tuple[Asked, FetchResult | None]
 """A partition and its result; None: it was refused before it was read."""
 
+_Answered = Callable[[list[_Answer], int], None]
+"""Sends the answer about these partitions, with the id of the session that it is of."""
 
-def _asked(broker: Broker, request: FetchRequest, context: RequestContext) -> list[Asked]:
-    """Return what the request itself asks for, with its own reasons to refuse it."""
-    found = []
+
+def _asked(
+    broker: Broker,
+    request: FetchRequest,
+    context: RequestContext,
+    named: Iterable[tuple[FetchTopic, FetchPartition]],
+) -> Iterator[Asked]:
+    """Yield what the request itself asks for, with its own reasons to refuse it."""
     is_replica = _is_replica(request)
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     leader_epoch = broker.engine.present.leader_epoch
-    for topic in request.topics:
+    for topic, partition in named:
         topic_id = topic.topic_id if by_topic_id else b""
         name = broker.engine.present.topic_name(topic_id) if by_topic_id else topic.topic
-        for partition in topic.partitions:
-            index, offset = partition.partition, partition.fetch_offset
-            max_bytes = max(partition.partition_max_bytes, 0)
-            fetched_epoch = partition.last_fetched_epoch
-            refused, ended = ErrorCode.NONE, None
-            is_unsure = partition.current_leader_epoch not in (UNSAID, leader_epoch) or fetched_epoch > leader_epoch
-            if is_replica or is_unsure:
-                refused = _refusal(partition, is_replica, leader_epoch)
-            if refused is ErrorCode.NONE and leader_epoch != FIRST_EPOCH and name is not None:
-                refused, ended = _divergence(broker.engine.visible(name, index), partition)
-            if refused is not ErrorCode.NONE or ended is not None:
-                found.append(Asked(name, topic_id, index, offset, max_bytes, refused, fetched_epoch, ended=ended))
-                continue
+        index, offset = partition.partition, partition.fetch_offset
+        max_bytes = max(partition.partition_max_bytes, 0)
+        fetched_epoch = partition.last_fetched_epoch
+        refused, ended = ErrorCode.NONE, None
+        is_unsure = partition.current_leader_epoch not in (UNSAID, leader_epoch) or fetched_epoch > leader_epoch
+        if is_replica or is_unsure:
+            refused = _refusal(partition, is_replica, leader_epoch)
+        if refused is ErrorCode.NONE and leader_epoch != FIRST_EPOCH and name is not None:
+            refused, ended = _divergence(broker.engine.visible(name, index), partition)
+        if refused is not ErrorCode.NONE or ended is not None:
+            yield Asked(name, topic_id, index, offset, max_bytes, refused, fetched_epoch, ended=ended)
+        else:
             wanted = None if name is None else Wanted(name, index, offset, max_bytes, topic_id)
-            found.append(Asked(name, topic_id, index, offset, max_bytes, ErrorCode.NONE, fetched_epoch, wanted))
-    return found
+            yield Asked(name, topic_id, index, offset, max_bytes, ErrorCode.NONE, fetched_epoch, wanted)
 
 
 def _is_replica(request: FetchRequest) -> bool:
@@ -183,40 +207,84 @@ def _refusal(partition: FetchPartition, is_replica: bool, leader_epoch: int) -> 
     return code
 
 
+class _Sorted(Struct):
+    """The partitions that are read, as the reader and as the engine name them, and the answers to the others."""
+
+    reading: list[Asked] = []
+    wanted: list[Wanted] = []
+    refused: list[_Answer] = []
+
+
 def _read(
     broker: Broker,
     request: FetchRequest,
     context: RequestContext,
-    partitions: Iterable[Asked],
-    done: Callable[[list[_Answer]], None],
+    partitions: list[Asked],
+    done: Callable[[list[_Answer], _Answered], None],
+    reply: Reply,
 ) -> None:
-    reading: list[Asked] = []
-    wanted: list[Wanted] = []
-    refused: list[_Answer] = []
-    if not broker.authorizer.allows_all:
-        partitions, refused = _take_out_unreadable(broker, context, partitions, _is_replica(request))
-    for asked in partitions:
-        if asked.wanted is None:
-            refused.append((asked, None))
-        else:
-            reading.append(asked)
-            wanted.append(asked.wanted)
+    """Read partitions; `done` gets the answers, and says which of them are sent."""
+    found = _Sorted()
+    is_replica = _is_replica(request)
+
+    def sort(piece: Iterable[Asked]) -> None:
+        if not broker.authorizer.allows_all:
+            piece, unreadable = _take_out_unreadable(broker, context, piece, is_replica)
+            found.refused.extend(unreadable)
+        for asked in piece:
+            if asked.wanted is None:
+                found.refused.append((asked, None))
+            else:
+                found.reading.append(asked)
+                found.wanted.append(asked.wanted)
+
+    def answered(answers: list[_Answer], session_id: int) -> None:
+        response = FetchResponse(responses=[], session_id=session_id)
+        by_pieces(
+            context,
+            answers,
+            lambda piece: _add(broker, request, context, response, piece),
+            lambda: _finish(broker, context, response, reply, is_durable=not found.refused),
+        )
+
+    def read(results: list[FetchResult]) -> None:
+        done([*zip(found.reading, results, strict=True), *found.refused], answered)
+
+    by_pieces(context, partitions, sort, lambda: _fetch(broker, request, context, found, read))
+
+
+def _fetch(
+    broker: Broker,
+    request: FetchRequest,
+    context: RequestContext,
+    found: _Sorted,
+    done: Callable[[list[FetchResult]], None],
+) -> None:
     max_bytes = min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes)
-    if refused:  # maybe since there is no such topic, and its deletion is not durable yet
-        done = _once_durable(broker, context, done)
     broker.fetch(
         context,
         WantedRequest(
-            partitions=wanted,
-            max_wait_ms=0 if refused else min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS),
+            partitions=found.wanted,
+            max_wait_ms=0 if found.refused else min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS),
             min_bytes=min(max(request.min_bytes, 0), max_bytes),
             max_bytes=max_bytes,
             read_committed=request.isolation_level == READ_COMMITTED,
             bodies=OWN_BODIES,
             convert=_conversion(broker, context),
+            in_steps=context.in_steps,
         ),
-        lambda results: done([*zip(reading, results, strict=True), *refused]),
+        done,
     )
+
+
+def _finish(
+    broker: Broker, context: RequestContext, response: FetchResponse, reply: Reply, *, is_durable: bool
+) -> None:
+    """Reply; where a partition was refused, maybe since its topic is gone, once that is durable."""
+    if is_durable:
+        reply(response)
+    else:
+        broker.when_durable(context, lambda: reply(response))
 
 
 def _conversion(broker: Broker, context: RequestContext) -> Convert | None:
@@ -241,17 +309,14 @@ def _conversion(broker: Broker, context: RequestContext) -> Convert | None:
     return convert
 
 
-def _once_durable(
-    broker: Broker, context: RequestContext, done: Callable[[list[_Answer]], None]
-) -> Callable[[list[_Answer]], None]:
-    return lambda answers: broker.when_durable(context, lambda: done(answers))
-
-
-def _response(
-    broker: Broker, request: FetchRequest, context: RequestContext, answers: Iterable[_Answer]
-) -> FetchResponse:
-    response = FetchResponse(responses=[])
-    topic: FetchableTopicResponse | None = None
+def _add(
+    broker: Broker,
+    request: FetchRequest,
+    context: RequestContext,
+    response: FetchResponse,
+    answers: Iterable[_Answer],
+) -> None:
+    topic = response.responses[-1] if response.responses else None
     for asked, result in answers:
         name = asked.topic or ""
         if topic is None or topic.topic_id != asked.topic_id or topic.topic != name:
@@ -268,7 +333,6 @@ def _response(
                 data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=epoch)
         else:
             _fill(data, asked, result, request.isolation_level == READ_COMMITTED, context.version)
-    return response
 
 
 def _take_out_unreadable(

@@ -1,14 +1,12 @@
 """OffsetFetch tells the positions of groups. Version 8 asks for several groups, version 10 names topics by ids."""
 
-from collections.abc import Callable, Hashable
-from itertools import groupby
-from operator import attrgetter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from exacta.core.groups.committing import check_reader
-from exacta.core.groups.reading import GroupOffset, fetch_offsets
+from exacta.core.groups.reading import NO_POSITIONS, GroupOffset, Positions, positions
 from exacta.core.state.state import State
 from exacta.front.broker import Broker
 from exacta.front.turns import STEP_ELEMENTS, Steps
@@ -17,13 +15,13 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside, Whole, group_id
+from exacta.kafka.pieces import run
 from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k09_offset_fetch import (
     OffsetFetchRequest,
-    OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
     OffsetFetchResponse,
@@ -57,110 +55,132 @@ NEEDS = (
 
 
 def handle(broker: Broker, request: OffsetFetchRequest, context: RequestContext, reply: Reply) -> None:
-    """Look all groups up in one state, and make the answer of it in steps."""
+    """Look the positions of all groups up in one state; read the request before that and tell them afterwards."""
+    groups: list[_Asked] = []
 
-    def view(state: State, now_ms: int) -> list[_Found]:
-        is_first = first_time()
-        if context.version < SEVERAL_GROUPS_SINCE:
-            return [_one_group(broker, context, state, request, is_first)]
-        return [
-            _group(broker, context, state, group, is_first, require_stable=request.require_stable)
-            for group in request.groups
-            if group.topics is not None or is_first(group.group_id)
-        ]
+    def look(state: State, now_ms: int) -> None:
+        for group in groups:
+            if group.group_id in state.groups or group.group_id in state.volatile.consumer_groups:
+                _look(state, context, group)
 
-    def found(groups: list[_Found]) -> None:
-        context.is_long = len(groups) + sum(len(each.offsets) for each in groups) > STEP_ELEMENTS
-        context.in_steps(_answer(groups, context, reply))
+    def found(_: None) -> None:
+        count = sum(max(len(each.wanted), len(each.positions.committed)) for each in groups)
+        context.is_long = context.is_long or count + len(groups) > STEP_ELEMENTS
+        run(context, _answer(broker, context, groups, reply))
 
-    broker.read(context, view, found)
+    def steps() -> Steps:
+        yield from _read(broker, context, request, groups)
+        broker.read(context, look, found)
+
+    run(context, steps())
 
 
-class _Found(Struct):
-    """The offsets of a group, and the answers about topics that were not looked up."""
+class _Asked(Struct):
+    """A group that is asked about, and what is found."""
 
     group_id: str
-    offsets: list[GroupOffset] = []
+    member_id: str | None = None
+    member_epoch: int = -1
+    require_stable: bool = False
+    wanted: dict[str, list[int]] = {}
+    """The topics and their partitions, if the group's offsets are not all asked for."""
+    wants_all: bool = False
     unread: list[Any] = []
+    """The answers about topics that are not looked up."""
     topic_ids: dict[str, bytes] | None = None
+    """The ids of topics by their names, where they are answered."""
+    positions: Positions = NO_POSITIONS
     error_code: int = ErrorCode.NONE
 
 
-def _answer(found: list[_Found], context: RequestContext, reply: Reply) -> Steps:
+def _read(broker: Broker, context: RequestContext, request: OffsetFetchRequest, groups: list[_Asked]) -> Steps:
+    """Read the request: which groups are looked up, and which topics of them. Nothing is told twice."""
+    is_first = first_time()
+    if context.version < SEVERAL_GROUPS_SINCE:
+        asked = _Asked(request.group_id, require_stable=request.require_stable, wants_all=request.topics is None)
+        groups.append(asked)
+        yield from _read_topics(broker, context, asked, request.topics, is_first)
+        return
+    by_id = context.version >= TOPIC_IDS_SINCE
+    for group in request.groups:
+        wants_all = group.topics is None
+        if wants_all and not is_first(group.group_id):
+            continue
+        asked = _Asked(group.group_id, group.member_id, group.member_epoch, request.require_stable, wants_all=wants_all)
+        asked.topic_ids = {} if by_id else None
+        groups.append(asked)
+        yield from _read_topics(broker, context, asked, group.topics, is_first)
+
+
+def _read_topics(
+    broker: Broker,
+    context: RequestContext,
+    asked: _Asked,
+    topics: Sequence[Any] | None,
+    is_first: Callable[[Hashable], bool],
+) -> Steps:
+    asked.wanted, asked.unread = {}, []
+    for topic in topics or ():
+        name = topic.name if asked.topic_ids is None else broker.engine.present.topic_name(topic.topic_id)
+        if name is None:
+            asked.unread.append(_untold(context, topic, ErrorCode.UNKNOWN_TOPIC_ID))
+        elif not allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, name):
+            asked.unread.append(_untold(context, topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        else:
+            if asked.topic_ids is not None:
+                asked.topic_ids[name] = topic.topic_id
+            indexes = [index for index in topic.partition_indexes if is_first((asked.group_id, name, index))]
+            asked.wanted.setdefault(name, []).extend(indexes)
+        yield None
+    yield None
+
+
+def _look(state: State, context: RequestContext, asked: _Asked) -> None:
+    """Take what the answer about a group that is known owes to one state."""
+    rejection = check_reader(state, asked.group_id, asked.member_id, asked.member_epoch)
+    if rejection is not None:
+        asked.error_code = error_code(rejection, KEY, context.version)
+        return
+    topics = None if asked.wants_all else asked.wanted.keys()
+    found = asked.positions = positions(state, asked.group_id, topics, require_stable=asked.require_stable)
+    if asked.wants_all and asked.topic_ids is not None:
+        asked.topic_ids = {name: state.topics[name].topic_id for name in found.topics()}
+
+
+def _answer(broker: Broker, context: RequestContext, groups: list[_Asked], reply: Reply) -> Steps:
     several = context.version >= SEVERAL_GROUPS_SINCE
     topic_class: type[Any] = OffsetFetchResponseTopics if several else OffsetFetchResponseTopic
     partition_class: type[Any] = OffsetFetchResponsePartitions if several else OffsetFetchResponsePartition
-    groups: list[OffsetFetchResponseGroup] = []
-    for group in found:
-        topics: list[Any] = []
-        for name, of_topic in groupby(group.offsets, key=attrgetter("topic")):
-            topic = topic_class(name=name, partitions=[partition_class(**_told(each)) for each in of_topic])
+    told: list[OffsetFetchResponseGroup] = []
+    topics: list[Any] = []
+    for group in groups:
+        topics = []
+        found = group.positions
+        wanted: Iterable[tuple[str, list[int]]] = group.wanted.items()
+        if group.wants_all and found is not NO_POSITIONS:
+            names = describable_topics(broker, context, found.topics())
+            wanted = ((name, found.partitions(name)) for name in names)
+        elif group.error_code:
+            wanted = ()
+        for name, indexes in wanted:
+            if not indexes:
+                continue
+            topic = topic_class(name=name, partitions=[])
             if group.topic_ids is not None:
                 topic.topic_id = group.topic_ids[name]
             topics.append(topic)
-            yield None
-        topics += group.unread
-        groups.append(OffsetFetchResponseGroup(group_id=group.group_id, topics=topics, error_code=group.error_code))
+            for begin in range(0, len(indexes), STEP_ELEMENTS):
+                part = found.told(name, indexes[begin : begin + STEP_ELEMENTS])
+                topic.partitions += [partition_class(**_told(each)) for each in part]
+                yield None
+        topics += () if group.error_code else group.unread
+        told.append(OffsetFetchResponseGroup(group_id=group.group_id, topics=topics, error_code=group.error_code))
         yield None
-    reply(OffsetFetchResponse(groups=groups) if several else OffsetFetchResponse(topics=topics))
+    reply(OffsetFetchResponse(groups=told) if several else OffsetFetchResponse(topics=topics))
 
 
-def _one_group(
-    broker: Broker,
-    context: RequestContext,
-    state: State,
-    request: OffsetFetchRequest,
-    is_first: Callable[[Hashable], bool],
-) -> _Found:
-    wanted, unseen = None, []
-    if request.topics is not None:
-        wanted = []
-        for topic in request.topics:
-            if allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, topic.name):
-                indexes = [index for index in topic.partition_indexes if is_first((topic.name, index))]
-                wanted.append((topic.name, indexes))
-            else:
-                unseen.append(_refused_topic(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    offsets = fetch_offsets(state, request.group_id, wanted, require_stable=request.require_stable)
-    return _Found(request.group_id, _describable(broker, context, offsets), unseen)
-
-
-def _group(
-    broker: Broker,
-    context: RequestContext,
-    state: State,
-    asked: OffsetFetchRequestGroup,
-    is_first: Callable[[Hashable], bool],
-    *,
-    require_stable: bool,
-) -> _Found:
-    rejection = check_reader(state, asked.group_id, asked.member_id, asked.member_epoch)
-    if rejection is not None:
-        return _Found(asked.group_id, error_code=error_code(rejection, KEY, context.version))
-    by_id = context.version >= TOPIC_IDS_SINCE
-    wanted, unread = None, []
-    if asked.topics is not None:
-        wanted = []
-        for topic in asked.topics:
-            name = state.volatile.topic_names.get(topic.topic_id) if by_id else topic.name
-            if name is None:
-                unread.append(_unread_topic(topic, ErrorCode.UNKNOWN_TOPIC_ID))
-            elif not allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, name):
-                unread.append(_unread_topic(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-            else:
-                indexes = [index for index in topic.partition_indexes if is_first((asked.group_id, name, index))]
-                wanted.append((name, indexes))
-    offsets = _describable(broker, context, fetch_offsets(state, asked.group_id, wanted, require_stable=require_stable))
-    ids = {each.topic: state.topics[each.topic].topic_id for each in offsets} if by_id else None
-    return _Found(asked.group_id, offsets, unread, ids)
-
-
-def _describable(broker: Broker, context: RequestContext, offsets: list[GroupOffset]) -> list[GroupOffset]:
-    """Leave out the topics that the client may not see, of a group whose topics it has not named."""
-    if broker.authorizer.allows_all:
-        return offsets
-    seen = frozenset(describable_topics(broker, context, {each.topic for each in offsets}))
-    return [each for each in offsets if each.topic in seen]
+def _untold(context: RequestContext, topic: Any, code: ErrorCode) -> Any:
+    return (_unread_topic if context.version >= SEVERAL_GROUPS_SINCE else _refused_topic)(topic, code)
 
 
 def _unread_topic(topic: OffsetFetchRequestTopics, code: ErrorCode) -> OffsetFetchResponseTopics:

@@ -12,6 +12,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, or_on_cluster
+from exacta.kafka.parts import Parts
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k17789_abort_handles import (
@@ -62,5 +63,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
+    parts=(Parts("handles", "results", name=""),),
     plain_error=AbortHandlesResponse,
 )

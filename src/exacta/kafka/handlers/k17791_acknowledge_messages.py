@@ -16,6 +16,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
+from exacta.kafka.parts import Parts
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -93,5 +94,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
+    parts=(Parts("subscriptions", "subscriptions", inner="partitions", inner_answers="partitions"),),
     plain_error=AcknowledgeMessagesResponse,
 )

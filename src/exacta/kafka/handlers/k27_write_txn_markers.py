@@ -34,9 +34,17 @@ MAX_VERSION = 2
 
 NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER, instead=or_on_cluster(Operation.CLUSTER_ACTION)),)
 
+MOST_AT_ONCE = 1_000
+"""The most markers, and partitions in them, of one request. An operator's tool sends one of each, and nothing else
+sends this request to a broker that is alone."""
+
 
 def handle(broker: Broker, request: WriteTxnMarkersRequest, context: RequestContext, reply: Reply) -> None:
     """Abort marker by marker; each partition has its own answer."""
+    count = sum(len(topic.partition_indexes) for marker in request.markers for topic in marker.topics)
+    if count + len(request.markers) > MOST_AT_ONCE:
+        context.hang_up(f"WriteTxnMarkers of {count} partitions in {len(request.markers)} markers")
+        return
     if any(marker.transaction_result for marker in request.markers):
         reply(refused(request, ErrorCode.INVALID_REQUEST, context.version))
         return

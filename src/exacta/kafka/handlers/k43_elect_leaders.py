@@ -5,6 +5,7 @@ from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
+from exacta.kafka.parts import Parts
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -78,5 +79,14 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
+    parts=(
+        Parts(
+            "topic_partitions",
+            "replica_election_results",
+            name="topic",
+            inner="partitions",
+            inner_answers="partition_result",
+        ),
+    ),
     refused=refused,
 )

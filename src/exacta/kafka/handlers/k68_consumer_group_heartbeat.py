@@ -5,23 +5,27 @@ topics or the subscriptions have changed. This is how Apache Kafka does it. A me
 that it may not describe itself is not told of them, unlike there, and nobody reads these partitions.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from exacta.core.commands import ConsumerHeartbeat
-from exacta.core.pattern import matching
+from exacta.core.groups.consumer.heartbeat import heartbeat
+from exacta.core.groups.consumer.rehearsal import Rehearsed
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
 from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
 from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
-from exacta.front.turns import STEP_ELEMENTS, Steps
+from exacta.front.turns import Steps
 from exacta.kafka.access import allows, describable_topics
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside, Whole, group_id
+from exacta.kafka.pieces import by_pieces
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -36,8 +40,8 @@ KEY = ApiKey.CONSUMER_GROUP_HEARTBEAT
 MIN_VERSION = 0
 MAX_VERSION = 1
 CLIENTS_OWN_ID_SINCE = 1  # KIP-1082
-MOST_MATCHED_AT_ONCE = 1_000
-"""A pattern is matched with more topics on a thread."""
+MOST_REHEARSALS = 5
+"""A heartbeat is decided in one step where topics or members have changed during so many rehearsals."""
 
 MESSAGES = {
     Rejection.UNKNOWN_MEMBER_ID: "Nobody of this member id, or instance id, is a member of the group: join again.",
@@ -85,14 +89,10 @@ def handle(broker: Broker, request: ConsumerGroupHeartbeatRequest, context: Requ
             member_epoch=answer.member_epoch,
             heartbeat_interval_ms=0 if leaves else broker.configuration.group_consumer_heartbeat_interval_ms,
         )
-        if answer.assignment is not None:
-            context.is_long = len(answer.assignment) > STEP_ELEMENTS
-            topics = [topic for topic in _by_topic(answer.assignment) if _may_see(broker, context, topic.topic_id)]
-            response.assignment = Assignment(topic_partitions=topics)
-        reply(response)
-
-    def ask() -> None:
-        broker.ask(context, command(), done)
+        if answer.assignment is None:
+            reply(response)
+        else:
+            _tell(broker, context, response, list(answer.assignment), reply)
 
     def command() -> ConsumerHeartbeat:
         return ConsumerHeartbeat(
@@ -112,18 +112,57 @@ def handle(broker: Broker, request: ConsumerGroupHeartbeatRequest, context: Requ
             hidden=_hidden(broker, request, context),
         )
 
-    pattern = request.subscribed_topic_regex
-    names = broker.engine.present.topics_to_match(request.group_id, subscribes=True) if pattern else frozenset()
-    if pattern and len(names) > MOST_MATCHED_AT_ONCE:
-        context.in_steps(_match_on_thread(pattern, frozenset(names), ask))
-    else:
-        ask()
+    _ask(broker, context, command(), done)
 
 
-def _match_on_thread(pattern: str, names: frozenset[str], ask: Callable[[], None]) -> Steps:
-    """Match the topics that there are on a thread, where what is found is remembered; the core says what is wrong."""
-    yield partial(matching, pattern, names)
-    ask()
+def _tell(
+    broker: Broker,
+    context: RequestContext,
+    response: ConsumerGroupHeartbeatResponse,
+    assigned: list[tuple[bytes, int]],
+    reply: Reply,
+) -> None:
+    """Tell a member what it is assigned, as far as it may see it."""
+    found: dict[bytes, list[int]] = {}
+    topics: list[TopicPartitions] = []
+    response.assignment = Assignment(topic_partitions=topics)
+
+    def gather(partitions: Iterable[tuple[bytes, int]]) -> None:
+        for topic_id, index in partitions:
+            found.setdefault(topic_id, []).append(index)
+
+    def tell(topic_ids: Iterable[bytes]) -> None:
+        topics.extend(
+            TopicPartitions(topic_id=topic_id, partitions=sorted(found[topic_id]))
+            for topic_id in topic_ids
+            if _may_see(broker, context, topic_id)
+        )
+
+    by_pieces(context, assigned, gather, lambda: by_pieces(context, sorted(found), tell, lambda: reply(response)))
+
+
+def _ask(broker: Broker, context: RequestContext, command: ConsumerHeartbeat, done: Callable[[Answer], None]) -> None:
+    """Let the core decide. A long heartbeat is rehearsed on a thread, again where much has changed meanwhile."""
+    scene = broker.engine.present.scene_of(command)
+    if scene is None:
+        broker.ask(context, command, done)
+        return
+
+    def steps() -> Steps:
+        rehearsed = None
+        for _ in range(MOST_REHEARSALS):
+            present = broker.engine.present.scene_of(command)
+            if present is None:
+                break
+            outcome = yield partial(heartbeat, present.state, command, broker.engine.now_ms())
+            if isinstance(outcome, Exception):
+                raise outcome
+            rehearsed = Rehearsed(present, outcome)
+            if broker.engine.present.look(present.is_as_it_was):
+                break
+        broker.ask(context, replace(command, rehearsed=rehearsed), done)
+
+    context.in_steps(steps())
 
 
 def _hidden(broker: Broker, request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> frozenset[str]:
@@ -175,13 +214,6 @@ def _owned(reported: list[TopicPartitions] | None) -> frozenset[tuple[bytes, int
     if reported is None:
         return None
     return frozenset((bytes(topic.topic_id), index) for topic in reported for index in topic.partitions)
-
-
-def _by_topic(partitions: Collection[tuple[bytes, int]]) -> list[TopicPartitions]:
-    by_topic: dict[bytes, list[int]] = {}
-    for topic_id, index in sorted(partitions):
-        by_topic.setdefault(topic_id, []).append(index)
-    return [TopicPartitions(topic_id=topic_id, partitions=indexes) for topic_id, indexes in by_topic.items()]
 
 
 HANDLER = Handler(

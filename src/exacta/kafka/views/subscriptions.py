@@ -24,6 +24,9 @@ MOST_SUBSCRIPTIONS = 1_000
 MOST_SIZE = 100_000
 """A page ends when so many runs, consumers and entries were looked at for it. The last subscription may have more."""
 
+MOST_PARTITIONS = 2_500
+"""A page also ends when so many partitions were looked at for it. It may be empty, and others follow."""
+
 
 def tell(broker: Broker, context: RequestContext, asked: AskSubscriptions, done: Done) -> None:
     """Describe a page of the subscriptions that are wanted."""
@@ -42,6 +45,7 @@ def tell(broker: Broker, context: RequestContext, asked: AskSubscriptions, done:
             after=asked.after or FIRST,
             most=max(1, min(asked.most, MOST_SUBSCRIPTIONS)),
             most_size=MOST_SIZE,
+            most_partitions=MOST_PARTITIONS,
             has_details=asked.has_details,
         )
         return page_of(state, wanted, now_ms)
@@ -52,7 +56,7 @@ def tell(broker: Broker, context: RequestContext, asked: AskSubscriptions, done:
     def counted(page: Page, backlogs: list[Backlog]) -> None:
         pairs = zip(page.subscriptions, backlogs, strict=True)
         found = tuple(_told(broker, asker, each, backlog) for each, backlog in pairs)
-        done(json.encode(Subscriptions(subscriptions=found, is_last=page.is_last)))
+        done(json.encode(Subscriptions(subscriptions=found, is_last=page.end is None, end=page.end)))
 
     broker.read(context, view, described)
 

@@ -39,6 +39,8 @@ class Room(NamedTuple):
     """The bytes of batches that may be written."""
     is_used_up: bool
     """True if only what frees space, or ends something, should be written."""
+    is_low: bool = True
+    """True until there is clearly more room: batches should not begin again where they were refused."""
 
 
 class JournalSpace(Protocol):

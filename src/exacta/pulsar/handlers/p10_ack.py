@@ -1,17 +1,22 @@
 """ACK acknowledges messages: one by one or all up to one, at once or in a transaction, with an answer or without."""
 
-from collections.abc import Sequence
-
 from google.protobuf.message import Message
 
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
-from exacta.core.state.runs import Run
 from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
+from exacta.front.pieces import by_pieces
 from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
-from exacta.pulsar.acknowledging import MOST_PARTS, NOTHING_TO_ACKNOWLEDGE, named, named_up_to
+from exacta.pulsar.acknowledging import (
+    MOST_PARTS,
+    NOTHING_TO_ACKNOWLEDGE,
+    Named,
+    joined,
+    name,
+    named_up_to,
+)
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Asked, PulsarRequest
 from exacta.pulsar.errors import server_error
@@ -37,22 +42,39 @@ def handle(broker: Broker, command: CommandAck, request: PulsarRequest) -> None:
     if wrong is not None:
         _refuse(request, consumer, command, ServerError.NotAllowedError, wrong)
         return
-    unclear = resolve(broker.engine.present, consumer.partition_id, command.message_id)
-    if unclear is not None and command.HasField("request_id"):
-        _refuse(request, consumer, command, ServerError.NotAllowedError, unclear)
+    found = Named()
+    if command.ack_type == CommandAck.Cumulative:
+        found.unclear = resolve(broker.engine.present, consumer.partition_id, command.message_id)
+        before = named_up_to(broker.engine.lookups, consumer, command)
+        found.is_whole = before is not None
+        _acknowledge(broker, command, request, consumer, found, before or Offset(0))
         return
-    found = _named(broker, consumer, command)
-    if found is None:
+    by_pieces(
+        request.in_steps,
+        command.message_id,
+        lambda ids: name(broker, consumer, command, ids, found),
+        lambda: _acknowledge(broker, command, request, consumer, found, Offset(0)),
+    )
+
+
+def _acknowledge(
+    broker: Broker, command: CommandAck, request: PulsarRequest, consumer: Consumer, found: Named, before: Offset
+) -> None:
+    """Acknowledge what is named, in the next step."""
+    if found.unclear is not None and command.HasField("request_id"):
+        _refuse(request, consumer, command, ServerError.NotAllowedError, found.unclear)
+        return
+    if found.is_too_much:
         _refuse_many(request, command)
         return
-    runs, before, is_whole = found
+    runs = joined(found.runs)
     transaction_id = None
     if is_transactional(command):
         transaction_id = transaction_of(command)
         if transaction_id is None:
             _reject(request, consumer, command, Rejection.TRANSACTION_NOT_FOUND)
             return
-        if not is_whole:
+        if not found.is_whole:
             _refuse(request, consumer, command, ServerError.NotAllowedError, "a message is not there (any more)")
             return
     elif not command.HasField("request_id"):
@@ -79,15 +101,6 @@ def _wrong_cumulatively(consumer: Consumer, command: CommandAck) -> str | None:
     if not consumer.is_in_order:
         return "a shared subscription has no cumulative acknowledgements"
     return None if len(command.message_id) == 1 else "a cumulative acknowledgement names one message"
-
-
-def _named(broker: Broker, consumer: Consumer, command: CommandAck) -> tuple[Sequence[Run], Offset, bool] | None:
-    """Return the runs and the offset that an ACK names, and whether all is there; None: there is too much."""
-    if command.ack_type == CommandAck.Cumulative:
-        before = named_up_to(broker.engine.lookups, consumer, command)
-        return (), before or Offset(0), before is not None
-    found = named(broker.engine.lookups, consumer, command)
-    return None if found is None else (found[0], Offset(0), found[1])
 
 
 def _refuse_many(request: PulsarRequest, command: CommandAck) -> None:

@@ -1,9 +1,17 @@
 """REDELIVER_UNACKNOWLEDGED_MESSAGES gives messages back: these, or all that a consumer has."""
 
+from collections.abc import Sequence
+
 from exacta.core.commands import Redeliver
 from exacta.core.ids import Offset
 from exacta.front.broker import Broker
-from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandRedeliverUnacknowledgedMessages
+from exacta.front.pieces import by_pieces
+from exacta.protocol.pulsar.messages_pb2 import (
+    BaseCommand,
+    CommandRedeliverUnacknowledgedMessages,
+    MessageIdData,
+)
+from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -18,18 +26,29 @@ def handle(broker: Broker, command: CommandRedeliverUnacknowledgedMessages, requ
     if consumer is not None:
         if command.HasField("consumer_epoch"):
             consumer.epoch = max(consumer.epoch or 0, command.consumer_epoch)
-        resolve(broker.engine.present, consumer.partition_id, command.message_ids)
-        entries = tuple(
-            Offset(each.entry_id) for each in command.message_ids if each.ledger_id == consumer.partition_id
-        )
-        redeliver = Redeliver(
-            **consumer.where,
-            consumer_id=consumer.consumer_id,
-            entries=tuple(dict.fromkeys(entries)) if command.message_ids else None,
-        )
-        broker.ask(request, redeliver, lambda answer: request.end())
+        _redeliver(broker, command, request, consumer)
     else:
         request.end()
+
+
+def _redeliver(
+    broker: Broker, command: CommandRedeliverUnacknowledgedMessages, request: PulsarRequest, consumer: Consumer
+) -> None:
+    entries: dict[Offset, None] = {}
+
+    def read(ids: Sequence[MessageIdData]) -> None:
+        resolve(broker.engine.present, consumer.partition_id, ids)
+        entries.update((Offset(each.entry_id), None) for each in ids if each.ledger_id == consumer.partition_id)
+
+    def redeliver() -> None:
+        asked = Redeliver(
+            **consumer.where,
+            consumer_id=consumer.consumer_id,
+            entries=tuple(entries) if command.message_ids else None,
+        )
+        broker.ask(request, asked, lambda answer: request.end())
+
+    by_pieces(request.in_steps, command.message_ids, read, redeliver)
 
 
 HANDLER = Handler(type=BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES, needs=NEEDS, handle=handle, refused=no_answer)

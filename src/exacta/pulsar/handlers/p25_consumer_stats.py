@@ -58,7 +58,7 @@ def handle(broker: Broker, command: CommandConsumerStats, request: PulsarRequest
 def _standing(state: State, consumer: Consumer) -> Standing | None:
     topic, index = consumer.place
     names = frozenset({consumer.subscription})
-    page = page_of(state, Wanted(topics={topic: {index}}, names=names, most=1, most_size=1))
+    page = page_of(state, Wanted(topics={topic: {index}}, names=names, most=1, most_size=1, most_partitions=1))
     delivery = state.volatile.deliveries.get((consumer.partition_id, consumer.subscription))
     present = None if delivery is None else delivery.consumers.get(consumer.consumer_id)
     if not page.subscriptions or present is None:

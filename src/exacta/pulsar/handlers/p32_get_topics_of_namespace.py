@@ -5,13 +5,13 @@ name of a topic without `persistent://` and without the number of a partition, a
 not take filters nothing: the answer says so, and the client filters by itself.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import crc32c
 
 from exacta.core.pattern import matcher
-from exacta.core.state.state import State
 from exacta.front.broker import Broker
+from exacta.front.pieces import by_pieces
 from exacta.protocol.pulsar.frames import FRAME_MARGIN
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -32,10 +32,10 @@ SCHEMES = ("non-persistent", "persistent")
 
 
 def handle(broker: Broker, command: CommandGetTopicsOfNamespace, request: PulsarRequest) -> None:
-    """Answer with the topics that are there in this step, once they are durable.
+    """Answer with the topics that were there at once, as far as they still are, once that is durable.
 
-    A client that has seen them all says so by their hash, and gets none of them once more. An answer that would be
-    longer than the client's frames is an error.
+    Many are matched in steps. A client that has seen them all says so by their hash, and gets none of them once more.
+    An answer that would be longer than the client's frames is an error.
     """
     tenant, slash, namespace = command.namespace.partition("/")
     if not (tenant and slash and namespace) or "/" in namespace:
@@ -44,12 +44,17 @@ def handle(broker: Broker, command: CommandGetTopicsOfNamespace, request: Pulsar
         return
     matches = _matcher(command.topics_pattern)
 
-    def view(state: State, now_ms: int) -> list[str]:
-        if command.mode == CommandGetTopicsOfNamespace.NON_PERSISTENT:
-            return []
-        return topics_of(broker, request, state, tenant, namespace, matches)
+    names: list[str] = []
 
-    def done(names: list[str]) -> None:
+    def look(topics: Sequence[str]) -> None:
+        names.extend(
+            broker.engine.view(
+                lambda state, now_ms: topics_of(broker, request, state, topics, tenant, namespace, matches)
+            )
+        )
+
+    def done() -> None:
+        names.sort()
         digest = _digest(names)
         has_changed = command.topics_hash != digest
         answer = CommandGetTopicsOfNamespaceResponse(
@@ -66,7 +71,9 @@ def handle(broker: Broker, command: CommandGetTopicsOfNamespace, request: Pulsar
         else:
             request.reply(answer)
 
-    broker.read(request, view, done)
+    is_listed = command.mode != CommandGetTopicsOfNamespace.NON_PERSISTENT
+    topics = broker.engine.view(lambda state, now_ms: list(state.topics) if is_listed else [])
+    by_pieces(request.in_steps, topics, look, lambda: broker.when_durable(request, done))
 
 
 def _matcher(pattern: str) -> Callable[[str], object] | None:

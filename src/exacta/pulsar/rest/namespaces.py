@@ -88,6 +88,6 @@ def _read(broker: Broker, request: RestRequest, answer: Callable[[list[str]], No
     names = request.http.path_params
 
     def view(state: State, now_ms: int) -> list[str]:
-        return topics_of(broker, request, state, names["tenant"], names["namespace"])
+        return topics_of(broker, request, state, state.topics, names["tenant"], names["namespace"])
 
     broker.read(request, view, answer)

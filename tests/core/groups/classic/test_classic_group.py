@@ -4,11 +4,11 @@ import pytest
 from msgspec import structs
 
 from exacta.core.commands import CommitOffsets, OffsetToCommit
-from exacta.core.groups.reading import fetch_offsets
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Joined, MemberIdRequired, OffsetsTaken, Synced
 from exacta.core.state.classic_membership import Phase
 from tests.core.groups.classic.members import REBALANCE_MS, SESSION_MS, Group
+from tests.core.groups.reading import fetch_offsets
 from tests.core.world import SMALL, World
 
 

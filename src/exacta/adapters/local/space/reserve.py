@@ -9,7 +9,7 @@ free on the disk together with what the file holds:
 | spare is | the file | batches | small events |
 |---|---|---|---|
 | at least 3/2 of `whole` | is filled, where it is not whole | as many bytes as spare is above 5/4 | are taken |
-| between | stays as it is | as many bytes as spare is above 5/4 | are taken |
+| between | stays as it is | the same, unless one has found no room since spare was above | are taken |
 | below 5/4 of `whole` | is cut to a quarter; the rest is for commits, snapshots and cleaning | none | are taken |
 | below 1/4 of `whole` | as above | none | only what frees or ends something |
 
@@ -57,6 +57,11 @@ class Reserve:
         """Return whether there is to be a reserve."""
         return self._whole > 0
 
+    @property
+    def held_bytes(self) -> int:
+        """Return how many bytes the reserve holds."""
+        return self._held
+
     def begin(self) -> None:
         """Find the file, and let it give what a start needs, or fill it; raises OSError."""
         if not self._whole:
@@ -88,7 +93,11 @@ class Reserve:
                 return before
         if spare >= PLENTY_BYTES:
             return None
-        return Room(append_bytes=max(0, spare - whole * 5 // 4), is_used_up=spare < whole // 4)
+        return Room(
+            append_bytes=max(0, spare - whole * 5 // 4),
+            is_used_up=spare < whole // 4,
+            is_low=spare < whole * 3 // 2,
+        )
 
     def give(self, size: int) -> bool:
         """Make so many bytes free for a write that has met a full disk; return whether there is any hope."""
@@ -108,9 +117,10 @@ class Reserve:
 
     def ensure(self) -> None:
         """Make sure of the little that a new file takes, since its making is not tried twice."""
+        small = min(SMALL_BYTES, self._whole // 16)
         with suppress(OSError):
-            if self._held and self._files.available_bytes() < SMALL_BYTES:
-                self.give(SMALL_BYTES)
+            if self._held and self._files.available_bytes() < small:
+                self.give(small)
 
     def close(self) -> None:
         """Close the file, which stays."""

@@ -76,7 +76,8 @@ def _check_request(step: Step, command: JoinGroup) -> Rejection | None:
     if not limits.group_min_session_timeout_ms <= command.session_timeout_ms <= limits.group_max_session_timeout_ms:
         return Rejection.INVALID_SESSION_TIMEOUT
     size = sum(len(name) + len(metadata) for name, metadata in command.protocols)
-    return Rejection.LIMIT_REACHED if size > limits.member_metadata_max_bytes else None
+    is_too_much = size > limits.member_metadata_max_bytes or len(command.protocols) > limits.max_protocols_per_member
+    return Rejection.LIMIT_REACHED if is_too_much else None
 
 
 def _has_room(step: Step, member_id: str) -> bool:

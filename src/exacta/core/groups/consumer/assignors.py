@@ -118,6 +118,9 @@ class _Balance:
 
         When no such way is left, no assignment is more even: any better one could be reached by a chain of moves.
         """
+        loads = [len(owned) for owned in self.owned.values()]
+        if max(loads, default=0) < min(loads, default=0) + 2:
+            return
         for name in self.owned:
             places: dict[bytes, list[TopicPartition]] = {}
             for partition in sorted(self.owned[name]):
