@@ -15,6 +15,7 @@ from simulation.broker import Broker
 from simulation.chance import dice
 from simulation.clients.admin import administrate
 from simulation.clients.connection import Connection
+from simulation.clients.copying import copying, draw_quota
 from simulation.clients.forging import forge
 from simulation.clients.handles import handles
 from simulation.clients.joint import joint_pipeline
@@ -118,6 +119,8 @@ class Cast:
         if messages.random() < 0.3:
             places = [*KEYED, *messages.choice([[], [], PLAIN, INPUTS])]
             clients["messages0"] = _Client(self._keyed_messages, places, 0)
+        if dice(self._seed, "producer").random() < 0.15:
+            clients["copier0"] = _Client(self._copying, [], 0)
         both = dice(self._seed, "joint")
         if both.random() < 0.3:
             clients["joint0"] = _Client(self._joint_pipeline, [*INPUTS, *PLAIN], both.choice([1, 2]))
@@ -135,6 +138,9 @@ class Cast:
 
     async def _keyed_messages(self, here: Surroundings) -> bool:
         return await keyed_messages(here, self._network)
+
+    async def _copying(self, here: Surroundings) -> bool:
+        return await copying(here, self._network, draw_quota(dice(self._seed, "producer", "quota")))
 
     async def _joint_pipeline(self, here: Surroundings) -> bool:
         return await joint_pipeline(here, self._network)

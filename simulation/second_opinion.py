@@ -202,8 +202,8 @@ class Steps:
 
     def _named(self, log: _Log, event: BatchAppended | BatchStaged) -> None:
         highest = log.named.get(event.writer_id, -1)
-        if event.base_sequence <= highest:
-            self._complain(f"1: {event} where a sequence above {highest} was next")
+        if event.base_sequence < highest + event.record_count:
+            self._complain(f"1: {event} where {event.record_count} sequences above {highest} were next")
         log.named[event.writer_id] = event.base_sequence
 
     def _idempotent(self, log: _Log, event: BatchAppended | BatchStaged) -> None:

@@ -6,6 +6,7 @@ from exacta.core.command import Command
 from exacta.core.log import full_disk
 from exacta.core.outcome import Outcome
 from exacta.core.state.disk_room import DiskRoom
+from exacta.core.state.state import State
 from exacta.engine import disk_room
 from simulation.canaries import Replacements, canary
 
@@ -14,8 +15,8 @@ from simulation.canaries import Replacements, canary
 def batches_taken_on_a_full_disk() -> Replacements:
     refusal = full_disk.refusal
 
-    def batches_pass(room: DiskRoom, command: Command, outcome: Outcome) -> object:
-        return None if isinstance(command, commands.AppendBatch) else refusal(room, command, outcome)
+    def batches_pass(state: State, room: DiskRoom, command: Command, outcome: Outcome) -> object:
+        return None if isinstance(command, commands.AppendBatch) else refusal(state, room, command, outcome)
 
     return [(full_disk, "refusal", batches_pass)]
 

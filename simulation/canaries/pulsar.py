@@ -3,6 +3,8 @@
 from typing import Any
 
 from exacta.core.ids import NO_PRODUCER_ID
+from exacta.core.log import repeats
+from exacta.core.log.repeats import Kind, Stored, Verdict
 from exacta.pulsar import acknowledging, sending
 from exacta.pulsar.consumers import Consumers
 from exacta.pulsar.handlers import p10_ack
@@ -38,3 +40,21 @@ def consumer_stays() -> Replacements:
             self.forget(consumer)
 
     return [(Consumers, "disconnect", disconnect)]
+
+
+@canary(
+    "a batch of which a part is stored already is stored whole",
+    shows=r"1: Batch\w+\(.*( that are not beyond | sequences above )",
+)
+def partly_stored_is_stored() -> Replacements:
+    return [(repeats.TABLE[Kind.NAMED, False], Stored.SOME, Verdict.COUNTED)]
+
+
+@canary("a batch of which a part is stored already is answered as stored", shows=r"Pulsar: copier")
+def partly_stored_is_a_repeat() -> Replacements:
+    return [(repeats.TABLE[Kind.NAMED, False], Stored.SOME, Verdict.REPEAT)]
+
+
+@canary("the first part of a large message counts for all of it", shows=r"Pulsar: copier")
+def part_counts_for_all() -> Replacements:
+    return [(repeats.TABLE[Kind.NAMED, True], Stored.NONE, Verdict.COUNTED)]

@@ -27,7 +27,11 @@ ABANDONED, ABORTED = 0.15, 0.15
 """The shares of handles that nobody ends, and that somebody aborts."""
 EARLY = 0.1
 """The share of handles that are ended while their writers still write."""
-REFUSED = (Rejection.INVALID_TRANSACTION_STATE, Rejection.TRANSACTION_NOT_FOUND)
+REFUSED = (
+    Rejection.INVALID_TRANSACTION_STATE,
+    Rejection.TRANSACTION_ENDED,
+    Rejection.TRANSACTION_NOT_FOUND,
+)
 
 
 class _Handle:

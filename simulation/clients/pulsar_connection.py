@@ -97,10 +97,12 @@ class PulsarLink:
         now_ms: int,
         transaction: int | None = None,
         keys: Sequence[bytes] = (),
+        part: tuple[int, int] | None = None,
     ) -> Any:
         """Send one entry, a batch where there are several values; return the receipt, or raise Disconnected.
 
-        `keys` are those of the messages, if they have any.
+        `keys` are those of the messages, if they have any. `part` is the place of a part of a large message, and
+        how many parts there are.
         """
         metadata = pb.MessageMetadata(producer_name=self._name, sequence_id=sequence, publish_time=now_ms)
         command = pb.CommandSend(producer_id=PRODUCER, sequence_id=sequence, num_messages=len(values))
@@ -112,6 +114,10 @@ class PulsarLink:
             payload = build_batch(zip(messages or [pb.SingleMessageMetadata() for _ in values], values, strict=True))
         elif keys:
             metadata.partition_key = keys[0]
+        if part is not None:
+            metadata.uuid = f"{self._name} {sequence}"
+            metadata.chunk_id, metadata.num_chunks_from_msg = part
+            metadata.total_chunk_msg_size = part[1] * len(payload)
         if transaction is not None:
             command.txnid_most_bits, command.txnid_least_bits = 0, transaction
         return await self._send(command, build_entry(metadata, payload))

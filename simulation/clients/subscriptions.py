@@ -39,7 +39,11 @@ COMMITTED = 0.65
 """The shares of transactions that nobody ends, and that are committed; the others are aborted."""
 HALVES = ((0, 29_999), (30_000, HASHES - 1))
 """The parts of the hashes of keys that consumers name."""
-LATE = (Rejection.INVALID_TRANSACTION_STATE, Rejection.TRANSACTION_NOT_FOUND)
+LATE = (
+    Rejection.INVALID_TRANSACTION_STATE,
+    Rejection.TRANSACTION_ENDED,
+    Rejection.TRANSACTION_NOT_FOUND,
+)
 NOT_NOW = (
     Rejection.TRANSACTION_CONFLICT,
     Rejection.OFFSET_OUT_OF_RANGE,

@@ -16,7 +16,11 @@ from simulation.invariants.log import Log
 
 
 def named_sequences_grow(state: State, log: Log) -> Iterator[str]:
-    """Invariant 1, for named writers: in a partition the sequences of a writer only grow, while its name is known."""
+    """Invariant 1, for named writers: in a partition the sequences of a writer only grow, while its name is known.
+
+    Each message has a sequence of its own, and clients here say the last one of each batch. So a batch of some messages
+    goes beyond the one before it by as many. Otherwise one of them is stored twice, or behind one that was sent later.
+    """
     highest: dict[tuple[PartitionId, WriterId], int] = {}
     for event in log:
         if isinstance(event, WritersExpired):
@@ -24,8 +28,8 @@ def named_sequences_grow(state: State, log: Log) -> Iterator[str]:
         if not isinstance(event, BatchAppended | BatchStaged) or event.writer_id < 0:
             continue
         key = (event.partition_id, event.writer_id)
-        if event.base_sequence <= highest.get(key, event.base_sequence - 1):
-            yield f"1: {event} does not go beyond sequence {highest[key]}"
+        if event.base_sequence < highest.get(key, -1) + event.record_count:
+            yield f"1: {event} has messages that are not beyond sequence {highest.get(key, -1)}"
         highest[key] = event.base_sequence
     found = {
         (partition.partition_id, writer_id): sequence

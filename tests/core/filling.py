@@ -20,8 +20,7 @@ from exacta.core.ids import ConsumerId, Ticket
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.state.topic import SIDECAR, TRANSACTION_BUFFER
 from exacta.core.state.usage import Table
-from exacta.core.writers import NamedWriter
-from tests.core.world import World
+from tests.core.world import World, named_writer
 
 MEMBER = JoinGroup(
     ticket=Ticket(0),
@@ -83,7 +82,7 @@ def _staged(world: World, number: int) -> object:
 
 
 def _writer(world: World, number: int) -> object:
-    return world.send(replace(APPEND, writer=NamedWriter(name=f"w{number}", sequence=0)))
+    return world.send(replace(APPEND, writer=named_writer(f"w{number}", 0)))
 
 
 def _subscription(world: World, number: int) -> object:

@@ -18,15 +18,13 @@ from exacta.core.commands import (
     SyncGroup,
 )
 from exacta.core.ids import Cause, Ticket
-from exacta.core.log.named_sequence import UNKNOWN_OFFSET
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended, Joined, ProducerBoundReply, TransactionBegunReply
+from exacta.core.replies import ALREADY_STORED, DONE, Appended, Joined, ProducerBoundReply, TransactionBegunReply
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.limits import Limits
 from exacta.core.state.usage import Table
-from exacta.core.writers import NamedWriter
 from tests.core.filling import APPEND, FILLS, MEMBER
-from tests.core.world import SMALL, World
+from tests.core.world import SMALL, World, named_writer
 
 MIB = 1 << 20
 ENTRIES = 300
@@ -206,7 +204,7 @@ class TestNamesOfWriters:
 
     @staticmethod
     def write(here: World, name: str, sequence: int = 0, partition: int = 0) -> object:
-        return here.send(replace(APPEND, partition=partition, writer=NamedWriter(name=name, sequence=sequence)))
+        return here.send(replace(APPEND, partition=partition, writer=named_writer(name, sequence)))
 
     @pytest.mark.parametrize("limit", ["max_named_writers", "max_named_writers_per_partition"])
     def test_names_idle_for_ten_minutes_make_room(self, limit: str) -> None:
@@ -219,7 +217,7 @@ class TestNamesOfWriters:
         here.pass_time(1)
         assert isinstance(self.write(here, "d"), Appended)
         assert sorted(writer.name for writer in here.state.writers.values()) == ["b", "d"]
-        assert self.write(here, "b", 1) == Appended(base_offset=UNKNOWN_OFFSET, repeated=True)
+        assert self.write(here, "b", 1) == ALREADY_STORED
         here.check()
 
     def test_a_name_that_writes_elsewhere_is_not_idle(self) -> None:

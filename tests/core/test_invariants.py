@@ -22,11 +22,10 @@ from exacta.core.events import (
 from exacta.core.groups.expiry import KEPT_METADATA
 from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.state.partition import ProducerState
-from exacta.core.writers import NamedWriter
 from simulation.invariants.invariants import violations
 from tests.core.groups.classic.members import Group
 from tests.core.groups.consumer.members import Consumer, settle
-from tests.core.world import World
+from tests.core.world import World, named_writer
 
 
 def history() -> World:
@@ -45,7 +44,7 @@ def history() -> World:
     producer.add()
     producer.append()
     for name in ("m", "n", "m"):
-        writer = NamedWriter(name=name, sequence=len(world.log))
+        writer = named_writer(name, len(world.log))
         world.send(AppendBatch(topic="t", partition=0, record_count=1, size=62, max_timestamp_ms=0, writer=writer))
     world.check()
     return world

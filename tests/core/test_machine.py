@@ -73,6 +73,10 @@ class CoreMachine(RuleBasedStateMachine):
         self.started = 0
         self.begun = 0
         self.ended: dict[TransactionId, bool] = {}
+        self.opened: dict[tuple[str, PartitionId], int] = {}
+        """How often a partition had closed its writers when a named one was opened, by its name and the partition."""
+        self.held_up: set[tuple[str, PartitionId, int]] = set()
+        """The named writers of which a batch was refused, as they were opened then."""
 
     # Few, or nearly all are zombies and nothing but fencing happens.
     @precondition(lambda self: self.started < 4)
@@ -120,16 +124,57 @@ class CoreMachine(RuleBasedStateMachine):
     def append_anything(self, producer: Producer, partition: int, count: int, sequence: int) -> None:
         producer.append(partition, count, sequence=sequence)
 
-    @rule(name=st.sampled_from("mno"), partition=partitions, sequence=st.integers(0, 9))
-    def append_named(self, name: str, partition: int, sequence: int) -> None:
-        writer = NamedWriter(name=name, sequence=sequence)
+    @rule(
+        name=st.sampled_from("mno"),
+        partition=partitions,
+        sequence=st.integers(0, 9),
+        count=st.integers(1, 3),
+        is_part=st.booleans(),
+        reopens=st.booleans(),
+    )
+    def append_named(self, name: str, partition: int, sequence: int, count: int, is_part: bool, reopens: bool) -> None:
+        """Send a batch, or a part of a large message, over a connection that may have been closed."""
+        closings, last = self.world.state.volatile.closings, sequence if is_part else sequence + count - 1
+        found = self.world.state.partition("t", partition)
+        partition_id = None if found is None else found.partition_id
+        if partition_id is not None and (reopens or (name, partition_id) not in self.opened):
+            self.opened[name, partition_id] = closings.get(partition_id, 0)
         command = AppendBatch(
-            topic="t", partition=partition, record_count=1, size=62, max_timestamp_ms=0, writer=writer
+            topic="t",
+            partition=partition,
+            partition_id=partition_id,
+            closings=None if partition_id is None else self.opened[name, partition_id],
+            record_count=1 if is_part else count,
+            size=62,
+            max_timestamp_ms=0,
+            writer=NamedWriter(name=name, first_sequence=sequence, last_sequence=last, is_part=is_part),
         )
         length = len(self.world.log)
         answer = self.world.send(command)
-        is_stored = any(isinstance(event, BatchAppended) for event in self.world.log[length:])
-        assert is_stored == (isinstance(answer, Appended) and not answer.repeated)
+        stored = [event for event in self.world.log[length:] if isinstance(event, BatchAppended)]
+        assert len(stored) == isinstance(answer, Appended)
+        assert all((event.base_sequence >= 0) is not is_part for event in stored)
+        if partition_id is not None:
+            self.keeps_the_order(name, partition_id, answer)
+
+    @rule(name=st.sampled_from("mno"), partition=partitions, sequence=st.integers(0, 9), by_disk=st.booleans())
+    def refuse_one_of_two(self, name: str, partition: int, sequence: int, by_disk: bool) -> None:
+        """Refuse a batch, and let the next one of its writer come when there is room again."""
+        if by_disk:
+            self.set_room(DiskRoom(append_bytes=0))
+        else:
+            self.refuse_appends(partition, Rejection.BACKLOG_QUOTA_EXCEEDED)
+        self.append_named(name, partition, sequence, count=1, is_part=False, reopens=False)
+        self.set_room(None)
+        self.refuse_appends(partition, None)
+        self.append_named(name, partition, sequence + 1, count=1, is_part=False, reopens=False)
+
+    def keeps_the_order(self, name: str, partition_id: PartitionId, answer: object) -> None:
+        """Nothing of a writer is stored behind what was refused because its partition took none, until it is back."""
+        opened = (name, partition_id, self.opened[name, partition_id])
+        if answer in (Rejection.DISK_FULL, Rejection.BACKLOG_QUOTA_EXCEEDED, Rejection.WRITER_CLOSED):
+            self.held_up.add(opened)
+        assert not (isinstance(answer, Appended) and opened in self.held_up)
 
     @rule(partition=partitions, topic_epoch=st.none() | st.integers(0, 4))
     def take_partition(self, partition: int, topic_epoch: int | None) -> None:
@@ -222,23 +267,30 @@ class CoreMachine(RuleBasedStateMachine):
         number=st.integers(-4, -2),
         sequence=st.integers(0, 4),
         is_back=st.booleans(),
+        is_part=st.booleans(),
     )
-    def write_without_a_name(self, handle: Handle, partition: int, number: int, sequence: int, is_back: bool) -> None:
-        handle.append(partition, writer=NamelessWriter(number=WriterId(number), sequence=sequence, is_back=is_back))
+    def write_without_a_name(
+        self, handle: Handle, partition: int, number: int, sequence: int, is_back: bool, is_part: bool
+    ) -> None:
+        writer = NamelessWriter(number=WriterId(number), sequence=sequence, is_back=is_back, is_part=is_part)
+        handle.append(partition, writer=writer)
 
     @rule(handle=handles, offset=st.integers(0, 9), partition=partitions)
     def offsets_into(self, handle: Handle, offset: int, partition: int) -> None:
         handle.commit_offsets(offset, partition=partition)
 
-    @rule(handle=handles, commit=st.booleans())
-    def end_handle(self, handle: Handle, commit: bool) -> None:
-        """Whoever is told how a handle ended is told the truth, and the same for ever."""
-        self.end_handle_of(handle, commit=commit)
+    @rule(handle=handles, commit=st.booleans(), strict=st.booleans())
+    def end_handle(self, handle: Handle, commit: bool, strict: bool) -> None:
+        """One who is told how a handle ended is told the truth, and the same for ever."""
+        is_open = handle.transaction_id in self.world.state.transactions
+        answer = self.end_handle_of(handle, commit=commit, strict=strict)
+        assert is_open or not strict or answer is Rejection.TRANSACTION_NOT_FOUND
 
-    def end_handle_of(self, handle: Handle, *, commit: bool) -> None:
-        reply = handle.end(commit=commit)
+    def end_handle_of(self, handle: Handle, *, commit: bool, strict: bool = False) -> object:
+        reply = handle.end(commit=commit, strict=strict)
         if reply == DONE:
             assert self.ended.setdefault(handle.transaction_id, commit) is commit
+        return reply
 
     @rule(handle=handles, partition=partitions)
     def abort_handle_by_marker(self, handle: Handle, partition: int) -> None:
@@ -293,11 +345,17 @@ class CoreMachine(RuleBasedStateMachine):
         """Crash with everything durable: the snapshot alone must bring the same state back."""
         self.world.state = restore(snapshot(self.world.state), self.limits)
         after_recovery(self.world.state)
+        self.forget_connections()
+
+    def forget_connections(self) -> None:
+        self.opened.clear()
+        self.held_up.clear()
 
     @rule(machine_stops=st.booleans())
     def crash(self, machine_stops: bool) -> None:
         """Crash and forget the registrations that were acknowledged last."""
         self.world.crash(machine_stops=machine_stops)
+        self.forget_connections()
 
     @invariant()
     def holds(self) -> None:

@@ -27,7 +27,7 @@ def begin_all(world: World) -> None:
     assert isinstance(bound, ProducerBoundReply)
     begun = world.send(BeginTransaction(timeout_ms=60_000, principal=ALICE))
     assert isinstance(begun, TransactionBegunReply)
-    writer = NamedWriter(name="n", sequence=0, principal=ALICE)
+    writer = NamedWriter(name="n", first_sequence=0, last_sequence=0, principal=ALICE)
     world.send(AppendBatch(topic="t", partition=0, record_count=1, size=62, max_timestamp_ms=0, writer=writer))
     world.send(
         Subscribe(topic="t", partition=0, subscription="s", subscription_type=SubscriptionType.SHARED, principal=ALICE)

@@ -23,8 +23,6 @@ from exacta.core.decide import decide
 from exacta.core.event_codec import decode_event, encode_event
 from exacta.core.events import BatchAppended, BatchStaged, Event, IdsReserved, TransactionEnded
 from exacta.core.ids import (
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
     PartitionId,
     ProducerEpoch,
     ProducerId,
@@ -48,14 +46,19 @@ from exacta.core.state.state import State
 from exacta.core.state.transaction import Transaction, handle_name
 from exacta.core.transactions.expiry import timers_after_recovery
 from exacta.core.transactions.loss import fences_after_loss
-from exacta.core.writers import IdempotentWriter, Writer
+from exacta.core.writers import IdempotentWriter, NamedWriter, NamelessWriter, Writer
 from simulation.invariants.invariants import violations
 from simulation.invariants.log import Acknowledged
 
 _NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING, Promise.NEW_ID, Promise.SOON}
 """What promises only this may be lost with the machine, if nothing follows it; but for the reservation of an id."""
 
-NOBODY = IdempotentWriter(producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH, base_sequence=-1)
+
+def named_writer(name: str, sequence: int) -> NamedWriter:
+    """Return the named writer of a batch that has one sequence."""
+    return NamedWriter(name=name, first_sequence=sequence, last_sequence=sequence)
+
+
 SMALL = Limits(highest_epoch=3, sequence_modulus=8, retained_batches=2, group_min_session_timeout_ms=1)
 
 
@@ -108,20 +111,19 @@ class World:
         if isinstance(command, AppendBatch) and isinstance(outcome.reply, Appended):
             partition = self.state.partition(command.topic, command.partition)
             assert partition is not None
-            # The repeats of other writers are told no offset.
-            if command.writer is None or isinstance(command.writer, IdempotentWriter):
-                events = (each for each in outcome.events if isinstance(each, BatchAppended | BatchStaged))
-                written = next(events, command.writer or NOBODY)
-                self.acknowledged.append(
-                    Acknowledged(
-                        partition.partition_id,
-                        outcome.reply.base_offset,
-                        command.record_count,
-                        written.producer_id,
-                        written.producer_epoch,
-                        written.base_sequence,
-                    )
+            events = (each for each in outcome.events if isinstance(each, BatchAppended | BatchStaged))
+            written = next(events, None) or command.writer
+            assert not isinstance(written, NamedWriter | NamelessWriter | None), "their repeats are told no offset"
+            self.acknowledged.append(
+                Acknowledged(
+                    partition.partition_id,
+                    outcome.reply.base_offset,
+                    command.record_count,
+                    written.producer_id,
+                    written.producer_epoch,
+                    written.base_sequence,
                 )
+            )
         return outcome.reply
 
     def pass_time(self, ms: int) -> None:
@@ -255,8 +257,8 @@ class Handle:
             )
         )
 
-    def end(self, *, commit: bool) -> object:
-        return self.world.send(EndHandle(transaction_id=self.transaction_id, commit=commit))
+    def end(self, *, commit: bool, strict: bool = False) -> object:
+        return self.world.send(EndHandle(transaction_id=self.transaction_id, commit=commit, strict=strict))
 
 
 class Producer:

@@ -83,7 +83,7 @@ def test_a_handle_that_lost_a_write_is_aborted_and_one_that_lost_its_begin_is_no
         rig.loop.settle()
     rig.stop_machine()
     rig.loop.settle()
-    assert end(rig, found) is Rejection.INVALID_TRANSACTION_STATE
+    assert end(rig, found) is Rejection.TRANSACTION_ENDED
     assert end(rig, forgotten) is Rejection.TRANSACTION_NOT_FOUND
     assert not rig.failures
     assert begin(rig).transaction_id == IDS_AT_ONCE, "a restart goes on behind all that was reserved"
@@ -116,7 +116,7 @@ def test_a_handle_is_aborted_at_its_time_also_after_a_crash(rig: Rig) -> None:
         if crash:
             rig.crash()
         rig.loop.pass_time(30_000)
-        assert end(rig, handle) is Rejection.INVALID_TRANSACTION_STATE
+        assert end(rig, handle) is Rejection.TRANSACTION_ENDED
     assert not rig.engine._state.transactions
 
 
@@ -200,5 +200,5 @@ def test_a_joint_transaction_that_lost_a_write_is_aborted_and_its_producer_fence
     rig.loop.settle()
     rig.stop_machine()
     rig.loop.settle()
-    assert end(rig, handle) is Rejection.INVALID_TRANSACTION_STATE
+    assert end(rig, handle) is Rejection.TRANSACTION_ENDED
     assert producer.end(commit=True) is Rejection.PRODUCER_FENCED

@@ -151,7 +151,7 @@ def test_an_operators_marker_aborts_it_and_the_broker_lives(broker: Front, wire:
     (result,) = wire.ask(markers.WriteTxnMarkersRequest(markers=[marker]), 1).markers
     assert result.topics[0].partitions[0].error_code == ErrorCode.NONE
     assert committed(wire) == []
-    assert handle.end(commit=True) is Rejection.INVALID_TRANSACTION_STATE
+    assert handle.end(commit=True) is Rejection.TRANSACTION_ENDED
     (explained,) = asking.explain(wire, handle.name)
     assert (explained.state, [each.client_id for each in explained.incidents]) == (
         "CompleteAbort",
@@ -172,7 +172,7 @@ def test_the_command_line_aborts_it_by_its_name(broker: Front) -> None:
         assert f"{each.name}: open for" in run(broker, "list").stdout
         aborted = run(broker, "abort", "--yes", each.name)
         assert (aborted.exit_code, aborted.stdout.splitlines()[-1]) == (0, f"{each.name} is aborted")
-        assert each.end(commit=True) is Rejection.INVALID_TRANSACTION_STATE
+        assert each.end(commit=True) is Rejection.TRANSACTION_ENDED
         again = run(broker, "abort", "--yes", each.name)
         assert (again.exit_code, again.stderr) == (1, f"exacta: no transaction of {each.name} is open\n")
     why = run(broker, "explain", handle.name).stdout
@@ -276,5 +276,5 @@ def test_an_abort_by_its_id_tells_what_has_become_of_it(broker: Front, wire: Wir
             strict=True,
         )
     )
-    assert open_one.end(commit=True) is Rejection.INVALID_TRANSACTION_STATE
+    assert open_one.end(commit=True) is Rejection.TRANSACTION_ENDED
     assert wire.ask(AbortHandlesRequest(handles=[]), 0).results == []

@@ -101,7 +101,7 @@ def test_readers_get_all_of_it_or_nothing(
     if ended_by == "producer":
         it.finish(5, commit=commit)
         assert handle.end(commit=commit) == DONE
-        assert handle.end(commit=not commit) is Rejection.INVALID_TRANSACTION_STATE
+        assert handle.end(commit=not commit) is Rejection.TRANSACTION_ENDED
     else:
         assert handle.end(commit=commit) == DONE
         it.finish(5, commit=commit)
@@ -123,7 +123,7 @@ def test_it_is_shown_with_both_names_and_aborted_by_either(broker: Front, wire: 
         assert (explained.is_joint, explained.is_handle) == (True, False)
         aborted = run(broker, "abort", "--yes", it.name if by == "name" else handle.name)
         assert aborted.stdout.splitlines()[-1] == f"the transaction of {it.name} is aborted, its producer fenced"
-        assert handle.end(commit=True) is Rejection.INVALID_TRANSACTION_STATE
+        assert handle.end(commit=True) is Rejection.TRANSACTION_ENDED
         assert it.end(4, it.present, commit=False)[0] is ErrorCode.PRODUCER_FENCED
 
 

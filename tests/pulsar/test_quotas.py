@@ -121,6 +121,46 @@ def test_no_smaller_message_overtakes_one_for_which_there_is_no_room(broker: Bro
     assert one.ask(open_producer(named=True)).last_sequence_id == -1
 
 
+def test_the_receipts_of_what_was_sent_before_leave_before_the_producer_is_closed(broker: Broker) -> None:
+    """Its client would send again what it has no receipt for, and without a name that would be stored twice."""
+    one = opened(broker)
+    set_room(broker, 1_000)
+    one.send_bytes(send_frame(b"a") + send_frame(b"b" * 2_000, sequence=1) + send_frame(b"c", sequence=2))
+    broker.settle()
+    assert [type(each) for each in one.answers()] == [pb.CommandSendReceipt, pb.CommandCloseProducer]
+    set_room(broker, None)
+
+
+def test_the_other_producers_of_the_partition_are_closed_by_what_they_send_next_and_go_on(broker: Broker) -> None:
+    one, other = opened(broker, named=True), opened(broker)
+    set_room(broker, 1_000)
+    one.send_bytes(send_frame(b"a" * 2_000))
+    broker.settle()
+    assert [type(each) for each in one.answers()] == [pb.CommandCloseProducer]
+    for expected in (pb.CommandCloseProducer, pb.CommandSendReceipt):
+        other.send_bytes(send_frame(b"b"))
+        broker.settle()
+        assert [type(each) for each in other.answers()] == [expected]
+        other.ask(open_producer())
+    set_room(broker, None)
+
+
+def test_one_that_waited_for_the_partition_begins_after_the_closings_of_the_others(broker: Broker) -> None:
+    holder, waiting = broker.connect(), broker.connect()
+    for each, mode in ((holder, pb.ProducerAccessMode.Exclusive), (waiting, pb.ProducerAccessMode.WaitForExclusive)):
+        command = open_producer()
+        command.producer_access_mode = mode
+        each.ask(command)
+    set_room(broker, 1_000)
+    holder.send_bytes(send_frame(b"a" * 2_000))
+    broker.settle()
+    assert [each.producer_ready for each in waiting.answers()] == [True]
+    waiting.send_bytes(send_frame(b"b"))
+    broker.settle()
+    assert [type(each) for each in waiting.answers()] == [pb.CommandSendReceipt]
+    set_room(broker, None)
+
+
 @pytest.mark.parametrize("action", [pb.TxnAction.COMMIT, pb.TxnAction.ABORT])
 def test_a_transaction_ends_although_nothing_is_appended(broker: Broker, action: "pb.TxnAction") -> None:
     one = opened(broker)

@@ -4,6 +4,8 @@ from confluent_kafka.admin import AdminClient
 
 import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
+from exacta.protocol.pulsar.entries import build_entry
+from exacta.protocol.pulsar.frames import build_entry_frame
 from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER
 from tests.pulsar.wire import Wire, running, send_frame, stored
 
@@ -76,15 +78,50 @@ def test_a_batch_that_is_stored_in_part_is_refused_and_not_lost_in_silence(wire:
     assert place(wire.produce(b"c", sequence=2))[1] == 2
 
 
+def test_what_is_sent_in_one_read_is_compared_with_what_came_before_it_there(wire: Wire) -> None:
+    wire.open_producer("t", name="p")
+    batches = [(b"a", b"b"), (b"b", b"c"), (b"a", b"b"), (b"c", b"d")]
+    frames = [send_frame(*each, sequence=number) for each, number in zip(batches, (0, 1, 0, 2), strict=True)]
+    wire.send_bytes(b"".join(frames))
+    answers = [wire.receive() for _ in frames]
+    receipts = [place(each)[1] for each in answers if isinstance(each, pb.CommandSendReceipt)]
+    assert receipts == [0, EARLIEST_NUMBER, 2]
+    assert (type(answers[1]), answers[1].error) == (pb.CommandSendError, pb.ServerError.NotAllowedError)
+    assert "stored already" in answers[1].message
+
+
+def test_the_client_for_cpp_gives_up_a_batch_that_is_stored_in_part(broker: exacta.Broker) -> None:
+    """It would send the batch again for ever after any other error."""
+    wire = Wire(broker.pulsar_url, connects=False)
+    wire.ask(pb.CommandConnect(client_version="Pulsar-CPP-v3.7.0", protocol_version=20))
+    wire.open_producer("t", name="p")
+    wire.produce(b"a", b"b", sequence=0)
+    assert wire.produce(b"b", b"c", sequence=1).error == pb.ServerError.ChecksumError
+    wire.close()
+
+
+def part_frame(number: int, count: int, sequence: int) -> bytes:
+    """Build the frame of a SEND that has one part of a large message."""
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=sequence, publish_time=1, uuid="u")
+    metadata.chunk_id, metadata.num_chunks_from_msg, metadata.total_chunk_msg_size = number, count, count
+    command = pb.CommandSend(producer_id=0, sequence_id=sequence)
+    return b"".join(map(bytes, build_entry_frame(command, build_entry(metadata, b"%d" % number))))
+
+
+def test_the_parts_of_a_large_message_are_repeats_once_the_last_one_is_stored(wire: Wire) -> None:
+    wire.open_producer("t", name="p")
+    parts = [part_frame(number, 3, 5) for number in range(3)]
+    for sent, expected in ((parts[:2], [0, 1]), (parts, [2, 3, 4]), (parts, [EARLIEST_NUMBER] * 3)):
+        wire.send_bytes(b"".join(sent))
+        assert [place(wire.receive())[1] for _ in sent] == expected
+
+
 def test_an_entry_that_cannot_be_true_is_refused(wire: Wire) -> None:
     wire.open_producer("t")
     frame = send_frame(b"a", b"b")
     short = send_frame(b"a")
     assert len(frame) > len(short)
     metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1, marker_type=1)
-    from exacta.protocol.pulsar.entries import build_entry
-    from exacta.protocol.pulsar.frames import build_entry_frame
-
     command = pb.CommandSend(producer_id=0, sequence_id=0)
     wire.send_bytes(b"".join(map(bytes, build_entry_frame(command, build_entry(metadata, b"x")))))
     refused = wire.receive()

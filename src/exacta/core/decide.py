@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from exacta.core.commands import Command
+from exacta.core.commands import AppendBatch, Command
 from exacta.core.groups import rules as groups
-from exacta.core.log import full_disk
+from exacta.core.log import closing, full_disk
 from exacta.core.log import rules as log
 from exacta.core.outcome import Outcome
+from exacta.core.rejections import Rejection
 from exacta.core.room import within_bounds
 from exacta.core.state.state import State
 from exacta.core.subscriptions import rules as subscriptions
@@ -23,10 +24,16 @@ def decide(state: State, command: Command, now_ms: int, owner: str = "") -> Outc
     if not outcome.events:
         return outcome
     if state.volatile.disk_room is not None:
-        refused = full_disk.refusal(state.volatile.disk_room, command, outcome)
+        refused = full_disk.refusal(state, state.volatile.disk_room, command, outcome)
         if refused is not None:
-            return Outcome(reply=refused)
+            return refused
     return within_bounds(state, command, outcome, owner)
+
+
+def undecided(state: State, command: Command) -> Outcome:
+    """Refuse a command for whose decision the memory does not suffice now; its client may send it again."""
+    reason = Rejection.STORAGE_ERROR
+    return closing.refused(state, command, reason) if isinstance(command, AppendBatch) else Outcome(reply=reason)
 
 
 _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {

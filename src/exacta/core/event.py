@@ -66,6 +66,7 @@ TAGS = {
     "AppendsRefused": 55,
     "DelaysEnded": 56,
     "DiskRoomSet": 58,
+    "WritersClosed": 59,
     # all tables
     "EntriesOwned": 57,
 }

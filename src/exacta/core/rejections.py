@@ -22,6 +22,11 @@ class Rejection(Enum):
     """Records of this topic are not deleted by their age, only by their keys."""
     UNREADABLE_BODY = auto()
     """The partition has batches of an encoding that the reader does not understand."""
+    # repeats, and the order of a writer's batches
+    PARTLY_STORED = auto()
+    """Some messages of the batch are stored already under its writer's name, and others are not."""
+    WRITER_CLOSED = auto()
+    """The partition has refused a batch and closed its writers since this one was opened: it is to be opened again."""
     # idempotence (KIP-98, KIP-360)
     OUT_OF_ORDER_SEQUENCE = auto()
     INVALID_PRODUCER_EPOCH = auto()
@@ -36,6 +41,8 @@ class Rejection(Enum):
     """The partition or group is not part of an open transaction of this producer."""
     TRANSACTION_NOT_FOUND = auto()
     """No handle and no joint transaction has this id, or what became of it is not remembered any more."""
+    TRANSACTION_ENDED = auto()
+    """The handle or the joint transaction of this id has ended, otherwise than is asked for."""
     TRANSACTION_ABORTABLE = auto()
     """The other side has ended the joint transaction: the holder of its transactional id aborts, and goes on."""
     CONCURRENT_TRANSACTIONS = auto()

@@ -34,6 +34,13 @@ class Appended(Reply, frozen=True, kw_only=True):
     max_timestamp_ms: int = -1
 
 
+class AlreadyStored(Reply, frozen=True, kw_only=True):
+    """An earlier try of the batch is in the log, at an offset that nobody remembers."""
+
+
+ALREADY_STORED = AlreadyStored()
+
+
 class ProducerBoundReply(Reply, frozen=True, kw_only=True):
     """The producer id and epoch that the client uses from now on."""
 

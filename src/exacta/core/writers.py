@@ -19,13 +19,16 @@ class IdempotentWriter(Struct, frozen=True, kw_only=True):
 
 
 class NamedWriter(Struct, frozen=True, kw_only=True):
-    """A writer that has a name: the sequences of its batches grow, with gaps, as `core.log.named_sequence` checks.
+    """A writer that has a name: the sequences of its messages grow, with gaps (`core.log.repeats`).
 
-    `sequence` is the highest one in the batch.
+    The sequences are those of the first and of the last message of the batch. `is_part` is true of each part of a large
+    message but the last one: all parts have the message's sequence, which counts when the message is whole.
     """
 
     name: str
-    sequence: int
+    first_sequence: int
+    last_sequence: int
+    is_part: bool = False
     principal: PrincipalName = NO_PRINCIPAL
 
 
@@ -33,12 +36,14 @@ class NamelessWriter(Struct, frozen=True, kw_only=True):
     """A writer that its user has not named: its repeats are told within a transaction (`core.log.nameless_sequence`).
 
     `number` is below NO_WRITER_ID, and no other writer's. `sequence` is the highest one in the batch. `is_back` is true
-    if the writer had another connection before, over which it may have sent the batch already.
+    if the writer had another connection before, over which it may have sent the batch already. `is_part` is as for a
+    named writer.
     """
 
     number: WriterId
     sequence: int
     is_back: bool
+    is_part: bool = False
 
 
 Writer = IdempotentWriter | NamedWriter | NamelessWriter

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from exacta.core.apply import apply
 from exacta.core.commands import AppendBatch, Command, Parked
-from exacta.core.decide import decide
+from exacta.core.decide import decide, undecided
 from exacta.core.events import ConsumerConnected, Event, LeadTaken, TopicDeleted
 from exacta.core.ids import ConsumerId, PartitionId, Ticket
 from exacta.core.outcome import Notice, Outcome
@@ -235,7 +235,7 @@ class Engine:
         return rests_on
 
     def _decide(self, command: Command, now_ms: int, owner: str, *, is_awaited: bool) -> Outcome:
-        """Decide, or refuse where the memory does not suffice for that: nothing has changed, and nothing is written.
+        """Decide, or refuse where the memory does not suffice for that: nothing is written.
 
         What nobody would hear of is not refused: a timer that is lost is a promise broken.
         """
@@ -244,19 +244,15 @@ class Engine:
         except MemoryError:
             if not is_awaited:
                 raise
-            return Outcome(reply=Rejection.STORAGE_ERROR)
+            return undecided(self._state, command)
         if outcome.reply is Rejection.DISK_FULL:
             assert isinstance(command, AppendBatch)
-            self.found_no_room(command.size)
+            self._room.refused(command.size)
         return outcome
 
     def would_refuse(self, command: Command, host: str = "") -> bool:
         """Return whether a command would be refused if it was submitted in this step."""
         return isinstance(decide(self._state, command, self._clock(), self.owner_of(host)).reply, Rejection)
-
-    def found_no_room(self, size: int) -> None:
-        """Take no batch before there is room for one of this size: a smaller one would overtake the refused one."""
-        self._room.refused(size)
 
     @property
     def disk_level(self) -> Level:

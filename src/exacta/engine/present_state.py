@@ -13,7 +13,7 @@ from typing import TypeVar
 from exacta.core.commands import ConsumerHeartbeat
 from exacta.core.groups.consumer.rehearsal import Scene, scene_of
 from exacta.core.groups.consumer.subscriptions import topics_to_match
-from exacta.core.ids import Offset, PartitionId, ProducerId, TransactionId, WriterId
+from exacta.core.ids import Offset, PartitionId, ProducerId, TransactionId
 from exacta.core.log import staging
 from exacta.core.log.staging import NotEntered
 from exacta.core.rejections import Rejection
@@ -83,17 +83,16 @@ class PresentState:
         partition = self._state.partitions.get(partition_id)
         return NotEntered.GONE if partition is None else staging.find_staged(partition, provisional_offset)
 
-    def has_room(self, size: int) -> bool:
-        """Return whether batches of this size in all fit on the disk."""
-        room = self._state.volatile.disk_room
-        return room is None or size <= room.append_bytes
-
     def refusal(self, partition_id: PartitionId) -> Rejection | None:
         """Return why a partition takes no batches; None: it takes them."""
         room = self._state.volatile.disk_room
         if room is not None and room.append_bytes <= 0:
             return Rejection.DISK_FULL
         return self._state.volatile.refusing.get(partition_id)
+
+    def closings(self, partition_id: PartitionId) -> int:
+        """Return how often a partition has closed its writers (`exacta.core.log.closing`)."""
+        return self._state.volatile.closings.get(partition_id, 0)
 
     def has_consumers(self, topic: str) -> bool:
         """Return whether a consumer of a subscription is connected to a topic."""
@@ -111,11 +110,6 @@ class PresentState:
         """Return the highest sequence of a named writer in a partition; -1 if it has written nothing there."""
         entry, writer_id = self._state.partition(topic, partition), self._state.volatile.writer_ids.get(name)
         return -1 if entry is None or writer_id is None else entry.named_sequences.get(writer_id, -1)
-
-    def nameless_sequence(self, number: WriterId, producer_id: ProducerId, topic: str, partition: int) -> int:
-        """Return the highest sequence of a nameless writer in a transaction's part of a partition; -1: it has none."""
-        entry = self._state.partition(topic, partition)
-        return -1 if entry is None else entry.nameless_sequences.get(producer_id, {}).get(number, -1)
 
     def handle_producer_id(self, transaction_id: TransactionId) -> ProducerId | None:
         """Return the producer id of what is written by the id of an open transaction; None if none is known by it."""

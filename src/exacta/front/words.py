@@ -7,6 +7,7 @@ from exacta.core.rejections import Rejection
 
 _WITH_ADVICE: Final[Mapping[Rejection, str]] = {
     Rejection.LIMIT_REACHED: "a limit is reached; docs/reference/limits.md says which one, and what makes room",
+    Rejection.PARTLY_STORED: "some messages of the batch are stored already, and others are not: send them one by one",
     Rejection.DISK_FULL: "the broker's disk is full, and takes no records until there is room",
     Rejection.RESERVE_USED_UP: "the broker's disk is full, and so is what was kept of it for commits",
     Rejection.TOO_MUCH_STAGED: (

@@ -28,6 +28,7 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.PRODUCER_FENCED: ErrorCode.PRODUCER_FENCED,
     Rejection.INVALID_PRODUCER_ID_MAPPING: ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     Rejection.INVALID_TRANSACTION_STATE: ErrorCode.INVALID_TXN_STATE,
+    Rejection.TRANSACTION_ENDED: ErrorCode.INVALID_TXN_STATE,
     Rejection.INVALID_TRANSACTION_TIMEOUT: ErrorCode.INVALID_TRANSACTION_TIMEOUT,
     Rejection.TRANSACTION_NOT_BEGUN: ErrorCode.INVALID_TXN_STATE,
     # Only Exacta's own JoinTransaction, AbortHandles and AcknowledgeMessages name a transaction by its own id.
@@ -79,8 +80,10 @@ CANNOT_HAPPEN_HERE = frozenset(
         Rejection.CONSUMER_NOT_FOUND,
         Rejection.ISOLATION_LEVELS_DIFFER,
         Rejection.KEY_RANGES_REFUSED,
+        Rejection.PARTLY_STORED,
         Rejection.SUBSCRIPTION_BUSY,
         Rejection.UNCOMMITTED_NOT_DURABLE,
+        Rejection.WRITER_CLOSED,
     }
 )
 """Rejections of commands that no request of Kafka leads to."""

@@ -12,7 +12,6 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from exacta.core.ids import TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.transactions.handle import open_handle
@@ -70,7 +69,7 @@ def when_open(
         found = open_handle(state, transaction_id, now_ms)
         if not isinstance(found, Rejection):
             return None
-        return told_of_ended(broker, transaction_id, found, is_strict=missing is not None)
+        return told_of_ended(found, strict=missing is not None or is_strict(broker))
 
     def answer(rejection: Rejection | None) -> None:
         if rejection is not None:
@@ -83,13 +82,11 @@ def when_open(
     by_pieces(request.in_steps, topics, look, ask)
 
 
-def told_of_ended(
-    broker: Broker, transaction_id: TransactionId, rejection: Rejection, *, is_strict: bool = False
-) -> Rejection:
-    """Return the rejection that a client is told, where the core's may say that the transaction has ended."""
-    is_strict = is_strict or broker.configuration.pulsar_transaction_repeat == STRICT
-    has_ended = (
-        rejection is Rejection.INVALID_TRANSACTION_STATE
-        and broker.engine.present.handle_producer_id(transaction_id) is None
-    )
-    return Rejection.TRANSACTION_NOT_FOUND if is_strict and has_ended else rejection
+def is_strict(broker: Broker) -> bool:
+    """Return whether clients hear of no outcome that is remembered."""
+    return broker.configuration.pulsar_transaction_repeat == STRICT
+
+
+def told_of_ended(rejection: Rejection, *, strict: bool) -> Rejection:
+    """Return the rejection that a client is told, which is not the core's if that tells of an outcome."""
+    return Rejection.TRANSACTION_NOT_FOUND if strict and rejection is Rejection.TRANSACTION_ENDED else rejection

@@ -82,6 +82,8 @@ class Producer(Struct, eq=False, kw_only=True):
     topic: TopicName
     place: Place
     partition_id: PartitionId
+    closings: int
+    """The number of times that the partition had closed its writers when this one was opened (`core.log.closing`)."""
     is_waiting: bool = False
     """True until it has the partition for itself."""
     take_turn: Callable[["Producer"], None]

@@ -6,12 +6,12 @@ even if the core could answer a later one sooner. The id of a staged entry is pr
 
 Theory of operation. A long batch for a compacted topic is looked at on a thread, and the connection's next commands
 wait for it. `take` gathers; `flush` appends all that has come in this turn of the loop by one submit. Every
-other command flushes first, so that it sees what was sent before it. A writer that has a name is never told that a
-message is stored when it is not: a batch of which only a part is stored already is refused. What a writer without a
-name sends again is dropped in a transaction only.
+other command flushes first, so that it sees what was sent before it. The core decides what is a repeat
+(`core.log.repeats`), and is told what the command and the entry say of it.
 
 A partition that takes no entries now closes its producers, as Apache Pulsar does: PRODUCER then tells each of them why.
-It is closed before the core is asked, so that none of its later messages can be stored before this one.
+The core sees to it that none of a producer's later messages is stored before the one that was refused
+(`core.log.closing`), so that a producer is closed here when the refusal is answered.
 """
 
 from collections import deque
@@ -23,10 +23,9 @@ from msgspec import Struct
 
 from exacta.config.topic import MAX_MESSAGE_BYTES
 from exacta.core.commands import AppendBatch, Command
-from exacta.core.ids import NO_PRODUCER_ID, Body, PartitionId, ProducerId, TransactionId
-from exacta.core.log.named_sequence import UNKNOWN_OFFSET
+from exacta.core.ids import NO_PRODUCER_ID, Body, PrincipalName, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
-from exacta.core.replies import Appended
+from exacta.core.replies import AlreadyStored, Appended
 from exacta.core.writers import NamedWriter, NamelessWriter
 from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
@@ -49,7 +48,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
 from exacta.pulsar import provisional_ids
 from exacta.pulsar.context import PulsarConnection, PulsarRequest, logger
 from exacta.pulsar.errors import send_error
-from exacta.pulsar.producers import MOST_PRODUCERS, Place, Producer, ProducerOwner, Producers
+from exacta.pulsar.producers import MOST_PRODUCERS, Producer, ProducerOwner, Producers
 from exacta.pulsar.transactions import is_transactional, transaction_of
 from exacta.records.pulsar_admission import admit_entry, is_long, require_keys
 
@@ -58,7 +57,15 @@ MOST_WALKED = 5_000
 """A batch of more messages is walked over on a thread. Clients put at most a thousand into one by default."""
 LEAST_BYTES = 4
 """The fewest bytes of a message in a batch."""
-_CLOSING = frozenset({Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.DISK_FULL})
+_CLOSING = frozenset(
+    {
+        Rejection.UNKNOWN_TOPIC_OR_PARTITION,
+        Rejection.WRITER_CLOSED,
+        Rejection.DISK_FULL,
+        Rejection.BACKLOG_HOLDS_PRODUCERS,
+        Rejection.BACKLOG_QUOTA_EXCEEDED,
+    }
+)
 """The rejections that close a producer: its client opens it again, or is told why not."""
 CPP_CLIENT = "Pulsar-CPP-"
 """The name of the client for C++ begins so, and that of the clients that are made from it, for Python and others."""
@@ -71,7 +78,6 @@ class Send(Struct, eq=False):
     producer: Producer
     command: CommandSend
     answer: list[Buffer] | None = None
-    partition_id: PartitionId = PartitionId(-1)
     entry: Entry | None = None
     """The entry, where it was read before the SEND was gathered."""
     is_checked: bool = False
@@ -89,17 +95,17 @@ class Send(Struct, eq=False):
             )
         ]
 
-    def receipt(self, base_offset: int) -> None:
-        """Answer that the entry is stored, or staged; a repeat has no offset."""
+    def receipt(self, base_offset: int | None) -> None:
+        """Answer that the entry is stored, or staged; None: nobody remembers at which offset."""
         command = self.command
         receipt = CommandSendReceipt(producer_id=self.producer.number, sequence_id=command.sequence_id)
         if command.HasField("highest_sequence_id"):
             receipt.highest_sequence_id = command.highest_sequence_id
-        if base_offset == UNKNOWN_OFFSET:
+        if base_offset is None:
             found = message_id(EARLIEST_NUMBER, EARLIEST_NUMBER)
         else:
             entry_id = base_offset if base_offset >= 0 else provisional_ids.entry_id(base_offset)
-            found = message_id(self.partition_id, entry_id, partition=self.producer.topic.partition)
+            found = message_id(self.producer.partition_id, entry_id, partition=self.producer.topic.partition)
         receipt.message_id.CopyFrom(found)
         self.answer = [build_frame(receipt)]
 
@@ -203,11 +209,10 @@ class Sends:
         commands: list[Command] = []
         payloads: list[Buffer | None] = []
         asked: list[Send] = []
-        highest: dict[tuple[str, Place], int] = {}
-        now_ms, taken_bytes = self._broker.wall_ms(), 0
+        now_ms = self._broker.wall_ms()
         for send in group.sends:
             try:
-                found = self._command(send, highest, now_ms, taken_bytes)
+                found = self._command(send, now_ms)
             except BrokenEntry as broken:
                 send.refuse(self._giving_up(broken.error), str(broken))
                 continue
@@ -215,7 +220,6 @@ class Sends:
                 commands.append(found[0])
                 payloads.append(found[1])
                 asked.append(send)
-                taken_bytes += len(found[1])
 
         def done(answers: list[Answer]) -> None:
             for send, answer in zip(asked, answers, strict=True):
@@ -235,51 +239,36 @@ class Sends:
         """
         return ServerError.ChecksumError if self._connection.client_version.startswith(CPP_CLIENT) else error
 
-    def _command(
-        self, send: Send, highest: dict[tuple[str, Place], int], now_ms: int, taken_bytes: int
-    ) -> tuple[AppendBatch, bytes] | None:
+    def _command(self, send: Send, now_ms: int) -> tuple[AppendBatch, bytes] | None:
         """Return the command and the bytes to be kept; None where the answer is known. Raises `BrokenEntry`."""
         producer, command = send.producer, send.command
         if self._connection.producers.get(producer.number) is not producer:
             send.answer = []  # closed by what came before it in this turn: its client sends again
             return None
-        place = producer.place
-        partition_id, rules = self._broker.engine.present.partition_id(*place), self._broker.batch_rules(place[0])
-        is_there = rules is not None and partition_id == producer.partition_id
-        if not is_there or self._broker.engine.present.refusal(producer.partition_id) is not None:
-            send.answer = []
-            self._close(producer)
+        topic, partition = producer.place
+        rules = self._broker.batch_rules(topic)
+        if rules is None:  # the topic is gone, and so is what would say how an entry is kept
+            self._close(send)
             return None
-        assert rules is not None
-        send.partition_id = producer.partition_id
         assert send.request.entry is not None
         entry = parse_entry(send.request.entry) if send.entry is None else send.entry
         if not send.is_checked:
             check_entry(entry, command)
         transaction, producer_id = self._transaction(command)
-        writer: NamedWriter | NamelessWriter | None
-        if producer.is_named:
-            writer = self._writer(producer, command, entry, highest)
-        else:
-            writer = None if transaction is None else self._nameless(producer, command, entry, producer_id)
         kept, time_ms = admit_entry(
-            entry, rules, now_ms, self._largest_payload(place[0]), producer_id, has_keys=send.has_keys
+            entry, rules, now_ms, self._largest_payload(topic), producer_id, has_keys=send.has_keys
         )
         send.request.entry = send.entry = None  # what is kept is a copy, and one of the two is enough
-        if not self._broker.engine.present.has_room(taken_bytes + len(kept)):
-            # In this step, lest a later and smaller message finds room before this one comes again.
-            self._broker.engine.found_no_room(len(kept))
-            send.answer = []
-            self._close(producer)
-            return None
         append = AppendBatch(
-            topic=place[0],
-            partition=place[1],
+            topic=topic,
+            partition=partition,
+            partition_id=producer.partition_id,
+            closings=producer.closings,
             record_count=entry.message_count,
             size=len(kept),
             max_timestamp_ms=time_ms,
             body=Body.PULSAR,
-            writer=writer,
+            writer=_writer(producer, command, entry, self._connection.principal.durable_name),
             transaction=transaction,
             handle_producer_id=producer_id,
             takes_append_time=rules.log_append_time,
@@ -302,56 +291,26 @@ class Sends:
         producer_id = self._broker.engine.present.handle_producer_id(transaction_id)
         return transaction_id, NO_PRODUCER_ID if producer_id is None else producer_id
 
-    def _writer(
-        self, producer: Producer, command: CommandSend, entry: Entry, highest: dict[tuple[str, Place], int]
-    ) -> NamedWriter | None:
-        """Return the writer by which the core tells repeats; None: this is not to be compared. Raises `BrokenEntry`."""
-        key = (producer.name, producer.place)
-        known = highest.get(key)
-        if known is None:
-            known = self._broker.engine.present.named_sequence(producer.name, *producer.place)
-        sequence = _sequence(command)
-        principal = self._connection.principal.durable_name
-        writer = NamedWriter(name=producer.name, sequence=sequence, principal=principal)
-        if sequence <= known:
-            return writer
-        if entry.is_chunk and not _is_last_chunk(entry):
-            return None  # all chunks of a message have one sequence id, which counts when the message is whole
-        if command.sequence_id <= known:
-            raise BrokenEntry(f"messages up to {known} of the batch are stored already, and others are not")
-        highest[key] = sequence
-        return writer
-
-    def _nameless(
-        self, producer: Producer, command: CommandSend, entry: Entry, producer_id: ProducerId
-    ) -> NamelessWriter | None:
-        """Return the same for what a producer sends to a transaction that its user has not named.
-
-        Nothing is refused here: its user may give any sequence ids. After it has come back its client sends the same
-        entries again, and then new ones.
-        """
-        sequence = max(command.sequence_id, command.highest_sequence_id)
-        known = -1
-        if producer.is_back:
-            known = self._broker.engine.present.nameless_sequence(producer.writer_id, producer_id, *producer.place)
-        is_incomplete = sequence > known and entry.is_chunk and not _is_last_chunk(entry)
-        if is_incomplete or sequence > MOST_SEQUENCE:
-            return None
-        return NamelessWriter(number=producer.writer_id, sequence=sequence, is_back=producer.is_back)
-
     def _take_answer(self, send: Send, answer: Answer) -> None:
         if isinstance(answer, Appended):
             send.receipt(answer.base_offset)
+        elif isinstance(answer, AlreadyStored):
+            send.receipt(None)
         elif answer in _CLOSING:
-            send.answer = []
-            self._close(send.producer)
+            self._close(send)
         else:
             assert isinstance(answer, Rejection)
-            send.refuse(send_error(answer), words_of(answer))
+            error = send_error(answer)
+            send.refuse(self._giving_up(error) if answer is Rejection.PARTLY_STORED else error, words_of(answer))
 
-    def _close(self, producer: Producer) -> None:
-        """Close a producer whose topic is gone or takes nothing: its client opens it again, or is told why not."""
-        close_producer(self._connection.shared.producers, self._connection, producer)
+    def _close(self, send: Send) -> None:
+        """Close a producer whose topic is gone or takes nothing: its client opens it again, or is told why not.
+
+        The receipts of what came before it leave first, or its client would send that again.
+        """
+        send.answer = []
+        self._leave()
+        close_producer(self._connection.shared.producers, self._connection, send.producer)
 
     def _leave(self) -> None:
         """Let the receipts leave that are next."""
@@ -372,12 +331,27 @@ def close_producer(producers: Producers, connection: ProducerOwner, producer: Pr
         connection.push([build_frame(message)])
 
 
-def _sequence(command: CommandSend) -> int:
-    """Return the highest sequence id of a SEND. Raises `BrokenEntry`."""
-    sequence = max(command.sequence_id, command.highest_sequence_id)
-    if sequence > MOST_SEQUENCE:
-        raise BrokenEntry(f"the sequence id {sequence} is beyond 2**63 - 1")
-    return sequence
+def _writer(
+    producer: Producer, command: CommandSend, entry: Entry, principal: PrincipalName
+) -> NamedWriter | NamelessWriter | None:
+    """Return the writer of a SEND, by which the core tells repeats. Raises `BrokenEntry`."""
+    last_sequence = max(command.sequence_id, command.highest_sequence_id)
+    is_part = entry.is_chunk and not _is_last_chunk(entry)
+    if producer.is_named:
+        if last_sequence > MOST_SEQUENCE:
+            raise BrokenEntry(f"the sequence id {last_sequence} is beyond 2**63 - 1")
+        first_sequence = command.sequence_id
+        return NamedWriter(
+            name=producer.name,
+            first_sequence=first_sequence,
+            last_sequence=last_sequence,
+            is_part=is_part,
+            principal=principal,
+        )
+    if last_sequence > MOST_SEQUENCE:  # its user may give any, and the log cannot remember this one
+        return None
+    number, is_back = producer.writer_id, producer.is_back
+    return NamelessWriter(number=number, sequence=last_sequence, is_back=is_back, is_part=is_part)
 
 
 def _is_last_chunk(entry: Entry) -> bool:

@@ -40,7 +40,7 @@ def test_what_frees_or_ends_is_never_refused(command: type[Command]) -> None:
     world = World()
     world.topic()
     outcome = Outcome(events=tuple(world.log), reply=DONE)
-    assert refusal(USED_UP, any_of(command), outcome) is None
+    assert refusal(world.state, USED_UP, any_of(command), outcome) is None
 
 
 @pytest.mark.parametrize("command", of(OnFullDisk.PROGRESS))
@@ -49,9 +49,9 @@ def test_what_is_new_goes_on_until_the_reserve_is_used_up(command: type[Command]
     world.topic()
     writes, nothing = Outcome(events=tuple(world.log), reply=DONE), Outcome(reply=DONE)
     asked = any_of(command)
-    assert refusal(FULL, asked, writes) is None
-    assert refusal(USED_UP, asked, writes) is Rejection.RESERVE_USED_UP
-    assert refusal(USED_UP, asked, nothing) is None
+    assert refusal(world.state, FULL, asked, writes) is None
+    assert refusal(world.state, USED_UP, asked, writes) == Outcome(reply=Rejection.RESERVE_USED_UP)
+    assert refusal(world.state, USED_UP, asked, nothing) is None
 
 
 def test_batches_are_taken_as_far_as_there_is_room(world: World) -> None:

@@ -81,7 +81,7 @@ def test_where_nothing_is_appended_a_repeat_is_still_a_repeat_and_an_end_is_an_e
     assert idempotent.append(1, sequence=0) == Appended(base_offset=Offset(0)), "another partition goes on"
     closed = world.handle()
     closed.end(commit=True)
-    assert closed.append() is Rejection.INVALID_TRANSACTION_STATE, "what cannot help is told first"
+    assert closed.append() is Rejection.TRANSACTION_ENDED, "what cannot help is told first"
     assert handle.end(commit=True) == DONE
     assert not isinstance(transactional.end(commit=True), Rejection)
     assert refuse(world, None) == DONE

@@ -5,15 +5,13 @@ import pytest
 from exacta.core.commands import AppendBatch, CreateTopic, DeleteTopic
 from exacta.core.events import BatchAppended, WriterNamed, WritersExpired
 from exacta.core.ids import Body, Offset, PartitionId, WriterId
-from exacta.core.log.named_sequence import is_repeat
 from exacta.core.rejections import Rejection
-from exacta.core.replies import Appended
+from exacta.core.replies import ALREADY_STORED, Appended
 from exacta.core.state.limits import Limits
-from exacta.core.writers import NamedWriter
-from tests.core.world import World
+from tests.core.world import World, named_writer
 
 EXPIRATION_MS = 5_000
-REPEAT = Appended(base_offset=Offset(-1), repeated=True)
+REPEAT = ALREADY_STORED
 
 
 @pytest.fixture
@@ -31,7 +29,7 @@ def world() -> World:
 
 
 def write(world: World, sequence: int, name: str = "a", partition: int = 0) -> object:
-    writer = NamedWriter(name=name, sequence=sequence)
+    writer = named_writer(name, sequence)
     return world.send(
         AppendBatch(topic="t", partition=partition, record_count=1, size=62, max_timestamp_ms=0, writer=writer)
     )
@@ -39,24 +37,6 @@ def write(world: World, sequence: int, name: str = "a", partition: int = 0) -> o
 
 def at(offset: int) -> Appended:
     return Appended(base_offset=Offset(offset))
-
-
-@pytest.mark.parametrize(
-    ("highest", "sequence", "repeat"),
-    [
-        pytest.param(None, 0, False, id="the first"),
-        pytest.param(None, 7, False, id="the first, behind a gap"),
-        pytest.param(0, 0, True, id="the same"),
-        pytest.param(7, 7, True, id="the same, later"),
-        pytest.param(7, 6, True, id="a lower one"),
-        pytest.param(7, 0, True, id="the lowest"),
-        pytest.param(7, 8, False, id="the next"),
-        pytest.param(7, 90, False, id="a later one, behind a gap"),
-        pytest.param(2**40, 2**40 + 1, False, id="one beyond Kafka's sequences"),
-    ],
-)
-def test_a_sequence_is_new_above_the_highest(highest: int | None, sequence: int, repeat: bool) -> None:
-    assert is_repeat(highest, sequence) is repeat
 
 
 def test_a_repeat_is_stored_once_in_each_partition(world: World) -> None:

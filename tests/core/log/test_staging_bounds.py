@@ -198,7 +198,7 @@ def test_a_transaction_that_time_ends_drops_what_it_has_staged(world: World) -> 
     world.pass_time(2000)
     assert not partition_of(world).staged
     assert partition_of(world).next_offset == 0
-    assert writer.append() in (Rejection.TRANSACTION_NOT_FOUND, Rejection.INVALID_TRANSACTION_STATE)
+    assert writer.append() in (Rejection.TRANSACTION_NOT_FOUND, Rejection.TRANSACTION_ENDED)
     world.check()
 
 

@@ -92,7 +92,7 @@ def test_a_command_that_may_be_a_repeat(world: World, consumer: Consumer, before
     assert consumer.acknowledge((4, 6), inside=other, may_repeat=True) == CONFLICT
     own.end(commit=True)
     assert consumer.acknowledge((4, 6), inside=other, may_repeat=True) == CONFLICT
-    assert consumer.acknowledge((4, 6), inside=own, may_repeat=True) == Rejection.INVALID_TRANSACTION_STATE
+    assert consumer.acknowledge((4, 6), inside=own, may_repeat=True) == Rejection.TRANSACTION_ENDED
     world.check()
 
 
@@ -228,7 +228,7 @@ def test_only_messages_that_a_consumer_can_have_seen_are_acknowledged(world: Wor
 def test_what_comes_after_the_end_is_refused_for_ever(world: World, consumer: Consumer, commit: bool) -> None:
     handle = world.handle()
     handle.end(commit=commit)
-    assert consumer.acknowledge((1, 1), inside=handle) == Rejection.INVALID_TRANSACTION_STATE
+    assert consumer.acknowledge((1, 1), inside=handle) == Rejection.TRANSACTION_ENDED
     nobody = Handle(world, TransactionId(7_777), handle.producer_id)
     assert consumer.acknowledge((1, 1), inside=nobody) == Rejection.TRANSACTION_NOT_FOUND
     world.check()
@@ -239,7 +239,7 @@ def test_a_time_out_gives_messages_back(world: World, consumer: Consumer) -> Non
     consumer.acknowledge((1, 1), inside=handle)
     world.pass_time(200)
     assert consumer.state_of(1) == FREE
-    assert handle.end(commit=True) == Rejection.INVALID_TRANSACTION_STATE
+    assert handle.end(commit=True) == Rejection.TRANSACTION_ENDED
     world.check()
 
 

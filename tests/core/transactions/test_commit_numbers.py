@@ -17,10 +17,10 @@ def append(world: World, writer: NamedWriter | None = None) -> None:
 def test_each_batch_outside_of_a_transaction_has_one(world: World) -> None:
     world.topic()
     append(world)
-    append(world, NamedWriter(name="n", sequence=0))
-    append(world, NamedWriter(name="n", sequence=1))
+    append(world, NamedWriter(name="n", first_sequence=0, last_sequence=0))
+    append(world, NamedWriter(name="n", first_sequence=1, last_sequence=1))
     assert world.state.commit_number == 3
-    append(world, NamedWriter(name="n", sequence=1))
+    append(world, NamedWriter(name="n", first_sequence=1, last_sequence=1))
     assert world.state.commit_number == 3, "a repeat is no commit"
 
 

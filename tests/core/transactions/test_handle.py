@@ -14,7 +14,7 @@ from exacta.core.commands import (
 from exacta.core.events import TransactionEnded
 from exacta.core.ids import NO_PRODUCER_ID, Cause, Offset, PartitionId, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended
+from exacta.core.replies import ALREADY_STORED, DONE, Appended
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.incidents import IncidentKind
 from exacta.core.transactions.description import incidents_of
@@ -22,7 +22,7 @@ from exacta.core.transactions.numbering import IDS_AT_ONCE
 from exacta.core.writers import IdempotentWriter, NamedWriter
 from tests.core.world import SMALL, Handle, World
 
-STATE, NOT_FOUND = Rejection.INVALID_TRANSACTION_STATE, Rejection.TRANSACTION_NOT_FOUND
+ENDED, NOT_FOUND = Rejection.TRANSACTION_ENDED, Rejection.TRANSACTION_NOT_FOUND
 OPEN, COMMITTED, ABORTED, UNKNOWN = "open", "committed", "aborted", "unknown"
 TABLE = {
     # (what the handle is, input): (answer, what it is then)
@@ -30,21 +30,29 @@ TABLE = {
     (OPEN, "offsets"): (DONE, OPEN),
     (OPEN, "commit"): (DONE, COMMITTED),
     (OPEN, "abort"): (DONE, ABORTED),
+    (OPEN, "strict commit"): (DONE, COMMITTED),
+    (OPEN, "strict abort"): (DONE, ABORTED),
     (OPEN, "time-out"): (None, ABORTED),
-    (COMMITTED, "write"): (STATE, COMMITTED),
-    (COMMITTED, "offsets"): (STATE, COMMITTED),
+    (COMMITTED, "write"): (ENDED, COMMITTED),
+    (COMMITTED, "offsets"): (ENDED, COMMITTED),
     (COMMITTED, "commit"): (DONE, COMMITTED),
-    (COMMITTED, "abort"): (STATE, COMMITTED),
+    (COMMITTED, "abort"): (ENDED, COMMITTED),
+    (COMMITTED, "strict commit"): (NOT_FOUND, COMMITTED),
+    (COMMITTED, "strict abort"): (NOT_FOUND, COMMITTED),
     (COMMITTED, "time-out"): (None, COMMITTED),
-    (ABORTED, "write"): (STATE, ABORTED),
-    (ABORTED, "offsets"): (STATE, ABORTED),
-    (ABORTED, "commit"): (STATE, ABORTED),
+    (ABORTED, "write"): (ENDED, ABORTED),
+    (ABORTED, "offsets"): (ENDED, ABORTED),
+    (ABORTED, "commit"): (ENDED, ABORTED),
     (ABORTED, "abort"): (DONE, ABORTED),
+    (ABORTED, "strict commit"): (NOT_FOUND, ABORTED),
+    (ABORTED, "strict abort"): (NOT_FOUND, ABORTED),
     (ABORTED, "time-out"): (None, ABORTED),
     (UNKNOWN, "write"): (NOT_FOUND, UNKNOWN),
     (UNKNOWN, "offsets"): (NOT_FOUND, UNKNOWN),
     (UNKNOWN, "commit"): (NOT_FOUND, UNKNOWN),
     (UNKNOWN, "abort"): (NOT_FOUND, UNKNOWN),
+    (UNKNOWN, "strict commit"): (NOT_FOUND, UNKNOWN),
+    (UNKNOWN, "strict abort"): (NOT_FOUND, UNKNOWN),
     (UNKNOWN, "time-out"): (None, UNKNOWN),
 }
 INPUTS = {
@@ -52,6 +60,8 @@ INPUTS = {
     "offsets": lambda handle: handle.commit_offsets(7),
     "commit": lambda handle: handle.end(commit=True),
     "abort": lambda handle: handle.end(commit=False),
+    "strict commit": lambda handle: handle.end(commit=True, strict=True),
+    "strict abort": lambda handle: handle.end(commit=False, strict=True),
     "time-out": lambda handle: handle.world.pass_time(1000),
 }
 
@@ -194,7 +204,7 @@ def test_named_writers_write_into_a_handle_and_their_repeats_are_known(world: Wo
                 record_count=2,
                 size=62,
                 max_timestamp_ms=0,
-                writer=NamedWriter(name=name, sequence=sequence),
+                writer=NamedWriter(name=name, first_sequence=sequence - 1, last_sequence=sequence),
                 transaction=handle.transaction_id,
                 handle_producer_id=handle.producer_id,
             )
@@ -202,14 +212,15 @@ def test_named_writers_write_into_a_handle_and_their_repeats_are_known(world: Wo
 
     assert write("a", 5) == Appended(base_offset=Offset(0))
     assert write("b", 1) == Appended(base_offset=Offset(2))
-    assert write("a", 5) == Appended(base_offset=Offset(-1), repeated=True)
+    assert write("a", 5) == ALREADY_STORED
     assert partition.producers == {}, "a named writer is no producer"
     assert partition.open_transactions == {handle.producer_id: 0}
     assert world.send(EndHandle(transaction_id=handle.transaction_id, commit=False)) is DONE
     assert [(each.first_offset, each.last_offset) for each in partition.aborted] == [(0, 4)]
     handle = world.handle()
-    assert write("a", 5) == Appended(base_offset=Offset(-1), repeated=True), "what was aborted counts, as in Pulsar"
-    assert write("a", 6) == Appended(base_offset=Offset(5))
+    assert write("a", 5) == ALREADY_STORED, "what was aborted counts, as in Pulsar"
+    assert write("a", 6) is Rejection.PARTLY_STORED
+    assert write("a", 7) == Appended(base_offset=Offset(5))
     world.check()
 
 
@@ -304,7 +315,7 @@ def test_it_times_out_also_after_a_restart(world: World) -> None:
     assert state_of(handle) == OPEN
     world.pass_time(1)
     assert state_of(handle) == ABORTED
-    assert handle.end(commit=True) is STATE
+    assert handle.end(commit=True) is ENDED
     (incident,) = incidents_of(world.state, handle.name)
     assert (incident.kind, incident.cause) == (IncidentKind.ABORTED, Cause.TIME_OUT)
     world.check()
@@ -320,7 +331,7 @@ def test_after_a_loss_every_handle_that_is_found_open_is_aborted(world: World) -
     world.acknowledged.pop()
     world.crash(machine_stops=True)
     assert (state_of(found), state_of(ended)) == (ABORTED, COMMITTED)
-    assert found.end(commit=True) is STATE
+    assert found.end(commit=True) is ENDED
     assert ended.end(commit=True) == DONE
     assert {event.cause for event in world.log if isinstance(event, TransactionEnded) and not event.committed} == {
         Cause.LOSS

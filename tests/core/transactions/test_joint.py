@@ -21,6 +21,7 @@ from tests.core.world import SMALL, Handle, Producer, World
 
 V1, V2 = TransactionVersion
 STATE, NOT_FOUND = Rejection.INVALID_TRANSACTION_STATE, Rejection.TRANSACTION_NOT_FOUND
+ENDED = Rejection.TRANSACTION_ENDED
 ABORTABLE, CONCURRENT = Rejection.TRANSACTION_ABORTABLE, Rejection.CONCURRENT_TRANSACTIONS
 
 
@@ -44,7 +45,7 @@ OWN, HANDLE, ENDED_HANDLE, UNKNOWN_HANDLE, ANOTHERS = "own", "handle", "ended", 
 JOINING: dict[tuple[str, str], Rejection | type[object]] = {
     (NOTHING, OWN): STATE,
     (NOTHING, HANDLE): TransactionJoinedReply,
-    (NOTHING, ENDED_HANDLE): STATE,
+    (NOTHING, ENDED_HANDLE): ENDED,
     (NOTHING, UNKNOWN_HANDLE): NOT_FOUND,
     (NOTHING, ANOTHERS): STATE,
     (OPEN, OWN): TransactionJoinedReply,
@@ -177,8 +178,8 @@ def test_one_event_ends_all_of_it_whoever_asks(
     assert all(each.last_stable_offset == each.next_offset for each in world.state.partitions.values())
     assert (world.state.groups["g"].offsets != {}) is commit
     assert handle.end(commit=commit) == DONE, "its outcome is remembered as a handle's"
-    assert handle.end(commit=not commit) is STATE
-    assert [handle.append(), handle.commit_offsets(9)] == [STATE, STATE]
+    assert handle.end(commit=not commit) is ENDED
+    assert [handle.append(), handle.commit_offsets(9)] == [ENDED, ENDED]
     restarted(world)
     assert handle.end(commit=commit) == DONE
     world.check()
@@ -205,7 +206,7 @@ def test_what_each_side_writes_lies_under_a_producer_id_of_its_own(world: World,
 
 
 def assert_aborted_and_fenced(world: World, producer: Producer, handle: Handle, cause: Cause) -> None:
-    assert handle.end(commit=True) is STATE
+    assert handle.end(commit=True) is ENDED
     assert handle.end(commit=False) == DONE
     assert producer.end(commit=True) is Rejection.PRODUCER_FENCED
     assert cause in [each.cause for each in incidents_of(world.state, "x")]
@@ -254,7 +255,7 @@ def test_a_loss_aborts_it_and_fences_the_producer(world: World, direction: str) 
 def test_a_successor_aborts_it(world: World, direction: str) -> None:
     _, handle = joint(world, direction)
     world.producer()
-    assert handle.end(commit=True) is STATE
+    assert handle.end(commit=True) is ENDED
     world.check()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from exacta.adapters.local.format import VERSION
 from exacta.core.commands import (
@@ -53,11 +53,12 @@ from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunRepl
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.writers import IdempotentWriter, NamedWriter, NamelessWriter, Writer
+from exacta.core.writers import IdempotentWriter, NamelessWriter, Writer
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.clients.batches import record
 from simulation.disk.simulated import SimulatedDisk
+from tests.core.world import named_writer
 from tests.engine.disk_rig import DiskRig
 
 DIRECTORY = Path(__file__).parent / f"format_{VERSION}_events_{EVENTS_SCHEMA}"
@@ -235,8 +236,8 @@ class _Play(DiskRig):
 
     def _writers(self) -> None:
         for sequence in (3, 9):
-            self._write(NamedWriter(name=self.named("file"), sequence=sequence, principal=LOGIN), partition=1)
-        self._write(NamedWriter(name=self.named("other"), sequence=0), "b", 1)
+            self._write(replace(named_writer(self.named("file"), sequence), principal=LOGIN), partition=1)
+        self._write(named_writer(self.named("other"), 0), "b", 1)
         self._write(None, "b", 1)
         self.ask(TakePartition(topic=self.named("b"), partition=1))
 
@@ -245,7 +246,7 @@ class _Play(DiskRig):
             BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1", principal=LOGIN)
         )
         assert isinstance(begun, TransactionBegunReply)
-        self._write(NamedWriter(name=self.named("file"), sequence=20 + begun.transaction_id), "b", handle=begun)
+        self._write(named_writer(self.named("file"), 20 + begun.transaction_id), "b", handle=begun)
         self._write(NamelessWriter(number=WriterId(-2), sequence=0, is_back=False), "b", handle=begun)
         offsets = (OffsetToCommit(topic=self.named("a"), partition=1, offset=begun.transaction_id),)
         self.ask(
@@ -364,7 +365,7 @@ class _Play(DiskRig):
 
     def _expire(self) -> None:
         self.loop.now_ms += 10 * DAY_MS
-        self._write(NamedWriter(name=self.named("file"), sequence=10), partition=1)
+        self._write(named_writer(self.named("file"), 10), partition=1)
         self._bind(self.named("z"))
         self.ask(ExpireProducers())
         self.ask(ExpireTransactionalIds())

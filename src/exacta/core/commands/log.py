@@ -8,6 +8,7 @@ from exacta.core.command import Command
 from exacta.core.ids import (
     NO_PRODUCER_ID,
     Body,
+    PartitionId,
     ProducerId,
     TransactionId,
 )
@@ -110,8 +111,12 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     """Append one record batch, validated as bytes by the wire protocol, which keeps the bytes beside the command.
 
     `writer` is None where nobody can tell a repeat of the batch. `transaction` names the handle that the batch is
-    written into, and its writer is None or a named one then. `handle_producer_id` is what its bytes say: by that
+    written into, and its writer is no idempotent one then. `handle_producer_id` is what its bytes say: by that
     readers find out which transaction they belong to.
+
+    A writer that was opened names its partition by `partition_id`, since a topic that was created again has others, and
+    says by `closings` how often the partition had closed its writers by then (`exacta.core.log.closing`). Kafka's
+    producers are not opened: both are None.
     """
 
     promises: ClassVar[Promise] = Promise.WRITE
@@ -125,6 +130,8 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     writer: Writer | None = None
     transaction: TransactionId | None = None
     handle_producer_id: ProducerId = NO_PRODUCER_ID
+    partition_id: PartitionId | None = None
+    closings: int | None = None
     takes_append_time: bool = False
     """Its timestamps are the log's, so that of a batch that is staged they become the time of the commit."""
 

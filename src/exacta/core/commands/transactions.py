@@ -120,7 +120,8 @@ class JoinTransaction(Command, frozen=True, kw_only=True):
 class EndHandle(Command, frozen=True, kw_only=True):
     """Commit or abort a handle or a joint transaction, by its id. Everybody who knows that may; the client asks.
 
-    The cause `MARKER` stands for an operator, who aborts a joint one as any transaction of a transactional id.
+    The cause `MARKER` stands for an operator, who aborts a joint one as any transaction of a transactional id. A client
+    that is `strict` hears of no outcome that is remembered: once the transaction has ended, its id is not found.
     """
 
     promises: ClassVar[Promise] = Promise.END
@@ -128,6 +129,7 @@ class EndHandle(Command, frozen=True, kw_only=True):
     transaction_id: TransactionId
     commit: bool
     cause: Cause = Cause.OWNER
+    strict: bool = False
     client_id: str = ""
     client_host: str = ""
 

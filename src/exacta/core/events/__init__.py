@@ -35,6 +35,7 @@ from exacta.core.events.log import (
     TopicDeleted,
     TopicEpochMoved,
     WriterNamed,
+    WritersClosed,
     WritersExpired,
 )
 from exacta.core.events.staging import BatchStaged, StagedStreamSpilled
@@ -133,5 +134,6 @@ __all__ = [
     "TransactionalIdsExpired",
     "TransactionalOffsetsCommitted",
     "WriterNamed",
+    "WritersClosed",
     "WritersExpired",
 ]

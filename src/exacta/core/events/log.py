@@ -140,6 +140,13 @@ class AppendsRefused(Event, frozen=True, kw_only=True, array_like=True):
     reason: Rejection | None
 
 
+class WritersClosed(Event, frozen=True, kw_only=True, array_like=True):
+    """Volatile: the partition has refused a batch, and takes nothing more from writers that were opened before."""
+
+    durable: ClassVar[bool] = False
+    partition_id: PartitionId
+
+
 class DiskRoomSet(Event, frozen=True, kw_only=True, array_like=True):
     """Volatile: this is the room on the disk; None: there is plenty."""
 

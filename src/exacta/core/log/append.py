@@ -2,17 +2,19 @@
 
 The order matters. A repeat gets its original offset even if its transaction has ended since. A write that belongs to no
 open transaction is refused for that before its sequence is looked at, because its client must abort and not resend.
-Last of all comes whether the partition takes batches now, so that a repeat is a repeat even where it takes none.
+Last of all comes whether the partition takes batches now (`closing.py`), so that a repeat is a repeat even where it
+takes none.
 """
 
 from exacta.core.commands import AppendBatch
 from exacta.core.events import BatchAppended, Event, ProducersExpired
-from exacta.core.ids import NO_WRITER_ID, ProducerId, TransactionId, TransactionVersion
-from exacta.core.log import named_sequence, nameless_sequence, staging
+from exacta.core.ids import ProducerId, TransactionId, TransactionVersion
+from exacta.core.log import closing, named_sequence, nameless_sequence, staging
+from exacta.core.log.repeats import UNCOUNTED, Known
 from exacta.core.log.sequence import check_sequence, find_repeat
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
-from exacta.core.replies import Appended
+from exacta.core.replies import AlreadyStored, Appended
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
@@ -25,14 +27,14 @@ from exacta.core.writers import IdempotentWriter, NamedWriter, NamelessWriter
 def append_batch(state: State, command: AppendBatch, now_ms: int) -> Outcome:
     """Append a batch whose bytes the wire protocol has validated."""
     partition = state.partition(command.topic, command.partition)
-    if partition is None:
+    if partition is None or command.partition_id not in (None, partition.partition_id):
         return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
     if command.topic in INTERNAL_TOPICS:
         return Outcome(reply=Rejection.INTERNAL_TOPIC)
     outcome = _append(state, partition, command, now_ms)
-    if outcome.events and partition.partition_id in state.volatile.refusing:
-        return Outcome(reply=state.volatile.refusing[partition.partition_id])
-    return outcome
+    if not outcome.events:
+        return outcome
+    return closing.refusal(state, partition, command) or outcome
 
 
 def _append(state: State, partition: Partition, command: AppendBatch, now_ms: int) -> Outcome:
@@ -119,7 +121,9 @@ def _append_named(
     state: State, partition: Partition, command: AppendBatch, writer: NamedWriter, now_ms: int
 ) -> Outcome:
     known = named_sequence.check(state, partition, writer, now_ms)
-    if not isinstance(known, named_sequence.Known):
+    if known is UNCOUNTED:
+        return _appended(partition, command)
+    if not isinstance(known, Known):
         return Outcome(reply=known)
     base_offset = partition.next_offset
     appended = BatchAppended(
@@ -128,7 +132,7 @@ def _append_named(
         record_count=command.record_count,
         size=command.size,
         max_timestamp_ms=command.max_timestamp_ms,
-        base_sequence=writer.sequence,
+        base_sequence=known.sequence,
         at_ms=now_ms,
         body=command.body,
         writer_id=known.writer_id,
@@ -143,22 +147,18 @@ def _append_in_handle(
     transaction = open_handle(state, transaction_id, now_ms)
     if isinstance(transaction, Rejection):
         return Outcome(reply=transaction)
-    named: tuple[Event, ...] = ()
-    writer_id, sequence = NO_WRITER_ID, -1
-    if isinstance(command.writer, IdempotentWriter):  # its sequences would be taken for the handle's
-        return Outcome(reply=Rejection.INVALID_PRODUCER_ID_MAPPING)
     if command.handle_producer_id != transaction.producer_ids[-1]:  # readers would see it whatever its end is
         return Outcome(reply=Rejection.INVALID_PRODUCER_ID_MAPPING)
-    if isinstance(command.writer, NamedWriter):
-        known = named_sequence.check(state, partition, command.writer, now_ms)
-        if not isinstance(known, named_sequence.Known):
-            return Outcome(reply=known)
-        named, writer_id, sequence = known.events, known.writer_id, command.writer.sequence
-    elif command.writer is not None:
-        answer = nameless_sequence.check(state, partition, command.handle_producer_id, command.writer)
-        if answer is not None:
-            return Outcome(reply=answer)
-        writer_id, sequence = command.writer.number, command.writer.sequence
+    known: Known | AlreadyStored | Rejection = UNCOUNTED
+    match command.writer:
+        case IdempotentWriter():  # its sequences would be taken for the handle's
+            return Outcome(reply=Rejection.INVALID_PRODUCER_ID_MAPPING)
+        case NamedWriter() as named:
+            known = named_sequence.check(state, partition, named, now_ms)
+        case NamelessWriter() as nameless:
+            known = nameless_sequence.check(state, partition, command.handle_producer_id, nameless)
+    if not isinstance(known, Known):
+        return Outcome(reply=known)
     before = extension_in_handle(state, transaction, partition_id=partition.partition_id, now_ms=now_ms)
     if isinstance(before, Rejection):
         return Outcome(reply=before)
@@ -171,12 +171,12 @@ def _append_in_handle(
         transactional=True,
         producer_id=transaction.producer_ids[-1],
         producer_epoch=HANDLE_EPOCH,
-        base_sequence=sequence,
+        base_sequence=known.sequence,
         at_ms=now_ms,
         body=command.body,
-        writer_id=writer_id,
+        writer_id=known.writer_id,
     )
-    return _append_after(state, partition, command, (*before.events, *named), appended, before)
+    return _append_after(state, partition, command, (*before.events, *known.events), appended, before)
 
 
 def _make_room(state: State, partition: Partition, now_ms: int) -> tuple[ProducersExpired, ...] | Rejection:

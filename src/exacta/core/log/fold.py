@@ -19,6 +19,7 @@ from exacta.core.events import (
     TopicDeleted,
     TopicEpochMoved,
     WriterNamed,
+    WritersClosed,
     WritersExpired,
 )
 from exacta.core.ids import NO_TRANSACTION_ID, Offset, PartitionId, WriterId
@@ -80,6 +81,7 @@ def _topic_deleted(state: State, event: TopicDeleted) -> None:
             with counted(state, (partition_id, name)):
                 progress.drop_non_durable(state, (partition_id, name))
         state.volatile.refusing.pop(partition_id, None)
+        state.volatile.closings.pop(partition_id, None)
         staging_fold.drop_all(state, partition)
         del state.partitions[partition_id]
     for transaction in state.transactions.values():
@@ -159,6 +161,11 @@ def _appends_refused(state: State, event: AppendsRefused) -> None:
         state.volatile.refusing[event.partition_id] = event.reason
 
 
+def _writers_closed(state: State, event: WritersClosed) -> None:
+    closings = state.volatile.closings
+    closings[event.partition_id] = closings.get(event.partition_id, 0) + 1
+
+
 def _room_set(state: State, event: DiskRoomSet) -> None:
     state.volatile.disk_room = event.room
 
@@ -222,6 +229,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     PartitionsAdded: _partitions_added,
     LogStartMoved: _log_start_moved,
     AppendsRefused: _appends_refused,
+    WritersClosed: _writers_closed,
     DiskRoomSet: _room_set,
     CompactedForgotten: _compacted_forgotten,
     BatchAppended: _batch_appended,

@@ -16,6 +16,7 @@ from exacta.core import commands as c
 from exacta.core.admission import ADMISSION, OnFullDisk
 from exacta.core.command import Command
 from exacta.core.events import DiskRoomSet
+from exacta.core.log import closing
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
@@ -23,14 +24,14 @@ from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.state import State
 
 
-def refusal(room: DiskRoom, command: Command, outcome: Outcome) -> Rejection | None:
-    """Return why a command that would lead to this is refused on a disk with this room; None: it is not."""
+def refusal(state: State, room: DiskRoom, command: Command, outcome: Outcome) -> Outcome | None:
+    """Return the refusal of a command that would lead to this, on a disk with this room; None: it is not refused."""
     kind = ADMISSION[type(command)].on_full_disk
     if kind is OnFullDisk.ALWAYS or not any(event.durable for event in outcome.events):
         return None
     if isinstance(command, c.AppendBatch):
-        return Rejection.DISK_FULL if command.size > room.append_bytes else None
-    return Rejection.RESERVE_USED_UP if room.is_used_up else None
+        return closing.refused(state, command, Rejection.DISK_FULL) if command.size > room.append_bytes else None
+    return Outcome(reply=Rejection.RESERVE_USED_UP) if room.is_used_up else None
 
 
 def set_room(state: State, command: c.SetDiskRoom, now_ms: int) -> Outcome:

@@ -1,8 +1,9 @@
-"""Repeats of a named writer's batches: a batch is new if its sequence is above all before it in the partition.
+"""Repeats of a named writer's batches: a batch is new if its sequences are above all before it in the partition.
 
-Gaps are allowed, since the sequences are the writer's own, such as the positions of a file that it copies. Apache
-Pulsar's deduplication works like this. There is no window of retained batches, so that a repeat is not told its offset.
-A batch of an aborted transaction counts as well: whoever writes its records once more gives them higher sequences.
+Owns the names. What becomes of a batch is `repeats.py`'s. Gaps are allowed, since the sequences are the writer's own,
+such as the positions of a file that it copies. Apache Pulsar's deduplication works like this. There is no window of
+retained batches, so that a repeat is not told its offset. A batch of an aborted transaction counts as well: a client
+that writes its records once more gives them higher sequences.
 A name has a number in events and partitions, which the first batch of the name gives it.
 
 A name is forgotten when it has been idle for a day. Where there is no room for a new one, those are forgotten that have
@@ -13,28 +14,16 @@ not shut a partition for a day.
 from collections.abc import Iterable
 from itertools import islice, takewhile
 
-from msgspec import Struct
-
 from exacta.core.events import WriterNamed, WritersExpired
-from exacta.core.ids import Offset, WriterId
+from exacta.core.log import repeats
+from exacta.core.log.repeats import Kind, Known
 from exacta.core.rejections import Rejection
-from exacta.core.replies import Appended
+from exacta.core.replies import AlreadyStored
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.usage import Table
 from exacta.core.state.writer import KnownWriter
 from exacta.core.writers import NamedWriter
-
-UNKNOWN_OFFSET = Offset(-1)
-"""The base offset in the answer to a repeat."""
-
-
-class Known(Struct, frozen=True):
-    """The number of a writer, and the events that give it where the name is new, and make room for it."""
-
-    writer_id: WriterId
-    events: tuple[WriterNamed | WritersExpired, ...] = ()
-
 
 MOST_LOOKED_AT = 1_000
 """So many writers of a full partition are looked at: those that wrote there longest ago may be at work elsewhere."""
@@ -42,17 +31,13 @@ MOST_FORGOTTEN = 10
 """So many names that are not needed make room at once, so that the next new ones find it."""
 
 
-def is_repeat(highest: int | None, sequence: int) -> bool:
-    """Return whether a batch of this sequence lies in a partition already; `highest` is None before the first batch."""
-    return highest is not None and sequence <= highest
-
-
-def check(state: State, partition: Partition, writer: NamedWriter, now_ms: int) -> Known | Appended | Rejection:
-    """Return the number of a writer whose batch is new; otherwise return the answer."""
+def check(state: State, partition: Partition, writer: NamedWriter, now_ms: int) -> Known | AlreadyStored | Rejection:
+    """Return the number of a writer whose batch is new, with the events that give it; otherwise return the answer."""
     writer_id = state.volatile.writer_ids.get(writer.name)
     highest = None if writer_id is None else partition.named_sequences.get(writer_id)
-    if is_repeat(highest, writer.sequence):
-        return Appended(base_offset=UNKNOWN_OFFSET, repeated=True)
+    answer = repeats.answer(Kind.NAMED, highest, writer.first_sequence, writer.last_sequence, is_part=writer.is_part)
+    if answer is not None:
+        return answer
     limits = state.limits
     forgotten: tuple[WritersExpired, ...] = ()
     if highest is None and len(partition.named_sequences) >= limits.max_named_writers_per_partition:
@@ -62,14 +47,14 @@ def check(state: State, partition: Partition, writer: NamedWriter, now_ms: int) 
         if not forgotten:
             return Rejection.LIMIT_REACHED
     if writer_id is not None:
-        return Known(writer_id, forgotten)
+        return Known(writer_id, writer.last_sequence, forgotten)
     if not forgotten and _is_full(state):
         forgotten = _forgotten(takewhile(lambda each: _is_idle(state, each, now_ms), state.writers.values()))
         if not forgotten and len(state.writers) >= limits.max_named_writers:
             return Rejection.LIMIT_REACHED
     number = state.next_writer_id
     named = WriterNamed(writer_id=number, name=writer.name, at_ms=now_ms, principal=writer.principal)
-    return Known(named.writer_id, (*forgotten, named))
+    return Known(named.writer_id, writer.last_sequence, (*forgotten, named))
 
 
 def _is_idle(state: State, writer: KnownWriter, now_ms: int) -> bool:

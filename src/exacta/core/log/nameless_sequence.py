@@ -5,15 +5,14 @@ repeat is dropped for ever (`named_sequence.py`). Where nobody has, no name woul
 what is kept for it would have to be kept for ever. But what a transaction holds is kept until it ends. So each message
 of a transaction is in it once, whether its writer has a name or not.
 
-A writer is known by the number that is made of the name which the broker has given it. Its sequences are compared only
-after it has come back over another connection, because only then can it send something again. Otherwise it may use any
-sequences, in any order.
+A writer is known by the number that is made of the name which the broker has given it. `repeats.py` has the rule.
 """
 
 from exacta.core.ids import ProducerId
-from exacta.core.log.named_sequence import UNKNOWN_OFFSET, is_repeat
+from exacta.core.log import repeats
+from exacta.core.log.repeats import Kind, Known
 from exacta.core.rejections import Rejection
-from exacta.core.replies import Appended
+from exacta.core.replies import AlreadyStored
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.writers import NamelessWriter
@@ -21,13 +20,15 @@ from exacta.core.writers import NamelessWriter
 
 def check(
     state: State, partition: Partition, producer_id: ProducerId, writer: NamelessWriter
-) -> Appended | Rejection | None:
-    """Return the answer to a batch that is not to be appended to the transaction of this producer id."""
+) -> Known | AlreadyStored | Rejection:
+    """Return a writer whose batch is new in the transaction of this producer id; otherwise return the answer."""
     known = partition.nameless_sequences.get(producer_id, {})
     highest = known.get(writer.number)
-    if writer.is_back and is_repeat(highest, writer.sequence):
-        return Appended(base_offset=UNKNOWN_OFFSET, repeated=True)
+    kind = Kind.BACK if writer.is_back else Kind.NEVER_AWAY
+    answer = repeats.answer(kind, highest, writer.sequence, writer.sequence, is_part=writer.is_part)
+    if answer is not None:
+        return answer
     limits, total = state.limits, state.volatile.nameless_writers
     if highest is None and (len(known) >= limits.max_named_writers_per_partition or total >= limits.max_named_writers):
         return Rejection.LIMIT_REACHED
-    return None
+    return Known(writer.number, writer.sequence)

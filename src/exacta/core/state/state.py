@@ -67,6 +67,8 @@ class Volatile(Struct):
     """The non-durable subscriptions that read uncommitted messages."""
     refusing: dict[PartitionId, Rejection] = field(default_factory=dict)
     """The partitions that take no batches now, because of what is kept for their subscriptions, and the reasons."""
+    closings: dict[PartitionId, int] = field(default_factory=dict)
+    """The number of times since the start that each partition has closed its writers (`core.log.closing`)."""
     disk_room: DiskRoom | None = None
     """The room on the disk; None: there is plenty."""
     pending_runs: int = 0

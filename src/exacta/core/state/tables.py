@@ -275,6 +275,7 @@ DERIVED: dict[str, str] = {
     "Volatile.left_by_all": "the keys of some subscriptions",
     "Volatile.uncommitted": "the keys of some non-durable subscriptions",
     "Volatile.refusing": "one value of a partition",
+    "Volatile.closings": "one number of a partition",
     "Volatile.may_have_forgotten": "some transactional ids",
     "Volatile.streams_let_go": "the engine empties it in the same step",
     "Volatile.usage": "the count of all this",

@@ -3,11 +3,11 @@
 Whoever knows the id of a handle may write into it, put offsets into it, and end it. Several writers may do so at once:
 the records lie under a producer id that is the handle's own, and the sequences of its writers are no affair of it.
 
-    handle \\ input    a write *****       commit           abort            time-out, marker, loss
-    OPEN              taken *             commit           abort            abort
-    COMMITTED **      INVALID_STATE       done             INVALID_STATE    -
-    ABORTED **        INVALID_STATE       INVALID_STATE    done             -
-    unknown ***       NOT_FOUND           NOT_FOUND        NOT_FOUND        -
+    handle \\ input    a write *****    commit ****      abort ****       time-out, marker, loss
+    OPEN              taken *          commit           abort            abort
+    COMMITTED **      ENDED            done             ENDED            -
+    ABORTED **        ENDED            ENDED            done             -
+    unknown ***       NOT_FOUND        NOT_FOUND        NOT_FOUND        -
 
 * What it writes to is registered with the write. The write is answered ahead of its sync like one into any transaction
 without a two-phase commit (decision 0016). After a possible loss recovery aborts every handle that it finds open.
@@ -20,12 +20,14 @@ nobody ends another's. A transaction that a transactional id owns is not found e
 holder ends that.
 
 A *joint* transaction (`joining.py`) is a handle to everybody who knows its id, with the same table. While it is
-prepared (KIP-939), all of it is INVALID_STATE, and only the holder of its transactional id ends it. An operator's abort
-fences that holder, as for any transaction of a transactional id.
+prepared (KIP-939), all of it is INVALID_TRANSACTION_STATE, and only the holder of its transactional id ends it. An
+operator's abort fences that holder, as for any transaction of a transactional id.
 
 A handle in which nothing takes part is *abandoned* once the connection is closed over which it was begun. Its client
 may still come back, and go on with it. But where half as many handles are open as may be, the one that was abandoned
 first is aborted for each new one: nothing was promised of it, and nobody can tell it from one whose client has died.
+
+**** A client that is strict hears of no outcome: NOT_FOUND in the two rows in the middle.
 
 ***** Records, offsets of a group, or acknowledgements of a subscription (`subscriptions/acknowledging.py`), which may
 also be refused for a conflict. A write to what does not take part yet is refused where there are too many participants.
@@ -100,7 +102,7 @@ def open_handle(state: State, transaction_id: TransactionId, now_ms: int) -> Tra
         is_prepared = held is not None and held.has_prepared(transaction)
         return Rejection.INVALID_TRANSACTION_STATE if is_prepared else transaction
     if _ended(state, transaction_id, now_ms) is not None:
-        return Rejection.INVALID_TRANSACTION_STATE
+        return Rejection.TRANSACTION_ENDED
     return Rejection.TRANSACTION_NOT_FOUND
 
 
@@ -135,9 +137,9 @@ def end(state: State, command: EndHandle, now_ms: int) -> Outcome:
     if transaction is not None and transaction.is_known_by_id:
         return _end_open(state, transaction, command, now_ms)
     before = _ended(state, command.transaction_id, now_ms)
-    if before is None:
+    if before is None or command.strict:
         return Outcome(reply=Rejection.TRANSACTION_NOT_FOUND)
-    return Outcome(reply=DONE if before.committed is command.commit else Rejection.INVALID_TRANSACTION_STATE)
+    return Outcome(reply=DONE if before.committed is command.commit else Rejection.TRANSACTION_ENDED)
 
 
 def _end_open(state: State, transaction: Transaction, command: EndHandle, now_ms: int) -> Outcome:

@@ -127,6 +127,7 @@ def _open(broker: Broker, command: CommandProducer, request: PulsarRequest, topi
         topic=topic,
         place=place,
         partition_id=partition_id,
+        closings=broker.engine.present.closings(partition_id),
         take_turn=lambda waiting: _take(broker, command, request, waiting),
         refuse=lambda error, text: _send(
             request, CommandError(request_id=command.request_id, error=error, message=text)
@@ -165,6 +166,7 @@ def _take(broker: Broker, command: CommandProducer, request: PulsarRequest, prod
     if broker.engine.present.partition_id(*producer.place) != producer.partition_id:
         _turn_away(request, producer, ServerError.TopicNotFound, f"{producer.topic} is not there any more")
         return
+    producer.closings = broker.engine.present.closings(producer.partition_id)  # it may have waited for long
 
     def done(answer: Answer) -> None:
         if isinstance(answer, Rejection):

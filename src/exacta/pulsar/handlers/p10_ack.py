@@ -22,7 +22,7 @@ from exacta.pulsar.context import Asked, PulsarRequest
 from exacta.pulsar.errors import server_error
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
-from exacta.pulsar.open_transactions import told_of_ended
+from exacta.pulsar.open_transactions import is_strict, told_of_ended
 from exacta.pulsar.provisional_ids import resolve
 from exacta.pulsar.transactions import is_transactional, name_of, transaction_of
 
@@ -86,10 +86,8 @@ def _acknowledge(
         is_plain = transaction_id is None
         if not isinstance(answer, Rejection) or (is_plain and answer in NOTHING_TO_ACKNOWLEDGE):
             _answer(request, command)
-        elif transaction_id is None:
-            _reject(request, consumer, command, answer)
         else:
-            _reject(request, consumer, command, told_of_ended(broker, transaction_id, answer))
+            _reject(request, consumer, command, told_of_ended(answer, strict=is_strict(broker)))
 
     request.connection.acknowledge(Asked(request, consumer, transaction_id, runs, before, done))
 

@@ -6,7 +6,6 @@ from exacta.core.commands import EndHandle
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
-from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
     CommandEndTxn,
@@ -17,7 +16,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
-from exacta.pulsar.open_transactions import STRICT
+from exacta.pulsar.open_transactions import is_strict
 from exacta.pulsar.transactions import named_again, transaction_of
 
 NEEDS = OPEN_TO_ALL
@@ -29,11 +28,6 @@ def handle(broker: Broker, command: CommandEndTxn, request: PulsarRequest) -> No
     transaction_id = transaction_of(command)
     if transaction_id is None:
         request.reject(Rejection.TRANSACTION_NOT_FOUND)
-        return
-    is_strict = broker.configuration.pulsar_transaction_repeat == STRICT
-    if is_strict and broker.engine.present.handle_producer_id(transaction_id) is None:
-        text = words_of(Rejection.TRANSACTION_NOT_FOUND)
-        broker.when_durable(request, lambda: request.refuse(ServerError.TransactionNotFound, text))
         return
 
     def done(answer: Answer) -> None:
@@ -48,6 +42,7 @@ def handle(broker: Broker, command: CommandEndTxn, request: PulsarRequest) -> No
         EndHandle(
             transaction_id=transaction_id,
             commit=command.txn_action == TxnAction.COMMIT,
+            strict=is_strict(broker),
             client_id=request.connection.client_version,
             client_host=request.client_host,
         ),
