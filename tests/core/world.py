@@ -22,13 +22,7 @@ from exacta.core.commands import (
 from exacta.core.decide import decide
 from exacta.core.event_codec import decode_event, encode_event
 from exacta.core.events import BatchAppended, BatchStaged, Event, IdsReserved, TransactionEnded
-from exacta.core.ids import (
-    PartitionId,
-    ProducerEpoch,
-    ProducerId,
-    TransactionId,
-    TransactionVersion,
-)
+from exacta.core.ids import PartitionId, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
 from exacta.core.outcome import Notice, Outcome, Timer
 from exacta.core.promises import Promise
 from exacta.core.replies import (
