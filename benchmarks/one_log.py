@@ -81,7 +81,7 @@ class Bench:
         return size
 
     def transactions(self, name: str, *, joint: bool) -> float:
-        """Return how many transactions a second commit. Each has one record of Kafka's; a joint one is also joined."""
+        """Return how many transactions a second commit. Each has one Kafka record; a joint one is also joined."""
         producer = Producer({"bootstrap.servers": self._kafka, "transactional.id": name, "linger.ms": 0})
         producer.init_transactions(SECONDS)
         began = time.perf_counter()

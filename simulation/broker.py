@@ -379,7 +379,7 @@ class Broker:
         return life.process, Connection(life.kafka, DOOR, cast("Any", life.process), life.register, life.forget)
 
     def accept_pulsar(self) -> tuple[Process, PulsarConnection] | None:
-        """Make the server's side of a connection of Pulsar's; None: nobody listens."""
+        """Make the server's side of a Pulsar connection; None: nobody listens."""
         life = self.life
         if life is None or not life.process.alive:
             return None

@@ -93,7 +93,7 @@ class History:
     written: dict[Place, Partition] = field(default_factory=dict)
     """Everything that was ever written into compacted places, as if nothing had been compacted."""
     by_pulsar: dict[Place, Poll] = field(default_factory=dict)
-    """Everything that a reader of Pulsar's gets in the end."""
+    """Everything that a Pulsar reader gets in the end."""
     buffers: dict[str, set[str]] = field(default_factory=dict)
     """All values that `transaction.buffer` may have had in a topic; it is `marker` where nothing is said."""
     few_handles: bool = False

@@ -326,7 +326,7 @@ def _numbers(taken: list[Pushed]) -> list[int]:
 
 
 async def pulsar_pipeline(here: Surroundings, network: Network, input_policy: Mapping[str, str]) -> bool:
-    """Transform numbers in transactions of Pulsar's alone."""
+    """Transform numbers in Pulsar transactions alone."""
     await run(here, Pipeline(here, network, input_policy))
     return False
 

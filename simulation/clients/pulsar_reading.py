@@ -1,4 +1,4 @@
-"""Reading a partition as a reader of Pulsar's does, from its beginning to the last message that the broker names."""
+"""Reading a partition as a Pulsar reader does, from its beginning to the last message that the broker names."""
 
 import asyncio
 
@@ -67,7 +67,7 @@ async def poll_by_pulsar(here: Surroundings, link: PulsarLink, place: Place, ans
 
 
 async def read_everything_by_pulsar(here: Surroundings, network: Network) -> None:
-    """Fill in what a reader of Pulsar's gets in the end."""
+    """Fill in what a Pulsar reader gets in the end."""
     link = PulsarLink(here.loop, network, here.chance, here.writer)
     for place in here.places:
         is_whole = False

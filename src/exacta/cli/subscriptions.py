@@ -246,7 +246,7 @@ def _check_topics(client: "Client", topics: "Iterable[str]") -> None:
 
 
 def _in_the_log(topic: str) -> tuple[str, int | None]:
-    """Return the name of a topic in the log, and the partition if a name of Pulsar's names one."""
+    """Return the name of a topic in the log, and the partition if a Pulsar name names one."""
     if "://" not in topic:
         return topic, None
     from exacta.protocol.pulsar.topic_names import InvalidTopicName, parse_topic_name

@@ -1,4 +1,4 @@
-"""One request of Kafka's on its way: its version and correlation id, and the answer in its place in the order."""
+"""One Kafka request on its way: its version and correlation id, and the answer in its place in the order."""
 
 import logging
 from collections.abc import Callable

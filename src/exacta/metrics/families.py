@@ -9,7 +9,7 @@ from enum import Enum
 from msgspec import Struct
 
 OTHERS = "(others)"
-"""The label of all that has no series of its own. No topic and no group of Kafka's has such a name."""
+"""The label of all that has no series of its own. No Kafka topic and no Kafka group has such a name."""
 
 
 class Kind(Enum):

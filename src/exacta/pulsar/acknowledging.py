@@ -120,7 +120,7 @@ def name(broker: Broker, consumer: Consumer, command: CommandAck, ids: Sequence[
             if in_transaction and each.batch_size > 0:
                 sizes[len(bases)] = each.batch_size
             bases.append(each.entry_id)
-    # Each message of Kafka's is an entry of its own there, since several consumers may share its batch.
+    # Each Kafka message is an entry of its own there, since several consumers may share its batch.
     alone = Body.KAFKA if consumer.subscription_type is SubscriptionType.KEY_SHARED else None
     lasts, gaps = lookups.entries((partition_id, consumer.subscription), set(bases), alone)
     runs = to.runs

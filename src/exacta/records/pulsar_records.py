@@ -118,7 +118,7 @@ class PulsarRecords:
 
 
 def pulsar_records(batch: Buffer, header: BatchHeader, most_bytes: int) -> PulsarRecords | None:
-    """Read the messages of a sound batch of Pulsar's; see `keyed_records.keyed_records`."""
+    """Read the messages of a sound Pulsar batch; see `keyed_records.keyed_records`."""
     try:
         entry = entry_of(batch)
         if entry.message_count != header.last_offset_delta + 1:

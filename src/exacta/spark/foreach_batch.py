@@ -99,7 +99,7 @@ def write(
     """Write a micro-batch of a streaming query exactly once; to be called from a function of `foreachBatch`.
 
     `options` and `named` are the options of the streaming writer, with those of `ForeachBatchOptions`. `acknowledge`
-    are messages of Apache Pulsar's, by the names of their subscriptions: they are acknowledged together with the batch,
+    are Apache Pulsar messages, by the names of their subscriptions: they are acknowledged together with the batch,
     both or neither, on an Exacta. They are not if the batch was committed already (`replayed`).
 
     Raises `OptionError`, and `SinkError`; then the function must let the query fail: its next start repeats the batch.

@@ -16,7 +16,7 @@ from exacta.core.state.state import State
 from exacta.core.state.usage import Table
 
 MOST_RECEIPTS = 100_000
-"""A partition remembers so many runs of staged messages of Pulsar's. Each costs about a hundred bytes.
+"""A partition remembers so many runs of staged Pulsar messages. Each costs about a hundred bytes.
 
 Transactions that commit one after another make one run, if nothing else is written between them and none aborts. Each
 other transaction makes at least one.

@@ -62,7 +62,7 @@ def to_pulsar(
     largest_entry: int,
     messages: Container[int] | None = None,
 ) -> list[LogEntry]:
-    """Return the batch of the log as entries of Pulsar's; one that is Pulsar's is returned as it is.
+    """Return the batch of the log as Pulsar entries; one that is Pulsar's is returned as it is.
 
     With `singly` each record becomes an entry of one message, or only those at the offsets `messages`, if these are
     given. Otherwise all become one entry, in which a message's index is its offset's distance from the first one. At
