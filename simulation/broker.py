@@ -315,7 +315,7 @@ class Broker:
             self.start()
 
     def died(self) -> None:
-        """Tell that the process was killed from within; whoever stands on its stack comes here later."""
+        """Tell that the process was killed from within; the caller on its stack comes here later."""
         self._loop.call_soon(self._ended, "killed")
 
     def kill(self) -> None:
@@ -348,7 +348,7 @@ class Broker:
         )
 
     def machine_stops_within(self) -> None:
-        """The power goes while the process is at work on the disk: whoever asks then kills it."""
+        """The power goes while the process is at work on the disk: the next one to ask kills it."""
         self._cut_power()
         self.died()
 

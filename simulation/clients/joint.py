@@ -34,7 +34,7 @@ KAFKA, PULSAR, BOTH, APART = "Kafka", "Pulsar", "both", "apart"
 
 
 class _JointPipeline(Pipeline):
-    """The pipeline of one instance; its producer begins anew whenever it was fenced."""
+    """The pipeline of one instance; its producer begins again whenever it was fenced."""
 
     def __init__(self, here: Surroundings, network: Network) -> None:
         super().__init__(here, network)

@@ -1,7 +1,7 @@
 """A connection of a Pulsar client: commands out, answers and pushed messages in, and an error where nothing comes.
 
 Owns request ids, time-outs and the queue of pushed messages. A connection that fails is given up, and so is one whose
-producer or consumer the broker has closed: whoever uses it opens what it needs again.
+producer or consumer the broker has closed: a client that uses it opens what it needs again.
 """
 
 import asyncio

@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 5.0
 
 
 def pulsar_name(place: Place, partitions: int) -> str:
-    """Return the name that Pulsar's clients have for a partition of a topic with so many of them."""
+    """Return the name that Pulsar's clients have for a partition of a topic with this many of them."""
     return place[0] if partitions == 1 else f"{place[0]}-partition-{place[1]}"
 
 

@@ -1,4 +1,4 @@
-"""The example in Java of the quick start for Pulsar, compiled and run as it is printed, but for the broker's address."""
+"""The example in Java of the quick start for Pulsar, compiled and run as printed, but for the broker's address."""
 
 import subprocess
 from pathlib import Path

@@ -227,7 +227,7 @@ def _locked(data: Path) -> "Iterator[Files]":
             yield files
         finally:
             files.unlock()
-    except BrokenPipeError:  # whoever reads has read enough
+    except BrokenPipeError:  # the reader has read enough
         os._exit(0)
     except DirectoryInUse as error:
         fail(f"{error}: stop the server first", EXIT_NO)

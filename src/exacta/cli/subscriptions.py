@@ -48,7 +48,7 @@ def list_all(
     topic: Annotated[
         list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only of this topic; may be repeated.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most so many.")] = 1000,
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")] = 1000,
     output: Output = OutputFormat.TABLE,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,

@@ -95,7 +95,7 @@ def _off(description: str) -> TopicConfig:
 
 
 _ONE_STORAGE: Final = "There is one storage: remote.storage.enable can only be false."
-_LEVEL: Final = "The level for batches that compression.type has recompressed; others stay as their producer made them."
+_LEVEL: Final = "The level of batches that compression.type recompresses; others stay as their producer made them."
 _NO_REPLICATION: Final = "There is nothing to replicate, hence to throttle."
 
 TOPIC_CONFIGS: dict[str, TopicConfig] = {

@@ -18,7 +18,7 @@ from exacta.protocol.kafka.schema import Buffer, Message
 logger = logging.getLogger("exacta.kafka")
 
 LONGEST_CLIENT_ID = 255
-"""So many characters of a client id are kept. Transactions, their incidents and group members keep it; the bounds on
+"""This many characters of a client id are kept. Transactions, their incidents and group members keep it; the bounds on
 those count them, not their bytes."""
 
 ApiVersions = tuple[tuple[int, int, int], ...]

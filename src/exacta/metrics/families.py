@@ -87,7 +87,7 @@ REJECTIONS = _counter(
 
 REQUESTS = _histogram(
     "exacta_request_duration_seconds",
-    "The time from a whole request to its answer; that of a fetch includes its wait for records. Its _count is the "
+    "The time from a whole request to its answer; for a fetch it includes its wait for records. Its _count is the "
     "number of requests.",
     "front",
     "api",

@@ -72,7 +72,7 @@ class Collected(NamedTuple):
 
     table: Any  # of pyarrow
     cut: bool  # a partition has more rows
-    partitions: int  # at least so many
+    partitions: int  # at least this many
 
 
 class WrittenBatch(Struct, frozen=True, kw_only=True):
@@ -274,7 +274,7 @@ def _checkpoint(batch_df: DataFrame, sink: SinkOptions, query: RunningQuery | No
 
 
 def _rows_up_to(batch_df: DataFrame, most_of_each: int, *, few: bool) -> Collected | None:
-    """Return at most so many rows of each partition, and one more if it has more; None if Spark refuses to send them.
+    """Return at most this many rows of each partition, and one more if it has more; None if Spark refuses to send them.
 
     If `few` rows are expected, they come without their numbers: Spark has one operator less to plan, which is a tenth
     of the time of a small batch. Then a partition may have been cut if there are more rows than one partition may send.

@@ -93,7 +93,7 @@ class Run(Line, frozen=True, kw_only=True, tag="run"):
 
 
 class Init(Line, frozen=True, kw_only=True, tag="init"):
-    """A producer took a transactional id for itself: whoever had it before is fenced."""
+    """A producer took a transactional id for itself: the holder before is fenced."""
 
     process: str
     producer: str
@@ -131,7 +131,7 @@ class CommitAsked(Line, frozen=True, kw_only=True, tag="commit"):
 class End(Line, frozen=True, kw_only=True, tag="end"):
     """The client's knowledge at the end of a transaction.
 
-    `committing` tells whether the outcome is that of a commit or of an abort.
+    `committing` tells whether the outcome is a commit's or an abort's.
 
     An abort may follow a commit that was asked for and refused; `error` is then what the commit was told.
     `offsets`: from the delivery reports, for each record of `Begin`; None where there was none.
