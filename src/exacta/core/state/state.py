@@ -130,7 +130,7 @@ class State(Struct):
     leader_epoch: int = FIRST_EPOCH
     """The epoch of the leader that has the log; FIRST_EPOCH: nobody has taken the lead (decision 0060)."""
     commit_number: int = 0
-    """The number of the last commit: counts committed transactions, and batches outside of one (decision 0058)."""
+    """The number of the last commit: it counts committed transactions, and batches outside of one (decision 0058)."""
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:
