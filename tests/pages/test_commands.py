@@ -17,7 +17,7 @@ from tests.suites import SUITES
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = {*re.findall(r"^([a-z0-9.-]+):", MAKEFILE, re.MULTILINE), *(f"test-{name}" for name in SUITES)}
 # Options that a page names alone, and that are other programs': spark-submit's, the simulation's, the benchmark's.
-FOREIGN = {"--py-files", "--packages", "--canaries", "--warm-up", "--full-refresh", "--share"}
+FOREIGN = {"--py-files", "--packages", "--canaries", "--warm-up", "--full-refresh"}
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
