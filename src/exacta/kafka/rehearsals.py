@@ -19,7 +19,7 @@ class Rehearsals:
         """Group id -> those who wait behind the one that rehearses now."""
 
     def enter(self, group_id: str) -> Until:
-        """Return the pause until it is one's turn. Whoever has entered must `leave`, also before its turn has come."""
+        """Return the pause until it is the turn of this one. What has entered must `leave`, also before its turn."""
         turn = Until()
         line = self._waiting.get(group_id)
         if line is None:

@@ -50,7 +50,7 @@ _MANY_TIMES: Final = 512
 """The number of times from which on it is quicker to look for each possible one than to take each of them."""
 
 _MOST_TIMES: Final = 1 << 16
-"""Of more different times than these only the lowest and the highest one are kept, since a batch may have millions."""
+"""The most different times that are kept: of more, the lowest and the highest one. A batch may have millions."""
 
 _NOWHERE: Final = 1 << 62
 """A length that leads out of every batch: what the tables below say of a number that is none that they know."""
