@@ -66,6 +66,7 @@ BOUNDS = {
     "Names.topics": "MOST_BYTES of `Announced`",
     "Producers._by_place": "MOST_PRODUCERS_IN_ALL",
     "PulsarShared.last_messages": REQUESTS,
+    "Rehearsals._waiting": REQUESTS,
     "Sends._gathered": REQUESTS,
     "Sends._unanswered": REQUESTS,
     "Sinks._sinks": CONNECTIONS,

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from exacta.front.turns import STEP_ELEMENTS, TURN_SECONDS
 from exacta.kafka.handlers import HANDLERS
-from exacta.kafka.parts import Parts, divided
+from exacta.kafka.parts import Parts, Repeats, divided, joined
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.compression import ZSTD
 from exacta.protocol.kafka.errors import ErrorCode
@@ -16,15 +17,23 @@ from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, Pro
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k15_describe_groups import DescribeGroupsRequest
 from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
+from exacta.protocol.kafka.messages.k20_delete_topics import DeleteTopicsRequest, DeleteTopicState
 from exacta.protocol.kafka.messages.k21_delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest
 from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
+)
+from exacta.protocol.kafka.messages.k47_offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponseTopic,
 )
 from exacta.protocol.kafka.messages.k61_describe_producers import DescribeProducersRequest, TopicRequest
 from exacta.protocol.kafka.records import HEADER_SIZE, iter_batches, recompressed
@@ -112,7 +121,7 @@ def test_a_topic_of_many_partitions_counts_for_them(broker: Broker) -> None:
     parts = HANDLERS[CreateTopicsRequest.SCHEMA.key].parts[0]
     request = create("a", "b", "c", partitions=400)
     found: list[Any] = list(divided(parts, request))
-    assert [[topic.name for topic in part.topics] for part in found] == [["a"], ["b"], ["c"]]
+    assert [[topic.name for topic in part.request.topics] for part in found] == [["a"], ["b"], ["c"]]
 
 
 def test_one_topic_is_divided_by_its_partitions_and_answered_as_one(broker: Broker) -> None:
@@ -138,7 +147,57 @@ def test_each_partition_of_one_topic_is_in_one_part(parts_of_one: int, more: int
     asked = list(range(parts_of_one * parts.most + more))
     request = DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=asked)])
     found: list[Any] = list(divided(parts, request))
-    assert [index for part in found for topic in part.topics for index in topic.partition_indexes] == asked
+    assert [index for part in found for topic in part.request.topics for index in topic.partition_indexes] == asked
+
+
+REPEATED: list[tuple[Any, Any, Repeats]] = [
+    (DeleteGroupsRequest(groups_names=["g"]), "groups_names", Repeats.SERVED),
+    (OffsetDeleteRequest(topics=[OffsetDeleteRequestTopic(name="t")]), "topics", Repeats.SERVED),
+    (DescribeGroupsRequest(groups=["g"]), "groups", Repeats.LEFT_OUT),
+    (DeleteTopicsRequest(topics=[DeleteTopicState(name="t")]), "topics", Repeats.REFUSED),
+]
+
+
+@pytest.mark.parametrize(("request_of_one", "array", "repeats"), REPEATED, ids=lambda each: str(each)[:20])
+def test_one_name_many_times_is_divided_as_many_names_are(request_of_one: Any, array: str, repeats: Repeats) -> None:
+    parts = HANDLERS[request_of_one.SCHEMA.key].parts[0]
+    assert parts.repeats is repeats
+    for count in (2 * parts.most - 1, 2 * parts.most, 2 * parts.most + 1):
+        request = replace(request_of_one, **{array: getattr(request_of_one, array) * count})
+        sizes = [len(getattr(part.request, array)) for part in divided(parts, request)]
+        assert sum(sizes) == (1 if repeats is Repeats.LEFT_OUT else count)
+        assert max(sizes) <= parts.most + 1
+        assert repeats is not Repeats.REFUSED or min(sizes) > 1, "a single one would not be refused"
+
+
+def test_a_partition_named_many_times_is_described_once(broker: Broker) -> None:
+    client = broker.connect()
+    broker.ask(client, create("t"), 7)
+    asked = [
+        TopicRequest(name="t", partition_indexes=[0] * 2 * STEP_ELEMENTS),
+        TopicRequest(name="t", partition_indexes=[0]),
+    ]
+    answer = broker.ask(client, DescribeProducersRequest(topics=asked), 0)
+    assert [[each.partition_index for each in topic.partitions] for topic in answer.topics] == [[0], []]
+
+
+def test_a_topic_that_is_named_again_is_answered_again(broker: Broker) -> None:
+    client = broker.connect()
+    count = 3 * STEP_ELEMENTS
+    topics = [
+        DeleteRecordsTopic(name=f"t{number % 2}", partitions=[DeleteRecordsPartition(partition_index=number, offset=0)])
+        for number in range(count)
+    ]
+    answer = broker.ask(client, DeleteRecordsRequest(topics=topics, timeout_ms=1), 2)
+    found = [(topic.name, [each.partition_index for each in topic.partitions]) for topic in answer.topics]
+    assert found == [(f"t{number % 2}", [number]) for number in range(count)]
+
+
+def test_what_refuses_a_later_part_refuses_the_request() -> None:
+    [parts] = HANDLERS[OffsetDeleteRequest.SCHEMA.key].parts
+    told = OffsetDeleteResponse(topics=[OffsetDeleteResponseTopic(name="t")])
+    gone = OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
+    assert joined(parts, [(told, False), (gone, False)]) == gone
 
 
 DIVIDED = [(key, parts) for key, handler in HANDLERS.items() for parts in handler.parts]

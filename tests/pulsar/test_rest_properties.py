@@ -35,6 +35,18 @@ def test_properties_that_are_no_configurations_are_refused(web: Web, properties:
     assert web.ask("GET", path(there, "properties")) == (200, {})
 
 
+@ours_only
+@pytest.mark.parametrize("value", [b'"\xff"', b"[" * 10_000], ids=["no UTF-8", "nested too deep"])
+def test_a_body_that_cannot_be_read_is_refused(web: Web, value: bytes) -> None:
+    for asked, body, media_type in (
+        (path(new_name(), "partitions"), b'{"partitions":2,"since":' + value, METADATA_JSON),
+        (path(new_name()), b'{"a":' + value, JSON),
+        ("/admin/v2/namespaces/public/new", b'{"a":' + value, JSON),
+    ):
+        status, answer = web.ask("PUT", asked, body, media_type)
+        assert (status, bool(answer["reason"])) == (400, True), asked
+
+
 @pytest.mark.parametrize("is_partitioned", [False, True])
 def test_a_topic_has_properties(web: Web, is_partitioned: bool) -> None:
     name = new_name()

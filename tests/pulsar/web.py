@@ -31,7 +31,7 @@ class Web:
         self,
         method: str,
         path: str,
-        body: str | None = None,
+        body: str | bytes | None = None,
         media_type: str | None = JSON,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Any]:
@@ -39,7 +39,7 @@ class Web:
         sent = dict(headers or {})
         if media_type is not None and body is not None:
             sent["Content-Type"] = media_type
-        data = None if body is None else body.encode()
+        data = body.encode() if isinstance(body, str) else body
         request = urllib.request.Request(self.url + path, data, sent, method=method)
         try:
             with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:

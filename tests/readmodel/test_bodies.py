@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
+from exacta.kafka.handlers.k17792_ask import decode_question
 from exacta.readmodel.groups import AskLag, GroupLag, Lag
-from exacta.readmodel.question import Question, decode_question
+from exacta.readmodel.question import Question
 from exacta.readmodel.subscriptions import AskSubscriptions
 from exacta.readmodel.transactions import AskTransactions, Explanation, Transactions
 
@@ -22,7 +23,12 @@ def test_a_question_is_read_as_it_was_asked(asked: Question) -> None:
     assert decode_question(msgspec.json.encode(asked)) == asked
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"{}", b'{"type":"weather"}', b'{"type":"lag"}', b"\xff"])
+NO_UTF_8, TOO_DEEP = b'{"type":"lag","group":"\xff"}', b'{"type":"lag","group":"g","since":' + b"[" * 10_000
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"{}", b'{"type":"weather"}', b'{"type":"lag"}', b"\xff", NO_UTF_8, TOO_DEEP]
+)
 def test_what_is_no_question_is_none(body: bytes) -> None:
     assert decode_question(body) is None
 

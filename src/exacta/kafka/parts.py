@@ -2,21 +2,23 @@
 
 Owns how a request is divided and how the answers to its parts become one. A handler says by `Parts` that its elements
 are independent: each is answered as if it had been asked for alone, so that no answer owes anything to one state of the
-log. What a request names twice stays in one part, since handlers refuse or leave out the second one.
+log. `Repeats` says what becomes of elements that a request names again: they may be as many as all others.
 
 A part is decided in its step; its answer may come later, when what it rests on is durable.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from exacta.front.turns import Steps, Until
 from exacta.kafka.needs import Each
+from exacta.kafka.request_size import first_time
 from exacta.protocol.kafka.schema import Message
 
 Serve = Callable[[Message, Callable[[Message | None], None]], None]
@@ -29,6 +31,32 @@ MOST_IN_FLIGHT = 4
 """The most parts of a request that wait for their answers at a time."""
 
 
+class Repeats(Enum):
+    """The ways of elements, and of inner ones, that a request names again."""
+
+    SERVED = "served"
+    """Each is served like the first one, in the order of the request."""
+    LEFT_OUT = "left out"
+    """The handler leaves them out (`first_time`), and so do the parts."""
+    REFUSED = "refused"
+    """The handler refuses all elements of one name, so that no part has a single one of them."""
+
+
+class Part(NamedTuple):
+    """A part of a request; `goes_on` says that it begins within the last element of the part before."""
+
+    request: Any
+    goes_on: bool
+
+
+class _Piece(NamedTuple):
+    """Elements that stay in one part."""
+
+    elements: list[Any]
+    cost: int
+    goes_on: bool = False
+
+
 class Parts(Struct, frozen=True):
     """The array of a request that may be divided, and the array of its answers."""
 
@@ -39,6 +67,7 @@ class Parts(Struct, frozen=True):
     inner: str = ""
     """The array in each element that may be divided as well; the answers have theirs in `inner_answers`."""
     inner_answers: str = ""
+    repeats: Repeats = Repeats.SERVED
     size: str = ""
     """The element's field whose number says how much work it is: a tenth of an element for each."""
     most: int = 500
@@ -70,21 +99,19 @@ def is_too_much(parts: Parts, request: Any) -> bool:
     return len(getattr(request, parts.elements)) > parts.most_in_all
 
 
-def divided(parts: Parts, request: Any) -> Iterator[Message]:
+def divided(parts: Parts, request: Any) -> Iterator[Part]:
     """Return the parts of a request, at least one."""
-    named: dict[Any, list[Any]] = {}
-    for element in getattr(request, parts.elements) or ():
-        named.setdefault(_key(parts, element), []).append(element)
     part: list[Any] = []
-    weight = 0
-    for same in named.values():
-        for elements, cost in _pieces(parts, same):
-            if part and weight + cost > parts.most:
-                yield replace(request, **{parts.elements: part})
-                part, weight = [], 0
-            part += elements
-            weight += cost
-    yield replace(request, **{parts.elements: part}) if part else request
+    weight, goes_on = 0, False
+    for piece in _pieces(parts, getattr(request, parts.elements) or ()):
+        if part and weight + piece.cost > parts.most:
+            yield Part(replace(request, **{parts.elements: part}), goes_on)
+            part, weight = [], 0
+        if not part:
+            goes_on = piece.goes_on
+        part += piece.elements
+        weight += piece.cost
+    yield Part(replace(request, **{parts.elements: part}) if part else request, goes_on)
 
 
 def _key(parts: Parts, element: Any) -> Any:
@@ -98,35 +125,54 @@ def _cost(parts: Parts, element: Any) -> int:
     return 1 + (max(getattr(element, parts.size), 0) // 10 if parts.size else 0)
 
 
-def _pieces(parts: Parts, same: list[Any]) -> Iterator[tuple[list[Any], int]]:
-    """Divide the elements of one name; return pieces that stay in one part, with their costs."""
-    if not parts.inner:
-        yield same, sum(_cost(parts, each) for each in same)
+def _pieces(parts: Parts, elements: Sequence[Any]) -> Iterator[_Piece]:
+    if parts.repeats is Repeats.REFUSED:
+        yield from _with_repeats(parts, elements)
         return
-    inner = [each for element in same for each in getattr(element, parts.inner) or ()]
-    if len(same) > 1 or len(inner) <= parts.most:
-        yield same, len(same) + len(inner)
-        return
-    for begin in range(0, len(inner), parts.most):
+    is_wanted = first_time() if parts.repeats is Repeats.LEFT_OUT else lambda thing: True
+    for element in elements:
+        key = _key(parts, element)
+        if parts.inner:
+            inner = [each for each in getattr(element, parts.inner) or () if is_wanted((key, each))]
+            yield from _inner_pieces(parts, element, inner)
+        elif is_wanted(key):
+            yield _Piece([element], _cost(parts, element))
+
+
+def _inner_pieces(parts: Parts, element: Any, inner: list[Any]) -> Iterator[_Piece]:
+    """Divide an element that has these inner ones; each piece but the last one fills a part."""
+    for begin in range(0, len(inner) or 1, parts.most):
         piece = inner[begin : begin + parts.most]
-        yield [replace(same[0], **{parts.inner: piece})], len(piece)
+        yield _Piece([replace(element, **{parts.inner: piece})], len(piece) or 1, begin > 0)
 
 
-def joined(parts: Parts, answers: list[Message]) -> Message:
-    """Return the answer to the whole request."""
-    first, *others = answers
+def _with_repeats(parts: Parts, elements: Sequence[Any]) -> Iterator[_Piece]:
+    """Return the elements of each name together, or as many of them as fill a part, and one more at the end."""
+    named: dict[Any, list[Any]] = {}
+    for element in elements:
+        named.setdefault(_key(parts, element), []).append(element)
+    for same in named.values():
+        begin = 0
+        while begin < len(same):
+            end = begin + parts.most if len(same) - begin > parts.most + 1 else len(same)
+            piece = same[begin:end]
+            yield _Piece(piece, sum(_cost(parts, each) for each in piece))
+            begin = end
+
+
+def joined(parts: Parts, answers: list[tuple[Message, bool]]) -> Message:
+    """Return the answer to the whole request. Each answer to a part has the part's `goes_on`."""
+    first = answers[0][0]
     all_of_them: list[Any] = getattr(first, parts.answers)
-    for other in others:
+    for other, goes_on in answers[1:]:
+        if getattr(other, "error_code", 0):  # what all parts name is gone since the first one
+            return other
         more = getattr(other, parts.answers)
-        if parts.inner and more and all_of_them and _same(parts, all_of_them[-1], more[0]):
+        if goes_on and more and all_of_them:
             getattr(all_of_them[-1], parts.inner_answers).extend(getattr(more[0], parts.inner_answers))
             more = more[1:]
         all_of_them.extend(more)
     return first
-
-
-def _same(parts: Parts, one: Any, other: Any) -> bool:
-    return bool(_key(parts, one) == _key(parts, other))
 
 
 def in_parts(parts: Parts, request: Message, serve: Serve, reply: Callable[[Message | None], None]) -> Steps:
@@ -144,10 +190,10 @@ def in_parts(parts: Parts, request: Message, serve: Serve, reply: Callable[[Mess
     for number, part in enumerate(found):
         done = Until()
         waiting.append(done)
-        serve(part, partial(answered, number, done))
+        serve(part.request, partial(answered, number, done))
         # The answers that one sync releases stay few, too.
         yield waiting.popleft() if len(waiting) == MOST_IN_FLIGHT else None
     while waiting:
         yield waiting.popleft()
-    told = [each for each in answers if each is not None]
+    told = [(each, part.goes_on) for part, each in zip(found, answers, strict=True) if each is not None]
     reply(joined(parts, told) if told else None)

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from exacta.front.broker import Broker
 from exacta.kafka.fetch_sessions import FetchSessions
 from exacta.kafka.lost_coordinators import LostCoordinators
+from exacta.kafka.rehearsals import Rehearsals
 from exacta.ports.record_format import Buffer
 
 _SESSION_IDS = 2**31 - 1
@@ -42,6 +43,7 @@ class KafkaShared:
         self.to_kafka = ToKafka() if _has_protobuf() else None
         """None: the batches of another protocol cannot be read, because the package for it is not installed."""
         self.lost_coordinators = LostCoordinators(broker.engine.scheduler)
+        self.rehearsals = Rehearsals(broker.engine.scheduler)
 
 
 def _has_protobuf() -> bool:

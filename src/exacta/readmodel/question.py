@@ -1,19 +1,7 @@
-"""The questions as they are sent."""
-
-from msgspec import DecodeError, json
+"""The questions as they are sent: as JSON whose `type` tells them apart."""
 
 from exacta.readmodel.groups import AskLag
 from exacta.readmodel.subscriptions import AskSubscriptions
 from exacta.readmodel.transactions import AskTransactions
 
 Question = AskTransactions | AskLag | AskSubscriptions
-
-_decoder: json.Decoder[Question] = json.Decoder(Question)
-
-
-def decode_question(body: bytes) -> Question | None:
-    """Return what is asked; None: it is no question, or one that this version does not know."""
-    try:
-        return _decoder.decode(body)
-    except DecodeError:
-        return None

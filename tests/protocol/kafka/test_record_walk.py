@@ -264,3 +264,15 @@ def test_offsets_of_four_bytes_follow_those_of_three() -> None:
     for wrong in (end[71], record(2 * four + 70, 0, None, None)):
         with pytest.raises(UnreadableRecords, match="do not follow"):
             lowest_and_highest(b"".join([*begin, middle, *end[:70], wrong, *end[71:]]), four + 99)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("extreme_at", [0, 5_000, 19_999])
+def test_of_many_different_times_the_extremes_are_kept(
+    extreme_at: int, sign: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_walk, "_MOST_TIMES", 1_000)
+    times = [sign * (1 << 20 | index) for index in range(20_000)]
+    times[extreme_at] = -sign << 40
+    records = b"".join(record(index, time, None, None) for index, time in enumerate(times))
+    assert lowest_and_highest(records, len(times)) == (min(times), max(times))

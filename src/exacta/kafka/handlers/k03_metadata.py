@@ -16,7 +16,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.internal_topics import MADE
 from exacta.kafka.listing import describe_all
 from exacta.kafka.needs import Inside, or_on_cluster
-from exacta.kafka.parts import Parts
+from exacta.kafka.parts import Parts, Repeats
 from exacta.kafka.request_size import first_time
 from exacta.kafka.topic_names import is_legal_name
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -199,5 +199,5 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(Parts("topics", "topics", most=100),),
+    parts=(Parts("topics", "topics", most=100, repeats=Repeats.LEFT_OUT),),
 )

@@ -5,6 +5,7 @@ needs. `k17784_end_transactions` says why our own keys begin where they do.
 """
 
 from exacta.front.broker import Broker
+from exacta.front.untrusted_json import NoJson, decode_json
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
@@ -14,7 +15,7 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17792_ask import AskRequest, AskResponse
 from exacta.readmodel.groups import AskLag
-from exacta.readmodel.question import decode_question
+from exacta.readmodel.question import Question
 from exacta.readmodel.transactions import AskTransactions
 
 LONGEST_QUESTION = 1_000_000
@@ -29,7 +30,7 @@ NEEDS = (
 
 def handle(broker: Broker, request: AskRequest, context: RequestContext, reply: Reply) -> None:
     """Answer a question when all that the answer says is durable."""
-    asked = decode_question(request.question) if len(request.question) <= LONGEST_QUESTION else None
+    asked = decode_question(request.question)
 
     def done(answer: bytes | ErrorCode) -> None:
         reply(AskResponse(error_code=answer) if isinstance(answer, ErrorCode) else AskResponse(answer=answer))
@@ -42,6 +43,17 @@ def handle(broker: Broker, request: AskRequest, context: RequestContext, reply: 
         lag.tell(broker, context, asked, done)
     else:
         subscriptions.tell(broker, context, asked, done)
+
+
+def decode_question(question: bytes) -> Question | None:
+    """Return the question; None: it is none, or one that this version does not know."""
+    if len(question) > LONGEST_QUESTION:
+        return None
+    try:
+        found: Question = decode_json(question, Question)  # type: ignore[arg-type]
+    except NoJson:
+        return None
+    return found
 
 
 HANDLER = Handler(key=ApiKey.ASK, min_version=0, max_version=0, needs=NEEDS, handle=handle, plain_error=AskResponse)

@@ -16,7 +16,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside, or_on_cluster
-from exacta.kafka.parts import divided_by
+from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -167,6 +167,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(divided_by(NEEDS[0], size="num_partitions", most=50, most_in_all=MOST_AT_ONCE),),
+    parts=(divided_by(NEEDS[0], size="num_partitions", most=50, most_in_all=MOST_AT_ONCE, repeats=Repeats.REFUSED),),
     refused=refused,
 )

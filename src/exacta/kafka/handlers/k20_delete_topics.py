@@ -10,7 +10,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, or_on_cluster
-from exacta.kafka.parts import divided_by
+from exacta.kafka.parts import Repeats, divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -102,6 +102,9 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(divided_by(NEEDS[1], most=50), divided_by(NEEDS[0], most=50)),
+    parts=(
+        divided_by(NEEDS[1], most=50, repeats=Repeats.REFUSED),
+        divided_by(NEEDS[0], most=50, repeats=Repeats.REFUSED),
+    ),
     refused=refused,
 )

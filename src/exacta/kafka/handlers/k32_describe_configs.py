@@ -16,7 +16,7 @@ from exacta.kafka.config_source import BROKER_LOGGER_SOURCE, SOURCE_NUMBERS, Res
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
-from exacta.kafka.parts import divided_by
+from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.request_size import first_time
 from exacta.kafka.topic_names import is_legal_name
 from exacta.ports.authorizer import Operation
@@ -184,6 +184,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(divided_by(NEEDS[0], most=50),),
+    parts=(divided_by(NEEDS[0], most=50, repeats=Repeats.LEFT_OUT),),
     refused=refused,
 )

@@ -11,7 +11,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
-from exacta.kafka.parts import divided_by
+from exacta.kafka.parts import Repeats, divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -102,6 +102,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(divided_by(NEEDS[0], size="count", most=50),),
+    parts=(divided_by(NEEDS[0], size="count", most=50, repeats=Repeats.REFUSED),),
     refused=refused,
 )

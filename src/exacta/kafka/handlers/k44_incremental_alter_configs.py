@@ -6,7 +6,7 @@ from exacta.kafka.config_source import configured
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
-from exacta.kafka.parts import divided_by
+from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.topic_config_changes import Change
 from exacta.ports.authorizer import Operation
 from exacta.protocol.kafka.apis import ApiKey
@@ -60,6 +60,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(divided_by(NEEDS[0], most=50),),
+    parts=(divided_by(NEEDS[0], most=50, repeats=Repeats.REFUSED),),
     refused=refused,
 )

@@ -6,7 +6,7 @@ from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
-from exacta.kafka.parts import Parts
+from exacta.kafka.parts import Parts, Repeats
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -43,6 +43,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(Parts("users", "results"),),
+    parts=(Parts("users", "results", repeats=Repeats.REFUSED),),
     plain_error=DescribeUserScramCredentialsResponse,
 )

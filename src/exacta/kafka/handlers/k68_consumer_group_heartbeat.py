@@ -142,13 +142,25 @@ def _tell(
 
 
 def _ask(broker: Broker, context: RequestContext, command: ConsumerHeartbeat, done: Callable[[Answer], None]) -> None:
-    """Let the core decide. A long heartbeat is rehearsed on a thread, again where much has changed meanwhile."""
+    """Let the core decide. A long heartbeat is rehearsed on a thread, again where much has changed meanwhile.
+
+    Those of one group are rehearsed and decided one after another.
+    """
     scene = broker.engine.present.scene_of(command)
     if scene is None:
         broker.ask(context, command, done)
         return
 
     def steps() -> Steps:
+        line = context.shared.rehearsals
+        turn = line.enter(command.group_id)
+        try:
+            yield turn
+            yield from rehearsal()
+        finally:
+            line.leave(command.group_id, turn)
+
+    def rehearsal() -> Steps:
         rehearsed = None
         for _ in range(MOST_REHEARSALS):
             present = broker.engine.present.scene_of(command)

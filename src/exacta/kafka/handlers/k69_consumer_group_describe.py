@@ -11,7 +11,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside
-from exacta.kafka.parts import divided_by
+from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -123,6 +123,6 @@ HANDLER = Handler(
     max_version=MAX_VERSION,
     needs=NEEDS,
     handle=handle,
-    parts=(divided_by(NEEDS[0], most=200),),
+    parts=(divided_by(NEEDS[0], most=200, repeats=Repeats.LEFT_OUT),),
     refused=refused,
 )

@@ -49,6 +49,9 @@ _CONTINUED: Final = bytes(range(0x80, 0x100))
 _MANY_TIMES: Final = 512
 """The number of times from which on it is quicker to look for each possible one than to take each of them."""
 
+_MOST_TIMES: Final = 1 << 16
+"""The most different times that are kept: of more, the lowest and the highest one. A batch may have millions."""
+
 _NOWHERE: Final = 1 << 62
 """A length that leads out of every batch: what the tables below say of a number that is none that they know."""
 _ONE_BYTE: Final = tuple(
@@ -80,12 +83,18 @@ def lowest_and_highest(plain: Buffer, record_count: int) -> tuple[int, int]:
             if part is None:
                 part = _one_by_one(records, at, index, min(end, index + _PART), times)
             index, at = part
+            if len(times) > _MOST_TIMES:
+                times = {min(times, key=_delta_ms), max(times, key=_delta_ms)}
     except IndexError as error:
         raise UnreadableRecords("one ends outside the batch") from error
     if at != len(records):
         raise UnreadableRecords(f"they take {at} bytes, where there are {len(records)}")
-    deltas_ms = [number >> 1 ^ -(number & 1) for number in times]
+    deltas_ms = list(map(_delta_ms, times))
     return min(deltas_ms), max(deltas_ms)
+
+
+def _delta_ms(number: int) -> int:
+    return number >> 1 ^ -(number & 1)
 
 
 def _end_of_width(index: int) -> int:

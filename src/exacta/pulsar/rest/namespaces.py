@@ -8,10 +8,9 @@ keep them.
 from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
 from exacta.core.state.state import State
 from exacta.front.broker import Broker
+from exacta.front.untrusted_json import NoJson, decode_json
 from exacta.pulsar.namespace_topics import topics_of
 from exacta.pulsar.rest.request import CONFLICT, NOT_ACCEPTABLE, NOT_IMPLEMENTED, RestRequest
 from exacta.web.answers import json_answer
@@ -56,8 +55,8 @@ def deduplication(broker: Broker, request: RestRequest) -> None:
 def create(broker: Broker, request: RestRequest) -> None:
     """Say that a namespace is there now, unless topics lie in it already."""
     try:
-        policies = msgspec.json.decode(request.body or b"null", type=dict[str, object] | None) or {}
-    except msgspec.DecodeError as error:
+        policies = decode_json(request.body or b"{}", dict[str, object] | None) or {}  # type: ignore[arg-type]
+    except NoJson as error:
         request.refuse_with(400, f"the body must be the policies of a namespace: {error}")
         return
     others = sorted(name for name, value in policies.items() if value and name not in HOLD_ANYWAY)

@@ -6,13 +6,12 @@ Owns what a property may be: a configuration of topics with a value that it can 
 
 from collections.abc import Mapping
 
-import msgspec
-
 from exacta.config.topic import TOPIC_CONFIGS, UnfitValue, checked, require_consistent
 from exacta.core.commands import SetTopicConfigs
 from exacta.core.rejections import Rejection
 from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
+from exacta.front.untrusted_json import NoJson, decode_json
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.rest.request import NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, RestRequest
 from exacta.pulsar.topic_names import kafka_name
@@ -24,8 +23,8 @@ Properties = dict[str, str]
 def in_body(request: RestRequest) -> Properties | None:
     """Read the properties from the body, if there is one; answer a bad request and return None."""
     try:
-        found: Properties | None = msgspec.json.decode(request.body or b"null", type=Properties | None)
-    except msgspec.DecodeError as error:
+        found: Properties | None = decode_json(request.body or b"null", Properties | None)  # type: ignore[arg-type]
+    except NoJson as error:
         request.refuse_with(400, f"the body must be an object of strings: {error}")
         return None
     return found or {}

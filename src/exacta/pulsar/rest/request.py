@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 from starlette.requests import Request as HttpRequest
 
+from exacta.front.untrusted_json import NoJson, decode_json
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import PERSISTENT
 from exacta.pulsar.answering import AnsweringRequest
@@ -98,8 +99,8 @@ class RestRequest(AnsweringRequest, WebRequest):
             self.refuse_with(UNSUPPORTED_MEDIA_TYPE, f"the body must be {' or '.join(_MEDIA_TYPES)}")
             return None
         try:
-            body: int | PartitionedTopic = msgspec.json.decode(self.body, type=int | PartitionedTopic)
-        except msgspec.DecodeError as error:
+            body: int | PartitionedTopic = decode_json(self.body, int | PartitionedTopic)  # type: ignore[arg-type]
+        except NoJson as error:
             self.refuse_with(400, f"the body must be a number of partitions: {error}")
             return None
         return PartitionedTopic(body) if isinstance(body, int) else body
