@@ -7,9 +7,6 @@ from msgspec.structs import replace
 
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
-from exacta.engine.fetch_plan import Convert, FetchResult, Share
-from exacta.engine.fetch_plan import FetchPartition as Wanted
-from exacta.engine.fetch_plan import FetchRequest as WantedRequest
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
@@ -27,6 +24,9 @@ from exacta.kafka.leader_epoch import LEADER_EPOCH, UNSAID, leader_epoch_error
 from exacta.kafka.needs import Inside
 from exacta.kafka.pieces import by_pieces
 from exacta.ports.authorizer import CLUSTER, Operation, ResourceKind
+from exacta.ports.log import Convert, FetchResult, Share
+from exacta.ports.log import FetchPartition as Wanted
+from exacta.ports.log import FetchRequest as WantedRequest
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -153,7 +153,7 @@ def _asked(
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
     for topic, partition in named:
         topic_id = topic.topic_id if by_topic_id else b""
-        name = broker.engine.present.topic_name(topic_id) if by_topic_id else topic.topic
+        name = broker.engine.advice.topic_name(topic_id) if by_topic_id else topic.topic
         index, offset = partition.partition, partition.fetch_offset
         max_bytes = max(partition.partition_max_bytes, 0)
         fetched_epoch = partition.last_fetched_epoch
@@ -172,7 +172,7 @@ def _is_replica(request: FetchRequest) -> bool:
 
 def _name(broker: Broker, asked: Asked) -> None:
     """Look again for the topic of an id that nobody had."""
-    topic = broker.engine.present.topic_name(asked.topic_id)
+    topic = broker.engine.advice.topic_name(asked.topic_id)
     if topic is not None:
         asked.named(topic)
 

@@ -4,10 +4,10 @@ from google.protobuf.message import Message
 
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.pieces import by_pieces
 from exacta.front.words import words_of
+from exacta.ports.log import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
 from exacta.pulsar.acknowledging import (
     MOST_PARTS,
@@ -44,7 +44,7 @@ def handle(broker: Broker, command: CommandAck, request: PulsarRequest) -> None:
         return
     found = Named()
     if command.ack_type == CommandAck.Cumulative:
-        found.unclear = resolve(broker.engine.present, consumer.partition_id, command.message_id)
+        found.unclear = resolve(broker.engine.advice, consumer.partition_id, command.message_id)
         before = named_up_to(broker.engine.lookups, consumer, command)
         found.is_whole = before is not None
         _acknowledge(broker, command, request, consumer, found, before or Offset(0))
