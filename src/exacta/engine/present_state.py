@@ -32,6 +32,11 @@ class PresentState:
         """See `Advice.broker_configs`."""
         return self._state.broker_configs
 
+    @property
+    def leader_epoch(self) -> int:
+        """See `Advice.leader_epoch`."""
+        return self._state.leader_epoch
+
     def topic_name(self, topic_id: bytes) -> str | None:
         """See `Advice.topic_name`."""
         return self._state.volatile.topic_names.get(topic_id)

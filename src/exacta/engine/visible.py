@@ -17,6 +17,11 @@ def visible_changes(state: State, partition_ids: Iterable[PartitionId]) -> Chang
         if partition is None:
             changes.append((partition_id, None))
         else:
-            seen = Visible(partition.log_start_offset, partition.next_offset, partition.last_stable_offset)
+            seen = Visible(
+                partition.log_start_offset,
+                partition.next_offset,
+                partition.last_stable_offset,
+                partition.leader_epochs,
+            )
             changes.append((partition_id, seen))
     return changes

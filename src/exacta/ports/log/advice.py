@@ -27,6 +27,10 @@ class Advice(Protocol):
     def broker_configs(self) -> Mapping[str, Mapping[str, str]]:
         """Return the options that were set while brokers ran (`State.broker_configs`)."""
 
+    @property
+    def leader_epoch(self) -> int:
+        """Return the epoch of the log's leader, which is durable before it serves anybody (`core.log.leading`)."""
+
     def topic_name(self, topic_id: bytes) -> str | None:
         """Return the name of the topic that has this id; None if there is none."""
 
