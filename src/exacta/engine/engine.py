@@ -297,7 +297,7 @@ class Engine:
         """See `Log.when_shown`."""
         self._once_shown(partitions, lambda: self.confirm(done, True), after)
 
-    def _once_shown(self, partitions: Iterable[tuple[str, int]] | None, done: Callable[[], object], after: int) -> None:
+    def _once_shown(self, partitions: Iterable[tuple[str, int]] | None, done: Callable[[], None], after: int) -> None:
         if after > self._writer.durable_number:
             self._writer.release(done)
             return

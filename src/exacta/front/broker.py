@@ -78,8 +78,14 @@ class Broker:
         request.rests_on(self.engine.read(view, request.guard(done)))
 
     def when_durable(self, request: Request, done: Callable[[], None]) -> None:
-        """Call back once the present state is durable, since an answer rests on it without showing any of it."""
-        self.read(request, lambda state, now_ms: None, lambda _: done())
+        """See `Log.confirm`, for an answer that rests on the present state: call back once that is durable."""
+        guarded = request.guard(lambda _: done())
+        request.rests_on(self.engine.confirm(lambda: guarded(None)))
+
+    def confirm_shown(self, request: Request, done: Callable[[], None]) -> None:
+        """See `Log.confirm`, for an answer that rests only on what readers see, or on who serves the log."""
+        guarded = request.guard(lambda _: done())
+        self.engine.confirm(lambda: guarded(None), True)
 
     def fetch(self, request: Request, wanted: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
         """See `Log.fetch`. Its records wait for room in memory, and it is forgotten with its connection.

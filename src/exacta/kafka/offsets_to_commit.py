@@ -83,7 +83,7 @@ def commit(
         if metadata_size > MOST_METADATA:
             refuse()
         elif request.topics and not known:
-            answered(DONE)
+            broker.when_durable(context, lambda: answered(DONE))  # a topic may be one whose deletion is not durable yet
         else:
             broker.ask(context, make_command(known), answered)
 

@@ -108,7 +108,7 @@ def partition_to_open(
         return None
     partition_id = broker.engine.advice.partition_id(*place)
     if partition_id is None:
-        request.refuse(error_of(topic), f"{topic} is not there")
+        broker.when_durable(request, lambda: request.refuse(error_of(topic), f"{topic} is not there"))
     return partition_id
 
 

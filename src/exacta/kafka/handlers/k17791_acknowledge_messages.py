@@ -65,8 +65,8 @@ def handle(broker: Broker, request: AcknowledgeMessagesRequest, context: Request
 
     if asked:
         broker.submit(context, [each.command for each in asked], done)
-    else:
-        done([])
+    else:  # a partition that is not there may be one whose deletion is not durable yet
+        broker.when_durable(context, lambda: done([]))
 
 
 def _command(

@@ -95,7 +95,7 @@ def _open(
 
     unclear = _resolve_start(broker, command, partition_id)
     if unclear is not None:
-        request.refuse(ServerError.NotAllowedError, unclear)
+        broker.when_durable(request, lambda: request.refuse(ServerError.NotAllowedError, unclear))
         return
 
     def subscribe(begin: Offset | Rejection) -> None:

@@ -111,7 +111,8 @@ def _open(broker: Broker, command: CommandProducer, request: PulsarRequest, topi
         return
     refusal = broker.engine.advice.refusal(partition_id)
     if refusal is not None:
-        request.refuse(server_error(refusal), f"{topic} takes no messages: {words_of(refusal)}")
+        text = f"{topic} takes no messages: {words_of(refusal)}"
+        broker.when_durable(request, lambda: request.refuse(server_error(refusal), text))
         return
     name = command.producer_name or f"exacta-{broker.entropy.new_uuid().hex}"
     producer = Producer(
@@ -143,7 +144,7 @@ def _open(broker: Broker, command: CommandProducer, request: PulsarRequest, topi
             request.shared.producers.close(same)
     found = request.shared.producers.open(producer, broker.engine.advice.topic_epoch(*place))
     if isinstance(found, Busy):
-        request.refuse(found.error, found.text)
+        broker.when_durable(request, lambda: request.refuse(found.error, found.text))
         return
     for older in found.replaced if found is not None else ():
         if older is not same:

@@ -1,5 +1,7 @@
 """ACK acknowledges messages: one by one or all up to one, at once or in a transaction, with an answer or without."""
 
+from functools import partial
+
 from google.protobuf.message import Message
 
 from exacta.core.ids import Offset
@@ -61,8 +63,10 @@ def _acknowledge(
     broker: Broker, command: CommandAck, request: PulsarRequest, consumer: Consumer, found: Named, before: Offset
 ) -> None:
     """Acknowledge what is named, in the next step."""
-    if found.unclear is not None and command.HasField("request_id"):
-        _refuse(request, consumer, command, ServerError.NotAllowedError, found.unclear)
+    unclear = found.unclear
+    if unclear is not None and command.HasField("request_id"):
+        refuse = partial(_refuse, request, consumer, command, ServerError.NotAllowedError, unclear)
+        broker.when_durable(request, refuse)
         return
     if found.is_too_much:
         _refuse_many(request, command)
@@ -75,7 +79,9 @@ def _acknowledge(
             _reject(request, consumer, command, Rejection.TRANSACTION_NOT_FOUND)
             return
         if not found.is_whole:
-            _refuse(request, consumer, command, ServerError.NotAllowedError, "a message is not there (any more)")
+            reason = "a message is not there (any more)"
+            refuse = partial(_refuse, request, consumer, command, ServerError.NotAllowedError, reason)
+            broker.when_durable(request, refuse)
             return
     elif not command.HasField("request_id"):
         request.connection.acknowledge_soon(consumer, runs, before)

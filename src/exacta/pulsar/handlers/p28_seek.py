@@ -38,7 +38,7 @@ def handle(broker: Broker, command: CommandSeek, request: PulsarRequest) -> None
     is_staged = is_provisional(command.message_id)
     unclear = resolve(broker.engine.advice, consumer.partition_id, [command.message_id])
     if unclear is not None:
-        request.refuse(ServerError.NotAllowedError, unclear)
+        broker.when_durable(request, lambda: request.refuse(ServerError.NotAllowedError, unclear))
         return
 
     def seek(to: Offset | Rejection) -> None:

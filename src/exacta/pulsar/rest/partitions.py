@@ -36,7 +36,11 @@ def get(broker: Broker, request: RestRequest) -> None:
         return
 
     def found(topic: TopicName, place: Place) -> None:
-        _reply(request, partitions_told(broker, place[0]))
+        broker.read(
+            request,
+            lambda state, now_ms: partitions_told(broker, place[0]),
+            lambda partitions: _reply(request, partitions),
+        )
 
     find_topic(broker, request, request.topic, found, creates=request.is_set("checkAllowAutoCreation"))
 

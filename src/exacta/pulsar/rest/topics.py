@@ -78,7 +78,8 @@ def delete(broker: Broker, request: RestRequest, name: TopicName, *, not_found: 
     """Delete a topic, unless somebody uses it and the client does not insist (`force`)."""
     topic = kafka_name(name)
     if not request.is_set("force") and _is_in_use(broker, request.shared.producers, topic):
-        request.refuse_with(PRECONDITION_FAILED, "Topic has active producers/subscriptions")
+        text = "Topic has active producers/subscriptions"
+        broker.when_durable(request, lambda: request.refuse_with(PRECONDITION_FAILED, text))
         return
 
     def done(answer: Answer) -> None:
