@@ -1,18 +1,14 @@
 """Every answer that brings no event of its own passes `Log.confirm` (decision 0063), whatever the API and the version.
 
-The log here confirms nothing until it is let: as one of several brokers that does not know yet whether it still leads.
+The log here confirms nothing until it is let (`tests/front/holding.py`).
 """
-
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 
-from exacta.core.commands import Command
-from exacta.engine.engine import Engine
 from exacta.kafka.handlers import HANDLERS
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
+from tests.front.holding import Holding
 from tests.kafka.access_cases import CASES
 from tests.kafka.access_requests import Names
 from tests.kafka.by_hand import Broker
@@ -35,34 +31,6 @@ ABOUT_THE_REQUEST = {
     (ApiKey.SYNC_GROUP, 5): "the request names no protocol, and it must",
 }
 """Versions of others that are answered so, and why."""
-
-
-class Holding:
-    """Holds what is to be confirmed, and counts the submits."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.held: list[tuple[Callable[[], None], bool]] | None = None
-        """None: everything is confirmed."""
-        self.submits = 0
-        confirm, submit = Engine.confirm, Engine.submit
-
-        def confirmed(engine: Engine, answer: Callable[[], None], is_shown: bool = False) -> int:
-            if self.held is None:
-                return confirm(engine, answer, is_shown)
-            self.held.append((answer, is_shown))
-            return 0
-
-        def submitted(engine: Engine, commands: Sequence[Command], *rest: Any, **named: Any) -> int:
-            self.submits += 1
-            return submit(engine, commands, *rest, **named)
-
-        monkeypatch.setattr(Engine, "confirm", confirmed)
-        monkeypatch.setattr(Engine, "submit", submitted)
-
-    def release(self, engine: Engine) -> None:
-        held, self.held = self.held or [], None
-        for answer, is_shown in held:
-            engine.confirm(answer, is_shown)
 
 
 @pytest.mark.parametrize("key", CASES, ids=lambda key: key.name)
