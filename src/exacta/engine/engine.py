@@ -295,7 +295,11 @@ class Engine:
         self, partitions: Iterable[tuple[str, int]] | None, done: Callable[[], None], after: int = 0
     ) -> None:
         """See `Log.when_shown`."""
-        self._once_shown(partitions, lambda: self.confirm(done, True), after)
+
+        def confirm() -> None:
+            self.confirm(done, True)
+
+        self._once_shown(partitions, confirm, after)
 
     def _once_shown(self, partitions: Iterable[tuple[str, int]] | None, done: Callable[[], None], after: int) -> None:
         if after > self._writer.durable_number:
