@@ -24,10 +24,10 @@ from exacta.ports.log import FetchPartition, FetchRequest, FetchResult, Visible
 LONGEST = 2**63 - 1
 
 LONG_FETCH = 1_000
-"""A fetch of more partitions is planned in steps, each of which looks at so many."""
+"""A fetch of more partitions is planned in steps, each of which looks at this many."""
 
 MOST_WITH_RECORDS = 1_000
-"""One answer has records of at most so many partitions. Those that follow have theirs in the next answer, as where an
+"""One answer has records of at most this many partitions. Those that follow have theirs in the next answer, as where an
 answer has no room left: a client asks for the partitions first that it has got no records of (KIP-74)."""
 
 CONVERTED_GROWTH = 3

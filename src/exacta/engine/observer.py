@@ -33,7 +33,7 @@ logger = logging.getLogger("exacta.rejections")
 class Observer:
     """Counts what happens; `hears` has a function for each event that it wants to hear.
 
-    `number` gives that of the commit group that gathers. `tell` tells the lines about what is durable.
+    `number` gives the number of the commit group that gathers. `tell` tells the lines about what is durable.
     """
 
     def __init__(self, state: State, number: Callable[[], int]) -> None:

@@ -56,7 +56,7 @@ class Advice(Protocol):
         """Return whether a partition has a subscription of this name."""
 
     def find_staged(self, partition_id: PartitionId, provisional_offset: int) -> Offset | NotEntered:
-        """Return the offset at which a staged message of Pulsar's has entered a partition, or why there is none."""
+        """Return the offset at which a staged Pulsar message has entered a partition, or why there is none."""
 
     def refusal(self, partition_id: PartitionId) -> Rejection | None:
         """Return why a partition takes no batches; None: it takes them."""

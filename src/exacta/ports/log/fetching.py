@@ -17,8 +17,8 @@ class FetchPartition(Struct, gc=False):
     """The offset from which one partition is read, and how much of it.
 
     The answer holds at most `max_bytes` of it, but at least one batch if it would be empty otherwise. `topic_id` is
-    empty where the reader goes by the name. Otherwise a topic that was made anew under the name is not read, not even
-    by a fetch that was waiting meanwhile (KIP-516).
+    empty where the reader goes by the name. Otherwise a topic that was created again under the name is not read, not
+    even by a fetch that was waiting meanwhile (KIP-516).
     """
 
     topic: str

@@ -145,7 +145,7 @@ class Log(Protocol):
         """Return the time by which commands are decided."""
 
     def clock_was_moved(self) -> None:
-        """Look at the time anew: a test has moved it."""
+        """Look at the time again: a test has moved it."""
 
     # --- sinks --------------------------------------------------------------------------------------------------------
 
