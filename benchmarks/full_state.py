@@ -36,8 +36,9 @@ from exacta.core.state.limits import Limits
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.state.usage import Table
 from exacta.core.writers import IdempotentWriter
-from exacta.engine.engine import Answer, Engine
+from exacta.engine.engine import Engine
 from exacta.engine.schema import SCHEMA
+from exacta.ports.log import Answer
 from exacta.server.assembly import assemble_engine
 
 AT_ONCE = 500

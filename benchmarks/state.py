@@ -28,8 +28,9 @@ from exacta.core.snapshot import fold, snapshot
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.writers import IdempotentWriter
-from exacta.engine.engine import Answer, Engine
+from exacta.engine.engine import Engine
 from exacta.engine.upkeep import Retention, Schedule
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.batch_building import control_batch
 from exacta.records.compaction import compaction
 from exacta.server.assembly import assemble_engine

@@ -13,13 +13,12 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from exacta.adapters.clock import Clock
 from exacta.config.configuration import Configuration
 from exacta.core.commands import TakeLead
 from exacta.core.ids import PartitionId
 from exacta.core.state.limits import Limits
-from exacta.engine.clock import Clock
 from exacta.engine.engine import EngineFailed
-from exacta.engine.entry_sinks import Form
 from exacta.engine.schema import SCHEMA
 from exacta.front.broker import Broker as FrontBroker
 from exacta.front.connection import FramedConnection
@@ -29,6 +28,7 @@ from exacta.front.turns import TURN_SECONDS
 from exacta.kafka.connection import Connection
 from exacta.kafka.shared import KafkaShared
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
+from exacta.ports.log import Form
 from exacta.ports.record_format import Buffer
 from exacta.pulsar.addresses import Addresses
 from exacta.pulsar.connection import Connection as PulsarConnection

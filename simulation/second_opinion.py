@@ -36,7 +36,7 @@ from exacta.core.log import staging
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
-from exacta.engine.visible import Visible
+from exacta.ports.log import Visible
 
 Complain = Callable[[str], None]
 

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 import exacta
 from exacta.engine.fetch import Fetcher
-from exacta.engine.fetch_plan import FetchRequest
+from exacta.ports.log import FetchRequest
 
 RECORDS = 10
 VALUES = [b"number %03d" % number for number in range(12)]

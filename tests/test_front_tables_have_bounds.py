@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "exacta"
-ROOMS = ("engine", "front", "kafka", "pulsar", "web")
+ROOMS = ("engine", "front", "kafka", "pulsar", "web", "ports/log")
 CONTAINERS = {"Counter", "OrderedDict", "WeakSet", "WeakValueDictionary", "defaultdict", "deque", "dict", "list", "set"}
 
 REQUESTS = "the budget of requests: what it holds is owed an answer, and its frames are counted until then"

@@ -15,12 +15,13 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.batches import batch
+from exacta.adapters.clock import Clock
 from exacta.adapters.local import LocalJournal
 from exacta.config.configuration import Configuration
 from exacta.core.commands import AppendBatch, Command, CreateTopic
-from exacta.engine.clock import Clock
-from exacta.engine.engine import Answer, Engine, EngineFailed
+from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.schema import SCHEMA
+from exacta.ports.log import Answer
 from exacta.server.assembly import assemble_engine
 from exacta.server.identity import JOURNAL_DIRECTORY
 

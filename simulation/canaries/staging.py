@@ -15,9 +15,10 @@ from exacta.engine import commit_group, engine, journal_writer, staged_batches, 
 from exacta.engine.compaction_schedule import CompactionSchedule
 from exacta.engine.log_reader import LogReader
 from exacta.engine.staged_batches import Held
-from exacta.engine.visible import Changes, Visible
+from exacta.engine.visible import Changes
 from exacta.ports.compaction import Buffer
 from exacta.ports.journal import IndexEntry
+from exacta.ports.log import Visible
 from exacta.records.compaction import RecordCompaction
 from simulation.canaries import Replacements, canary
 

@@ -18,9 +18,9 @@ from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 from exacta.engine.compaction_schedule import CompactionSchedule
 from exacta.engine.upkeep import Upkeep
-from exacta.engine.visible import Visible
 from exacta.ports.compaction import Buffer
 from exacta.ports.journal import Schema
+from exacta.ports.log import Visible
 from exacta.protocol.kafka.committed import AbortedTransactions
 from exacta.protocol.kafka.records import BatchHeader, parse_batch_header
 from exacta.records.compaction import RecordCompaction

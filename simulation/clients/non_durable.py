@@ -13,7 +13,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering, Subscribed
 from exacta.core.state.delivery import IN_ORDER
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
-from exacta.engine.entry_sinks import Sent
+from exacta.ports.log import Sent
 from simulation.clients.batches import pushed_values
 from simulation.clients.connection import Disconnected
 from simulation.clients.surroundings import Surroundings

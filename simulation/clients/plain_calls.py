@@ -13,7 +13,7 @@ from typing import Any
 from exacta.core.commands import Command
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
-from exacta.engine.entry_sinks import Sent
+from exacta.ports.log import Sent
 from simulation.broker import Broker, facts_of
 from simulation.clients.connection import Disconnected
 

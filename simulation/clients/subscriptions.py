@@ -26,7 +26,7 @@ from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.keys import HASHES
-from exacta.engine.entry_sinks import Sent
+from exacta.ports.log import Sent
 from simulation.clients.batches import pushed_values
 from simulation.clients.connection import Disconnected
 from simulation.clients.surroundings import Surroundings

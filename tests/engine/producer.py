@@ -8,7 +8,7 @@ from exacta.core.ids import TransactionVersion
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
-from exacta.engine.engine import Answer
+from exacta.ports.log import Answer
 from tests.core.world import Who
 from tests.engine.rig import Rig, batch
 

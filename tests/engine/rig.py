@@ -10,10 +10,10 @@ from exacta.core.ids import NO_PRODUCER_ID, Body, ProducerEpoch, ProducerId, Tra
 from exacta.core.state.limits import Limits
 from exacta.core.writers import IdempotentWriter
 from exacta.engine.engine import Engine, EngineFailed
-from exacta.engine.fetch_plan import ALL_BODIES, FetchPartition, FetchRequest, FetchResult
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.upkeep import Schedule, Upkeep
 from exacta.ports.journal import Journal
+from exacta.ports.log import ALL_BODIES, FetchPartition, FetchRequest, FetchResult
 from exacta.ports.record_format import Buffer, LogEntry, RecordFormat
 from exacta.server.assembly import assemble_engine
 

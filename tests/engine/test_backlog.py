@@ -58,7 +58,7 @@ class BacklogRig(Rig):
             self.ask(SetTopicConfigs(topic="t", configs=named))
 
     def write(self, payload: bytes = b"x" * 10, age_ms: int = 1, transaction: TransactionId | None = None) -> object:
-        producer_id = None if transaction is None else self.engine.present.handle_producer_id(transaction)
+        producer_id = None if transaction is None else self.engine.advice.handle_producer_id(transaction)
         command = batch(
             payload,
             timestamp_ms=self.loop.now_ms - age_ms,
@@ -98,7 +98,7 @@ class BacklogRig(Rig):
         return seen.log_start_offset
 
     def reason(self) -> Rejection | None:
-        return self.engine.present.refusal(PartitionId(0))
+        return self.engine.advice.refusal(PartitionId(0))
 
     def is_removed(self, offset: int) -> bool:
         return self.engine.visible("t", 0) is None or not self.engine.lookups.count_unaborted(

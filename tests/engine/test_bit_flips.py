@@ -13,9 +13,9 @@ from exacta.adapters.local.index.segment_index import pack_segment_index
 from exacta.adapters.memory import MemoryJournal
 from exacta.core.rejections import Rejection
 from exacta.engine import reading
-from exacta.engine.fetch_plan import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.reading import BatchReader, Read
 from exacta.ports.journal import Buffer, Extent, JournalDamaged
+from exacta.ports.log import FetchPartition, FetchRequest, FetchResult
 from exacta.protocol.kafka.records import parse_batch_header
 from exacta.records.record_format import KafkaRecordFormat
 from simulation.clients.batches import batch

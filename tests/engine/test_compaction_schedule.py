@@ -67,7 +67,7 @@ def put(rig: Rig, *values: bytes, age_ms: int = 0) -> None:
 
 def fill(rig: Rig) -> None:
     """Fill what is written to, from another topic, so that all before it is sealed."""
-    if rig.engine.present.partition_count("other") == 0:
+    if rig.engine.advice.partition_count("other") == 0:
         rig.ask(CreateTopic(topic="other", topic_id=b"1" * 16, partition_count=1))
     for _ in range(2):
         payload = bytes(SEGMENT_BYTES)

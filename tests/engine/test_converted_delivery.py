@@ -9,7 +9,7 @@ from exacta.core.ids import Offset
 from exacta.core.replies import DONE
 from exacta.core.state.subscription import SubscriptionType
 from exacta.engine import dispatch
-from exacta.engine.entry_sinks import Form
+from exacta.ports.log import Form
 from exacta.ports.record_format import Converted, LogEntry, Wanted
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.conversion.for_pulsar import converted

@@ -27,10 +27,9 @@ from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
 from exacta.core.state.subscription import SubscriptionType
-from exacta.engine.entry_sinks import AS_STORED, Form, Sent
-from exacta.engine.fetch_plan import FetchResult
 from exacta.engine.log_reader import MOST_BYTES
 from exacta.engine.unread import RETRY_SECONDS
+from exacta.ports.log import AS_STORED, FetchResult, Form, Sent
 from exacta.ports.record_format import Buffer, Convert, Converted, LogEntry, Wanted
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat

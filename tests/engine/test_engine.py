@@ -16,10 +16,8 @@ from exacta.core.snapshot import snapshot
 from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import UNSEEN_MS
 from exacta.engine.deadlines import MOST_CANCELLED
-from exacta.engine.engine import Answer
-from exacta.engine.fetch_plan import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
-from exacta.engine.visible import Visible
+from exacta.ports.log import Answer, FetchPartition, FetchRequest, FetchResult, Visible
 from simulation.disk.simulated import SimulatedDisk
 from tests.engine.disk_rig import DiskRig
 from tests.engine.rig import EXPIRIES, Rig, batch

@@ -9,8 +9,8 @@ from exacta.core.commands import CommitOffsets, CreateTopic, DeleteGroup, Delete
 from exacta.core.ids import PartitionId
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
-from exacta.engine.counts import Counts
 from exacta.engine.upkeep_lines import RetentionRun, tell_of_compaction
+from exacta.ports.log import Counts
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig
 

@@ -4,7 +4,7 @@ import pytest
 
 from exacta.core.commands import CreateTopic, DeleteTopic
 from exacta.core.rejections import Rejection
-from exacta.engine.fetch_plan import FetchPartition, FetchRequest, FetchResult
+from exacta.ports.log import FetchPartition, FetchRequest, FetchResult
 from tests.engine.rig import Rig, batch
 
 OLD, NEW = b"o" * 16, b"n" * 16

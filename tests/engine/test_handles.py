@@ -29,7 +29,7 @@ def begin(rig: Rig) -> TransactionBegunReply:
 
 
 def write(rig: Rig, handle: TransactionId, payload: bytes = b"x", partition: int = 0) -> list[object]:
-    producer_id = rig.engine.present.handle_producer_id(handle)
+    producer_id = rig.engine.advice.handle_producer_id(handle)
     command = batch(payload, partition, transaction=handle, handle_producer_id=producer_id)
     return rig.submit(command, payloads=[payload])
 

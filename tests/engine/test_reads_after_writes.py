@@ -2,7 +2,7 @@
 
 import pytest
 
-from exacta.engine.fetch_plan import FetchPartition, FetchRequest, FetchResult
+from exacta.ports.log import FetchPartition, FetchRequest, FetchResult
 from tests.engine.rig import Rig, batch
 
 

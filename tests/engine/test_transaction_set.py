@@ -22,8 +22,7 @@ from exacta.core.snapshot import restore
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Phase
-from exacta.engine.fetch_plan import FetchPartition, FetchRequest, FetchResult
-from exacta.engine.visible import Visible
+from exacta.ports.log import FetchPartition, FetchRequest, FetchResult, Visible
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.turns import Turns

@@ -12,7 +12,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionEndedReply
 from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
-from exacta.engine.visible import Visible
+from exacta.ports.log import Visible
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
 

@@ -6,11 +6,11 @@ from typing import Any
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
-from exacta.engine.fetch_plan import FetchRequest
 from exacta.front.broker import Broker
 from exacta.front.memory import Memory
 from exacta.front.request import Request
 from exacta.ports.authorizer import ANONYMOUS, AllowAll, Principal
+from exacta.ports.log import FetchRequest
 from exacta.records.record_format import KafkaRecordFormat
 from tests.engine.rig import ManualLoop
 

@@ -1,7 +1,7 @@
 """A request of any front: who asks, and where a bug ends."""
 
-from exacta.engine.fetch_plan import FetchRequest
 from exacta.ports.authorizer import Principal
+from exacta.ports.log import FetchRequest
 from tests.front.rig import Rig
 
 

@@ -88,7 +88,7 @@ def test_readers_get_all_of_it_or_nothing(
         handle = Handle(broker)
         handle.end(commit=False)
         handle.transaction_id = TransactionId(transaction_id)
-        named = broker.on_loop(lambda: broker.engine.present.handle_producer_id(handle.transaction_id))
+        named = broker.on_loop(lambda: broker.engine.advice.handle_producer_id(handle.transaction_id))
         assert named is not None
         handle.producer_id = named
         handle.write(b"p")

@@ -7,7 +7,7 @@ import exacta
 from exacta.core.commands import Acknowledge, BeginTransaction, Command, EndHandle
 from exacta.core.ids import Offset
 from exacta.core.replies import DONE, TransactionBegunReply
-from exacta.engine.engine import Answer
+from exacta.ports.log import Answer
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.pulsar.consumers import Where
 from tests.pulsar.by_hand import Broker, broker_by_hand

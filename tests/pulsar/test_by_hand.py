@@ -155,7 +155,7 @@ def test_a_client_without_the_right_is_refused(command: Any, right: Operation, e
     answer = client.ask(command)
     assert error_of(answer) == pb.ServerError.AuthorizationError
     assert answer.message
-    assert broker.engine.present.partition_count("t") == 0
+    assert broker.engine.advice.partition_count("t") == 0
     broker.end()
 
 
@@ -166,7 +166,7 @@ def test_a_topic_is_created_only_for_those_who_may() -> None:
     broker = Broker(Rules(but_create))
     client = broker.connect()
     assert client.ask(open_producer("t")).error == pb.ServerError.TopicNotFound
-    assert broker.engine.present.partition_count("t") == 0
+    assert broker.engine.advice.partition_count("t") == 0
     broker.end()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from exacta.core.commands import DeleteRecords
 from exacta.core.ids import Offset
-from exacta.engine.entry_sinks import Form
+from exacta.ports.log import Form
 from exacta.ports.record_format import Converted, LogEntry, Wanted
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.pulsar.by_hand import Broker, broker_by_hand

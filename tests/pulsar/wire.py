@@ -14,8 +14,8 @@ import exacta
 from exacta.adapters.local import LocalJournal
 from exacta.core.state.limits import Limits
 from exacta.engine.engine import Engine
-from exacta.engine.fetch_plan import FetchPartition, FetchRequest, FetchResult
 from exacta.engine.schema import SCHEMA
+from exacta.ports.log import FetchPartition, FetchRequest, FetchResult
 from exacta.protocol.kafka.records import MAGIC, parse_batch_header
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import PROTOCOL_VERSION, unwrapped

@@ -31,8 +31,8 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.engine.ages import first_young
-from exacta.engine.visible import Visible
 from exacta.ports.journal import JournalReader
+from exacta.ports.log import Visible
 from exacta.ports.scheduler import Scheduler
 
 logger = logging.getLogger(__name__)

@@ -29,9 +29,9 @@ from exacta.core.ids import PartitionId
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import BEGINS, ENDS, EnteredStream
 from exacta.core.state.state import State
-from exacta.engine.visible import Visible
 from exacta.ports.compaction import MOST_STREAMS, Rules
 from exacta.ports.journal import CompactionOrder, Joining, JournalReader, JournalSpace
+from exacta.ports.log import Visible
 
 MOST_BYTES = 256 << 20
 """Partitions that are compacted at once have at most this many bytes, unless a single one has more.

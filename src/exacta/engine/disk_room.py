@@ -17,29 +17,19 @@ then on can be freed.
 
 import logging
 from collections.abc import Callable, Sequence
-from enum import IntEnum
 
 from exacta.core.commands import Command, SetDiskRoom
 from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.state import State
 from exacta.engine.deadlines import Deadlines
 from exacta.ports.journal import Journal
+from exacta.ports.log import DiskLevel
 
 INTERVAL_MS = 1_000
 FULL_BELOW_BYTES = 1 << 20
 """The disk is called full where the largest batch of a default client (message.max.bytes) does not fit."""
 
 logger = logging.getLogger("exacta.server")
-
-
-class Level(IntEnum):
-    """The state of the disk, as the operator is told of it."""
-
-    HAS_ROOM = 0
-    FULL = 1
-    """Records are refused."""
-    USED_UP = 2
-    """The reserve is used up, too: commits and acknowledgements are refused as well."""
 
 
 class RoomWatch:
@@ -60,7 +50,7 @@ class RoomWatch:
         self._deadlines = deadlines
         self._submit = submit
         self._gathering_bytes = gathering_bytes
-        self.level = Level.HAS_ROOM
+        self.level = DiskLevel.HAS_ROOM
         """The level that the log told of last."""
         self._refused_bytes = 0
         """The size of the largest batch that was refused since there was clearly room; 0: none was."""
@@ -116,15 +106,21 @@ class RoomWatch:
             self._deadlines.after(INTERVAL_MS, self._measure)
 
     def _tell(self, room: DiskRoom | None) -> None:
-        full_below = FULL_BELOW_BYTES if self.level is Level.HAS_ROOM else 2 * FULL_BELOW_BYTES
+        full_below = FULL_BELOW_BYTES if self.level is DiskLevel.HAS_ROOM else 2 * FULL_BELOW_BYTES
         has_room = room is None or room.append_bytes >= full_below
-        now = Level.HAS_ROOM if has_room else Level.USED_UP if room is not None and room.is_used_up else Level.FULL
+        now = (
+            DiskLevel.HAS_ROOM
+            if has_room
+            else DiskLevel.USED_UP
+            if room is not None and room.is_used_up
+            else DiskLevel.FULL
+        )
         if now is self.level:
             return
-        if now is Level.HAS_ROOM:
+        if now is DiskLevel.HAS_ROOM:
             logger.info("the disk has room again: records are taken")
-        elif now is Level.FULL:
-            if self.level is Level.HAS_ROOM:
+        elif now is DiskLevel.FULL:
+            if self.level is DiskLevel.HAS_ROOM:
                 self._journal.seal()
             logger.error(
                 "the disk is full: no records are taken any more. Commits, acknowledgements and deletions go on out of "

@@ -44,13 +44,12 @@ from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.delivering import looks_further, permits, room_for_entries
 from exacta.core.subscriptions.isolation import reads_committed
-from exacta.engine.counts import Counts
-from exacta.engine.entry_sinks import AS_STORED, EntrySinks, Form, Sent
+from exacta.engine.entry_sinks import EntrySinks
 from exacta.engine.log_reader import find_few
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.unread import Unread
-from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, JournalReader
+from exacta.ports.log import AS_STORED, Counts, Form, Sent, Visible
 from exacta.ports.record_format import Converted, LogEntry, RecordFormat, Wanted
 from exacta.ports.scheduler import Scheduler
 

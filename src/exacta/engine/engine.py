@@ -26,20 +26,19 @@ from exacta.core.events import ConsumerConnected, Event, LeadTaken, TopicDeleted
 from exacta.core.ids import ConsumerId, PartitionId, Ticket
 from exacta.core.outcome import Notice, Outcome
 from exacta.core.rejections import Rejection
-from exacta.core.replies import Reply
 from exacta.core.snapshot import snapshot
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.engine.commit_group import NOTHING, SYNC, WRITE, Wait
 from exacta.engine.deadlines import Deadlines
-from exacta.engine.disk_room import Level, RoomWatch
+from exacta.engine.disk_room import RoomWatch
 from exacta.engine.dispatch import Dispatcher
 from exacta.engine.fetch import Fetcher
-from exacta.engine.fetch_plan import LONG_FETCH, FetchRequest, FetchResult
+from exacta.engine.fetch_plan import LONG_FETCH
 from exacta.engine.journal_writer import JournalWriter
 from exacta.engine.log_reader import LogReader
-from exacta.engine.lookups import Lookups
-from exacta.engine.notices import Sink, Sinks
+from exacta.engine.lookups import JournalLookups
+from exacta.engine.notices import Sinks
 from exacta.engine.observer import Observer
 from exacta.engine.present_state import PresentState
 from exacta.engine.reading import BatchReader
@@ -48,14 +47,13 @@ from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, SnapshotSchedule
 from exacta.engine.staged_batches import StreamsLetGo, held_for, with_bytes
 from exacta.engine.timers import ENDINGS, Timers
 from exacta.engine.upkeep import Schedule, Upkeep
-from exacta.engine.visible import Changes, Visible, visible_changes
+from exacta.engine.visible import Changes, visible_changes
 from exacta.ports.journal import Journal
+from exacta.ports.log import Answer, DiskLevel, FetchRequest, FetchResult, OnAnswers, Sink, Visible
 from exacta.ports.record_format import Buffer, RecordFormat
 from exacta.ports.scheduler import Scheduler
 
 T = TypeVar("T")
-Answer = Reply | Rejection
-OnAnswers = Callable[[list[Answer]], None]
 
 
 class EngineFailed(Exception):
@@ -63,9 +61,10 @@ class EngineFailed(Exception):
 
 
 class Engine:
-    """The writer of one log. Every method must be called on the event-loop thread.
+    """The writer of one log. Implements `exacta.ports.log.Log`.
 
-    No method blocks, except to copy a small group, or for a quick sync that one answer waits for (decision 0023).
+    Every method must be called on the event-loop thread. No method blocks, except to copy a small group, or for a quick
+    sync that one answer waits for (decision 0023).
     """
 
     def __init__(
@@ -97,7 +96,6 @@ class Engine:
         self._last_ticket = 0
         self._sinks = Sinks()
         self.owner_of: Callable[[str], str] = str
-        """Returns who the entries of a host belong to; empty: nobody. A server sets it."""
 
         journal.on_failure(lambda failed: self._fail(failed.reason))
         recovered = recovered or recover(journal, limits, clock)
@@ -111,10 +109,10 @@ class Engine:
         log = self._log = LogReader(journal, self._state.partitions)
         reader = BatchReader(log, records, scheduler)
         self._waits = Deadlines(scheduler, wait_clock or self._clock)
-        self._fetcher = Fetcher(self._state, log, reader, self._visible, self._waits, counts, scheduler)
+        self._fetcher = Fetcher(self._state, log, reader, self._visible, self._waits, counts, scheduler, self.confirm)
         self.dispatcher = Dispatcher(self._state, log, reader, records, self._visible, scheduler, self.submit, counts)
-        self.present = PresentState(self._state)
-        self.lookups = Lookups(self._state, log, reader, records, self.visible)
+        self.advice = PresentState(self._state)
+        self.lookups = JournalLookups(self._state, log, reader, records, self.visible)
         self._writer = self._make_writer(records, clock)
         self._folding = SnapshotSchedule(
             journal, self.deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
@@ -181,14 +179,7 @@ class Engine:
         payloads: Sequence[Buffer | None] | None = None,
         host: str = "",
     ) -> int:
-        """Decide the commands in order, in one step; `done` gets one answer for each once all may be known.
-
-        Returns the number of the commit group that the answers rest on, for `when_shown` and `fetch`; 0: none.
-
-        `payloads` holds, for each AppendBatch, the batch as received and validated, unchanged until `done`.
-        A Parked command comes alone, with a ticket from `new_ticket`. `done` may be called before this returns.
-        `host` is the client's, whose share of the state's tables it counts towards; empty: nobody's.
-        """
+        """See `Log.submit`."""
         if self.failed is not None:
             return 0
         now_ms, writer, owner = self._clock(), self._writer, self.owner_of(host)
@@ -251,70 +242,66 @@ class Engine:
         return outcome
 
     def would_refuse(self, command: Command, host: str = "") -> bool:
-        """Return whether a command would be refused if it was submitted in this step."""
+        """See `Log.would_refuse`."""
         return isinstance(decide(self._state, command, self._clock(), self.owner_of(host)).reply, Rejection)
 
     @property
-    def disk_level(self) -> Level:
-        """The state of the disk: there is room, it is full, or its reserve is used up, too."""
+    def disk_level(self) -> DiskLevel:
+        """See `Log.disk_level`."""
         return self._room.level
 
     def new_ticket(self) -> Ticket:
-        """Return a ticket for one Parked command."""
+        """See `Log.new_ticket`."""
         self._last_ticket += 1
         return Ticket(self._last_ticket)
 
     def new_consumer_id(self) -> ConsumerId:
-        """Return an id that no consumer of any front has had since the start."""
+        """See `Log.new_consumer_id`."""
         return self.dispatcher.new_consumer_id()
 
-    def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
-        """Take a view of the state (and the time, in ms) now, and hand the view out once that state is durable.
+    def confirm(self, answer: Callable[[], None], is_shown: bool = False) -> int:
+        """See `Log.confirm`."""
+        if is_shown:
+            answer()
+            return 0
+        return 0 if self.failed is not None else self._writer.release(answer)
 
-        The view must copy what it returns: the state goes on changing. Returns what `submit` returns.
-        """
+    def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
+        """See `Log.read`."""
         if self.failed is not None:
             return 0
         seen = view(self._state, self._clock())
-        return self._writer.release(lambda: done(seen))
+        return self.confirm(lambda: done(seen))
 
     def view(self, view: Callable[[State, int], T]) -> T:
-        """Return a view of the state (and the time, in ms) in this step; an answer that rests on it waits by `read`."""
+        """See `Log.view`."""
         return view(self._state, self._clock())
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], after: int = 0) -> None:
-        """Read records (see `fetch.py`); readers of uncommitted records also get every acknowledged record.
-
-        The fetch waits until the commit group of the number `after` can be seen.
-        """
-
-        def answered(results: list[FetchResult]) -> None:
-            if any(result.rejection is not None for result in results):
-                # A rejection may rest on state that is not durable: a topic that is gone.
-                self._writer.release(lambda: done(results))
-            else:
-                done(results)
-
+        """See `Log.fetch`."""
         if self.failed is not None:
             return
         named: Iterable[tuple[str, int]] | None = ()
         if not request.read_committed:
             is_long = len(request.partitions) > LONG_FETCH
             named = None if is_long else ((each.topic, each.partition) for each in request.partitions)
-        self.when_shown(named, lambda: self._fetcher.fetch(request, answered), after)
+        self._once_shown(named, lambda: self._fetcher.fetch(request, done), after)
 
     def forget_fetch(self, request: FetchRequest) -> None:
-        """Do not answer this request any more, if it waits."""
+        """See `Log.forget_fetch`."""
         self._fetcher.forget(request)
 
     def when_shown(
         self, partitions: Iterable[tuple[str, int]] | None, done: Callable[[], None], after: int = 0
     ) -> None:
-        """Call back once readers may see every acknowledged record of these partitions, or of all: mostly at once.
+        """See `Log.when_shown`."""
 
-        A write into an open transaction is acknowledged before readers may see it. `after` is the number of a commit
-        group that readers must see as well, whatever it holds (decision 0028).
-        """
+        def confirm() -> None:
+            self.confirm(done, True)
+
+        self._once_shown(partitions, confirm, after)
+
+    def _once_shown(self, partitions: Iterable[tuple[str, int]] | None, done: Callable[[], None], after: int) -> None:
         if after > self._writer.durable_number:
             self._writer.release(done)
             return
@@ -328,28 +315,28 @@ class Engine:
             done()
 
     def now_ms(self) -> int:
-        """Return the time by which commands are decided."""
+        """See `Log.now_ms`."""
         return self._clock()
 
+    def clock_was_moved(self) -> None:
+        """See `Log.clock_was_moved`."""
+        self.deadlines.clock_was_moved()
+
     def visible(self, topic: str, partition: int) -> Visible | None:
-        """Return the offsets that readers may see of a partition now; None if there is none, or not durably yet."""
+        """See `Log.visible`."""
         entry = self._state.partition(topic, partition)
         return None if entry is None else self._visible.get(entry.partition_id)
 
     def visible_of(self, partition_ids: Iterable[PartitionId | None]) -> list[Visible | None]:
-        """Return the same of many partitions by their ids, all in this step; None for None."""
+        """See `Log.visible_of`."""
         return list(map(self._visible.get, partition_ids))  # type: ignore[arg-type]
 
     def register_sink(self, key: Hashable, sink: Sink) -> None:
-        """Hand the notices to this key to the sink, each once the state that it tells of is durable.
-
-        A notice is dropped unless the sink was there when it was decided, and still is. Raises ValueError where the key
-        is taken.
-        """
+        """See `Log.register_sink`."""
         self._sinks.register(key, sink)
 
     def remove_sink(self, key: Hashable) -> None:
-        """Drop the notices to this key from now on, also those that wait already."""
+        """See `Log.remove_sink`."""
         self._sinks.remove(key)
 
     def close(self, done: Callable[[], None]) -> None:

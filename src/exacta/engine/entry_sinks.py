@@ -7,29 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from exacta.core.ids import ConsumerId
-from exacta.core.replies import Delivering
-from exacta.ports.record_format import Buffer, Convert, Converted
-
-
-class Sent(NamedTuple):
-    """An entry for a consumer, and its batch as the consumer reads it."""
-
-    entry: Delivering
-    batch: Buffer
-
-
-class Form(NamedTuple):
-    """The form in which the consumers of a front read entries, and what decides which of them gets one."""
-
-    convert: Convert = lambda entries, wanted, done: done(Converted(entries))
-    """Makes of entries what the front's clients read."""
-    facts_of: Callable[[Buffer], tuple[int, int]] = lambda batch: (-1, 0)
-    """Returns the hash of a batch's key (-1: it has none), and the time before which Shared and Key_Shared
-    subscriptions do not deliver it, in milliseconds since 1970 (0: it has none)."""
-
-
-AS_STORED = Form()
-"""Entries as they lie in the log, without keys and delays."""
+from exacta.ports.log import Form, Sent
 
 
 class _EntrySink(NamedTuple):

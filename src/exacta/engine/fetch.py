@@ -15,12 +15,11 @@ from msgspec import Struct
 from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
-from exacta.engine.counts import Counts
 from exacta.engine.deadlines import Deadlines
-from exacta.engine.fetch_plan import LONG_FETCH, LONGEST, FetchRequest, FetchResult, Plan, Planner, Share
+from exacta.engine.fetch_plan import LONG_FETCH, LONGEST, Plan, Planner
 from exacta.engine.reading import BatchReader, Read
-from exacta.engine.visible import Visible
 from exacta.ports.journal import Buffer, JournalReader
+from exacta.ports.log import Counts, FetchRequest, FetchResult, Share, Visible
 from exacta.ports.scheduler import Scheduler
 
 MOST_LOOKED_AT = 5_000
@@ -54,8 +53,11 @@ class Fetcher:
         deadlines: Deadlines,
         counts: Counts,
         scheduler: Scheduler,
+        confirm: Callable[[Callable[[], None], bool], object],
     ) -> None:
+        """`confirm` hands out an answer, and is told whether it rests only on what readers see (`Log.confirm`)."""
         self._scheduler = scheduler
+        self._confirm = confirm
         self._planner = Planner(state, journal, visible)
         self._read_bytes = counts.read_bytes
         self._reader = reader
@@ -229,7 +231,11 @@ class Fetcher:
                 plan.results[number] = result
             done(plan.results)
 
-        again = partial(self._planner.plan, request, look)
+        def again(most_bytes: int = LONGEST) -> Plan:
+            once_more = self._planner.plan(request, look, most_bytes)
+            once_more.final |= plan.final
+            return once_more
+
         self._read(again(), request, found, again)
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -243,7 +249,7 @@ class Fetcher:
     ) -> None:
         """Read what is planned, or what `again` plans where there is room only later, or for less."""
         if not plan.extents:
-            done(plan.results)
+            self._confirm(partial(done, plan.results), not plan.final)
             return
         found: Plan | None = plan
         plan_again = again or partial(self._plan, request)
@@ -260,7 +266,7 @@ class Fetcher:
 
     def _read_now(self, request: FetchRequest, plan: Plan, done: Callable[[list[FetchResult]], None]) -> None:
         if not plan.extents:
-            done(plan.results)
+            self._confirm(partial(done, plan.results), not plan.final)
             return
         for owner, extent in zip(plan.owners, plan.extents, strict=True):
             self._read_bytes[plan.look.wanted[owner].topic] += extent.size
@@ -282,10 +288,11 @@ class Fetcher:
                     wanted = plan.look.wanted[owner]
                     self._reader.tell(wanted.topic, wanted.partition, extent.first_offsets[0], read)
                     result.rejection = Rejection.STORAGE_ERROR
+                    plan.final = True
                     result.aborted = ()
         foreign = [result for result in plan.results if result.room and result.records]
         if not foreign or request.convert is None:
-            done(plan.results)
+            self._confirm(partial(done, plan.results), not plan.final)
             return
 
         def is_wanted() -> bool:
@@ -296,7 +303,7 @@ class Fetcher:
                 result.records = records
                 if not records:
                     result.aborted = ()
-            done(plan.results)
+            self._confirm(partial(done, plan.results), not plan.final)
 
         shares = [Share(result.records, result.offset_count, result.room) for result in foreign]
         request.convert(shares, is_wanted, converted)

@@ -1,6 +1,6 @@
 """The plan of a fetch: what readers see of each partition, and which of its batches fit into the answer.
 
-Owns what a fetch asks for (`FetchRequest`) and the choice of batches. Owns neither reading nor waiting (`fetch.py`).
+Owns the choice of batches. Owns neither reading nor waiting (`fetch.py`).
 
 Theory of operation. A `Look` is taken in one step: it holds what readers see of all partitions at that moment, and so
 everything in an answer comes from one durable state. The rest may be done later: bytes below the offsets of a look
@@ -8,19 +8,18 @@ never change, and what has been deleted meanwhile is not found. A fetch of more 
 in steps, and its answer has records of at most `MOST_WITH_RECORDS` partitions: then one step can find and read them.
 """
 
-from collections import deque
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Generator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from exacta.core.ids import Body, Offset, PartitionId
+from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.aborted import aborted_between
-from exacta.core.state.partition import AbortedTransaction, Partition
+from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
-from exacta.engine.visible import Visible
-from exacta.ports.journal import Buffer, Extent, JournalReader
+from exacta.ports.journal import Extent, JournalReader
+from exacta.ports.log import FetchPartition, FetchRequest, FetchResult, Visible
 
 LONGEST = 2**63 - 1
 
@@ -31,88 +30,10 @@ MOST_WITH_RECORDS = 1_000
 """One answer has records of at most this many partitions. Those that follow have theirs in the next answer, as where an
 answer has no room left: a client asks for the partitions first that it has got no records of (KIP-74)."""
 
-
-class FetchPartition(Struct, gc=False):
-    """The offset from which one partition is read, and how much of it.
-
-    The answer holds at most `max_bytes` of it, but at least one batch if it would be empty otherwise. `topic_id` is
-    empty where the reader goes by the name. Otherwise a topic that was created again under the name is not read, not
-    even by a fetch that was waiting meanwhile (KIP-516).
-    """
-
-    topic: str
-    partition: int
-    fetch_offset: int
-    max_bytes: int
-    topic_id: bytes = b""
-
-
-ALL_BODIES = frozenset(Body)
-
 CONVERTED_GROWTH = 3
 """The most times that records of another protocol are expected to be as long in an answer as in the log. Batches that
 turn out longer, and do not fit, are left to the next answer, except for the first one of all that are converted
 (KIP-74)."""
-
-Admitted = Callable[[int], None]
-"""Is called with the most bytes that may be read now. One batch may always be read."""
-
-
-class Share(NamedTuple):
-    """The records of one partition that are to be converted; `room` is the space for them in the answer, in bytes."""
-
-    batches: list[Buffer]
-    offset_count: int
-    room: int
-
-
-Convert = Callable[[list[Share], Callable[[], bool], Callable[[list[list[Buffer]]], None]], None]
-"""Calls back, now or later, with the batches of each share as the front's clients read them; none where there was no
-room left. It need not call back once the function beside the shares says that nobody wants them any more."""
-
-
-def _at_once(size: int, admitted: Admitted) -> None:
-    admitted(size)
-
-
-def _all_at_once(steps: Generator[None, Any, None]) -> None:
-    deque(steps, maxlen=0)
-
-
-class FetchRequest(Struct):
-    """A request that is answered when `min_bytes` are there or `max_wait_ms` are over.
-
-    The answer holds at most `max_bytes` in all, given to the partitions in their order (KIP-74). `admit` is asked, with
-    the number of bytes that were found, before they are read into memory. It calls back now, or later, or never.
-    """
-
-    partitions: list[FetchPartition]
-    max_wait_ms: int
-    min_bytes: int
-    max_bytes: int
-    read_committed: bool
-    bodies: frozenset[Body] = ALL_BODIES
-    """The encodings that the reader understands."""
-    convert: Convert | None = None
-    """Converts the batches of a partition that has batches of other encodings. None: such a partition is refused."""
-    admit: Callable[[int, Admitted], None] = _at_once
-    key: int = 0
-    """The fetcher's number of a request that waits; negative: nobody wants the answer any more."""
-    in_steps: Callable[[Generator[None, Any, None]], None] = _all_at_once
-    """Takes the steps of a long fetch, each when there is time for it."""
-
-
-class FetchResult(Struct, gc=False):
-    """One partition's share of an answer. `records` are whole batches, one after another."""
-
-    visible: Visible | None = None
-    rejection: Rejection | None = None
-    records: list[Buffer] = field(default_factory=list)
-    aborted: Sequence[AbortedTransaction] = ()
-    room: int = 0
-    """The room for records that are to be converted; 0: they are answered as they lie in the log."""
-    offset_count: int = 0
-    """The number of offsets that are to be converted."""
 
 
 class Look(NamedTuple):

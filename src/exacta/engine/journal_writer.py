@@ -16,9 +16,9 @@ from exacta.core.ids import PartitionId
 from exacta.core.state.state import State
 from exacta.engine.answers_ahead import AnswersAhead
 from exacta.engine.commit_group import NOTHING, SYNC, WRITE, CommitGroup, Release, Wait, call_all
-from exacta.engine.counts import Counts
 from exacta.engine.visible import Changes, visible_changes
 from exacta.ports.journal import Appended, AppendResult, Failed, Journal
+from exacta.ports.log import Counts
 from exacta.ports.record_format import RecordFormat
 from exacta.ports.scheduler import Scheduler
 

@@ -6,18 +6,16 @@ Owns no state: looks into the engine's state, and into the journal's index.
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Final, NamedTuple, TypeVar
+from typing import Final
 
 from exacta.core.groups.lag import aborted_records, visible_end
 from exacta.core.ids import Body, Offset, PartitionId, SubscriptionKey
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.engine.reading import BatchReader, Read
-from exacta.engine.visible import Visible
 from exacta.ports.journal import Extent, Failed, JournalReader, TimeEntry
+from exacta.ports.log import Entries, Visible
 from exacta.ports.record_format import Buffer, RecordFormat
-
-T = TypeVar("T")
 
 ENTRIES_AT_ONCE_BYTES: Final = 32 << 10
 """The index is read ahead so far, in bytes of the log, where many entries are looked for.
@@ -26,17 +24,8 @@ It is cheap where entries are large and far apart, and finds hundreds at once wh
 """
 
 
-class Entries(NamedTuple):
-    """Hold what was found at offsets that are said to be those of entries."""
-
-    lasts: dict[int, Offset]
-    """The last offset of each entry that begins there."""
-    gaps: dict[int, Offset]
-    """The last offset before the next batch, for each one that no batch has: what was there was removed, or deleted."""
-
-
-class Lookups:
-    """Looks up what the fronts ask. Every method must be called on the event-loop thread; none blocks."""
+class JournalLookups:
+    """See `exacta.ports.log.Lookups`."""
 
     def __init__(
         self,
@@ -55,27 +44,21 @@ class Lookups:
     def batch_for_time(
         self, topic: str, partition: int, timestamp_ms: int, offset: int, end_offset: int
     ) -> TimeEntry | None:
-        """Return the first batch with a timestamp of `timestamp_ms` or later, in offsets that readers see."""
+        """See `Lookups.batch_for_time`."""
         entry = self._state.partition(topic, partition)
         if entry is None:
             return None
         return self._journal.find_by_time(entry.partition_id, timestamp_ms, offset, end_offset)
 
     def latest_batch(self, topic: str, partition: int) -> TimeEntry | None:
-        """Return the durable batch with the latest timestamp, the first one if there are several."""
+        """See `Lookups.latest_batch`."""
         entry, seen = self._state.partition(topic, partition), self._visible(topic, partition)
         if entry is None or seen is None:
             return None
         return self._journal.find_latest(entry.partition_id, *seen.offsets(read_committed=False))
 
     def entries(self, key: SubscriptionKey, bases: Iterable[int], alone: Body | None = None) -> Entries:
-        """Return the entries that begin at these offsets, as far as they are there.
-
-        Each message of a batch in the encoding `alone` is an entry of its own. So is one whose batch is not at hand.
-
-        An entry that a delivery has noted is not looked for in the log. The others are looked for in order, many of
-        them at once where they lie together.
-        """
+        """See `Lookups.entries`."""
         delivery = self._state.volatile.deliveries.get(key)
         noted = {} if delivery is None else delivery.entries
         found = Entries({}, {})
@@ -116,15 +99,12 @@ class Lookups:
                     number += 1
 
     def batch_at(self, partition_id: PartitionId, offset: int) -> tuple[Offset, Offset] | None:
-        """Return the first and the last offset of the batch that has this offset; None: it is not there (any more)."""
+        """See `Lookups.batch_at`."""
         extent = self._extent_at(partition_id, offset)
         return None if extent is None else (Offset(extent.first_offsets[0]), Offset(extent.last_offset))
 
     def body_at(self, partition_id: PartitionId, offset: int) -> Body | None:
-        """Return the encoding of the batch that has this offset; None: it is not there, or not at hand.
-
-        It is read only where a partition has batches of several encodings.
-        """
+        """See `Lookups.body_at`."""
         extent = self._extent_at(partition_id, offset)
         if extent is None:
             return None
@@ -137,10 +117,7 @@ class Lookups:
         return Body(self._records.magic(buffers[0]))
 
     def gap_at(self, partition_id: PartitionId, offset: int) -> Run | None:
-        """Return the offsets from this one to the next batch, if no batch has it; None: one has it, or none follows.
-
-        Compaction has removed what was there, or it was deleted, so that nobody will ever get it.
-        """
+        """See `Lookups.gap_at`."""
         extent = self._extent_from(partition_id, offset)
         if extent is None or extent.first_offsets[0] <= offset:
             return None
@@ -160,7 +137,7 @@ class Lookups:
         return extents[0] if extents else None
 
     def read_batch(self, topic: str, partition: int, batch: TimeEntry, done: Callable[[Buffer | None], None]) -> None:
-        """Read a batch that was looked up; `done` gets None where it cannot be read, or is gone."""
+        """See `Lookups.read_batch`."""
         entry = self._state.partition(topic, partition)
         if entry is None:
             done(None)
@@ -170,7 +147,7 @@ class Lookups:
     def read_batch_at(
         self, partition_id: PartitionId, first_offset: int, last_offset: int, done: Callable[[Buffer | None], None]
     ) -> None:
-        """Read the batch of these offsets; `done` gets None where it cannot be read, or is gone."""
+        """See `Lookups.read_batch_at`."""
         partition = self._state.partitions.get(partition_id)
         extents = []
         if partition is not None:
@@ -188,10 +165,7 @@ class Lookups:
         self._reader.read(extents, take)
 
     def count_unaborted(self, partition_id: PartitionId, offset: int, end_offset: int) -> int:
-        """Count the records from `offset` to `end_offset`, without those of aborted transactions; 0: no partition.
-
-        `end_offset` is exclusive, and at most what readers of committed records see.
-        """
+        """See `Lookups.count_unaborted`."""
         partition = self._state.partitions.get(partition_id)
         if partition is None:
             return 0
@@ -202,7 +176,7 @@ class Lookups:
         return self._journal.count_records(partition_id, begin, end_offset) - aborted
 
     def count_seen(self, partition_id: PartitionId, offset: int, end_offset: int, *, read_committed: bool) -> int:
-        """Count as `count_unaborted` does, for readers of uncommitted records with those of aborted transactions."""
+        """See `Lookups.count_seen`."""
         if read_committed:
             return self.count_unaborted(partition_id, offset, end_offset)
         partition = self._state.partitions.get(partition_id)
@@ -211,7 +185,7 @@ class Lookups:
         return self._journal.count_records(partition_id, max(offset, partition.log_start_offset), end_offset)
 
     def count_between(self, partition_id: PartitionId, offset: int, end_offset: int, *, read_committed: bool) -> int:
-        """Count as `count_seen` does, where `end_offset` may also divide a batch."""
+        """See `Lookups.count_between`."""
         count = partial(self.count_seen, partition_id, read_committed=read_committed)
         batch = self.batch_at(partition_id, end_offset)
         if batch is None or batch[0] == end_offset:
@@ -220,10 +194,7 @@ class Lookups:
         return count(offset, batch_end) - count(end_offset, batch_end)
 
     def visible_end(self, topic: str, partition: int, end_offset: int, *, read_committed: bool = True) -> int:
-        """Return the offset after the last record that readers get before `end_offset`.
-
-        `end_offset` is at most what they see of a durable state. Returns -1 where there is no such partition.
-        """
+        """See `Lookups.visible_end`."""
         entry = self._state.partition(topic, partition)
         if entry is None:
             return -1
@@ -234,7 +205,7 @@ class Lookups:
         return visible_end(visible_from, entry.log_start_offset, end_offset)
 
     def size_bytes(self, topic: str, partition: int) -> int:
-        """Return the bytes of a partition's durable batches, as they lie in the journal; 0 if there is no partition."""
+        """See `Lookups.size_bytes`."""
         entry, seen = self._state.partition(topic, partition), self._visible(topic, partition)
         if entry is None or seen is None:
             return 0

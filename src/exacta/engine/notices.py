@@ -6,8 +6,7 @@ Owns the sinks by their keys. Owns neither what a notice says (the core) nor whe
 from collections.abc import Callable, Hashable
 
 from exacta.core.outcome import Notice
-
-Sink = Callable[[Notice], None]
+from exacta.ports.log import Sink
 
 
 class Sinks:

@@ -24,13 +24,10 @@ from exacta.core.events import (
 from exacta.core.ids import Cause
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
-from exacta.engine.counts import Counts
 from exacta.engine.event_lines import EventLines
+from exacta.ports.log import FENCING, Counts
 
 logger = logging.getLogger("exacta.rejections")
-
-FENCING = frozenset({Cause.NEW_INSTANCE, Cause.TIME_OUT, Cause.MARKER, Cause.IDLE, Cause.LOSS})
-"""The causes that take its pair from the holder of a transactional id, against its will."""
 
 
 class Observer:

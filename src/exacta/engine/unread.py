@@ -40,7 +40,7 @@ class Unread:
         self._chosen: dict[SubscriptionKey, list[Delivering]] = {}
         self._has_stopped = False
 
-    def __contains__(self, key: SubscriptionKey) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._chosen and key in self._state.volatile.deliveries
 
     def stop(self) -> None:

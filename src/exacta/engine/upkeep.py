@@ -29,12 +29,11 @@ from exacta.core.state.state import State
 from exacta.engine.ages import first_young
 from exacta.engine.backlog import BacklogPolicy, Backlogs
 from exacta.engine.compaction_schedule import Candidate, CompactionPolicy, CompactionSchedule
-from exacta.engine.counts import Counts
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.upkeep_lines import RetentionRun, tell_of_compaction, tell_of_space
-from exacta.engine.visible import Visible
 from exacta.ports.compaction import Compact
 from exacta.ports.journal import Cleaned, Failed, JournalReader, JournalSpace
+from exacta.ports.log import Counts, Visible
 from exacta.ports.scheduler import Scheduler
 
 PARTITIONS_AT_ONCE = 3

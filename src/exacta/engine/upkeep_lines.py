@@ -7,8 +7,8 @@ import logging
 from collections.abc import Sequence
 
 from exacta.core.state.partition import Partition
-from exacta.engine.counts import Counts
 from exacta.engine.event_lines import some_of
+from exacta.ports.log import Counts
 
 logger = logging.getLogger("exacta")
 retention = logger.getChild("retention")

@@ -13,13 +13,12 @@ from exacta.config.dynamic import DynamicConfiguration
 from exacta.core.commands import Command
 from exacta.core.ids import Ticket
 from exacta.core.state.state import State
-from exacta.engine.engine import Answer, Engine
-from exacta.engine.fetch_plan import FetchRequest, FetchResult
 from exacta.front.memory import Memory
 from exacta.front.meter import Meter
 from exacta.front.request import Request
 from exacta.ports.authorizer import Authorizer
 from exacta.ports.entropy import Entropy
+from exacta.ports.log import Answer, FetchRequest, FetchResult, Log
 from exacta.ports.record_format import Buffer
 from exacta.records.admission import BatchRules, KnownRules
 
@@ -31,7 +30,7 @@ class Broker:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Log,
         configuration: Configuration,
         entropy: Entropy,
         memory: Memory,
@@ -42,7 +41,7 @@ class Broker:
         wall_clock: Callable[[], int] | None = None,
     ) -> None:
         self.engine = engine
-        self.options = DynamicConfiguration(configuration, engine.present.broker_configs)
+        self.options = DynamicConfiguration(configuration, engine.advice.broker_configs)
         self.entropy = entropy
         self.memory = memory
         self.meter: Meter | None = None
@@ -67,7 +66,7 @@ class Broker:
         done: Callable[[list[Answer]], None],
         payloads: Sequence[Buffer | None] | None = None,
     ) -> None:
-        """See `Engine.submit`."""
+        """See `Log.submit`."""
         request.rests_on(self.engine.submit(commands, request.guard(done), payloads, request.connection.peer_host))
 
     def ask(self, request: Request, command: Command, done: Callable[[Answer], None]) -> None:
@@ -75,15 +74,21 @@ class Broker:
         self.submit(request, (command,), lambda answers: done(answers[0]))
 
     def read(self, request: Request, view: Callable[[State, int], T], done: Callable[[T], None]) -> None:
-        """See `Engine.read`."""
+        """See `Log.read`."""
         request.rests_on(self.engine.read(view, request.guard(done)))
 
     def when_durable(self, request: Request, done: Callable[[], None]) -> None:
-        """Call back once the present state is durable, since an answer rests on it without showing any of it."""
-        self.read(request, lambda state, now_ms: None, lambda _: done())
+        """See `Log.confirm`, for an answer that rests on the present state: call back once that is durable."""
+        guarded = request.guard(lambda _: done())
+        request.rests_on(self.engine.confirm(lambda: guarded(None)))
+
+    def confirm_shown(self, request: Request, done: Callable[[], None]) -> None:
+        """See `Log.confirm`, for an answer that rests only on what readers see, or on who serves the log."""
+        guarded = request.guard(lambda _: done())
+        self.engine.confirm(lambda: guarded(None), True)
 
     def fetch(self, request: Request, wanted: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
-        """See `Engine.fetch`. Its records wait for room in memory, and it is forgotten with its connection.
+        """See `Log.fetch`. Its records wait for room in memory, and it is forgotten with its connection.
 
         It sees what the answers to earlier requests of its connection rest on.
         """
@@ -93,22 +98,22 @@ class Broker:
     def when_shown(
         self, request: Request, partitions: Iterable[tuple[str, int]] | None, done: Callable[[], None]
     ) -> None:
-        """See `Engine.when_shown`. What the answers to earlier requests of this connection rest on is seen as well."""
+        """See `Log.when_shown`. What the answers to earlier requests of this connection rest on is seen as well."""
         guarded = request.guard(lambda _: done())
         self.engine.when_shown(partitions, lambda: guarded(None), request.connection.rests_on)
 
     def topic_configs(self, topic: str) -> Mapping[str, str] | None:
-        """See `PresentState.topic_configs`."""
-        return self.engine.present.topic_configs(topic)
+        """See `Advice.topic_configs`."""
+        return self.engine.advice.topic_configs(topic)
 
     def batch_rules(self, topic: str) -> BatchRules | None:
         """Return the topic's rules for batches as they are in this step; None: there is no topic."""
-        return self._rules.of(topic, self.engine.present.topic_configs(topic))
+        return self._rules.of(topic, self.engine.advice.topic_configs(topic))
 
     def new_uuid(self) -> uuid.UUID:
         """Return a fresh id for a topic or a member, which the core must be given."""
         return self.entropy.new_uuid()
 
     def new_ticket(self) -> Ticket:
-        """See `Engine.new_ticket`."""
+        """See `Log.new_ticket`."""
         return self.engine.new_ticket()

@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from exacta.engine.fetch_plan import FetchRequest
 from exacta.ports.authorizer import Principal
+from exacta.ports.log import FetchRequest
 
 T = TypeVar("T")
 

@@ -5,9 +5,9 @@ from types import MappingProxyType
 
 from exacta.core.commands import CreateTopic
 from exacta.core.rejections import Rejection
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.request import Request
+from exacta.ports.log import Answer
 
 
 def create_missing(

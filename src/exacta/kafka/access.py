@@ -133,7 +133,7 @@ def _name(need: Each, broker: Broker, element: Any) -> str | None:
     """Return the name of an element's resource; None for a topic id that no topic has."""
     topic_id = getattr(element, "topic_id", NO_UUID)
     if topic_id != NO_UUID:  # by which handlers go, whatever name stands beside it
-        return broker.engine.present.topic_name(bytes(topic_id))
+        return broker.engine.advice.topic_name(bytes(topic_id))
     return (getattr(element, need.name) if need.name else element) or ""
 
 

@@ -11,7 +11,6 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from exacta.core.commands import Command, SetBrokerConfigs, SetTopicConfigs
 from exacta.core.rejections import Rejection
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka import broker_config_changes, loggers
 from exacta.kafka.config_source import ResourceType
@@ -19,6 +18,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import CODES
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation, changed, require_well_formed
 from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.errors import ErrorCode
 
 

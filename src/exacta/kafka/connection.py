@@ -26,7 +26,6 @@ from collections.abc import Callable
 from functools import cache, partial
 
 from exacta.config.configuration import Configuration
-from exacta.engine.fetch_plan import Admitted
 from exacta.front.connection import SIZE_BYTES, FramedConnection
 from exacta.front.doors import Door
 from exacta.front.turns import STEP_ELEMENTS, Steps
@@ -38,6 +37,7 @@ from exacta.kafka.long_answers import LONG_ANSWERS
 from exacta.kafka.parts import in_parts, is_too_much, parts_of
 from exacta.kafka.request_size import most_elements
 from exacta.kafka.shared import KafkaShared
+from exacta.ports.log import Admitted
 from exacta.protocol.kafka.apis import API, ApiKey
 from exacta.protocol.kafka.codec import (
     DecodeError,

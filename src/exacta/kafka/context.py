@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Protocol
 
 from exacta.config.configuration import Configuration
-from exacta.engine.fetch_plan import Admitted, FetchRequest
 from exacta.front.doors import Door
 from exacta.front.meter import ApiMeter
 from exacta.front.request import Request, RequestConnection
 from exacta.front.turns import Steps
 from exacta.kafka.shared import KafkaShared
+from exacta.ports.log import Admitted, FetchRequest
 from exacta.protocol.kafka.codec import encode_response
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Buffer, Message

@@ -31,10 +31,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from msgspec import Struct
 
-from exacta.engine.fetch_plan import FetchPartition as Wanted
-from exacta.engine.fetch_plan import FetchResult
-from exacta.engine.visible import Visible
 from exacta.kafka.topic_names import is_legal_name
+from exacta.ports.log import FetchPartition as Wanted
+from exacta.ports.log import FetchResult, Visible
 from exacta.protocol.kafka.errors import ErrorCode
 
 NO_SESSION = 0

@@ -13,12 +13,12 @@ from msgspec import Struct
 
 from exacta.core.commands import Command, OffsetToCommit
 from exacta.core.replies import DONE, OffsetsTaken
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.pieces import by_pieces
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Message
@@ -74,7 +74,7 @@ def commit(
     def read(piece: Iterable[tuple[Any, Any]]) -> None:
         nonlocal metadata_size
         for topic, partition in piece:
-            name = broker.engine.present.topic_name(topic.topic_id) if by_id else topic.name
+            name = broker.engine.advice.topic_name(topic.topic_id) if by_id else topic.name
             offsets.append(None if name is None else _offset(name, partition))
             metadata_size += len(partition.committed_metadata or "")
 
@@ -83,7 +83,7 @@ def commit(
         if metadata_size > MOST_METADATA:
             refuse()
         elif request.topics and not known:
-            answered(DONE)
+            broker.when_durable(context, lambda: answered(DONE))  # a topic may be one whose deletion is not durable yet
         else:
             broker.ask(context, make_command(known), answered)
 

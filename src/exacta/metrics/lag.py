@@ -13,10 +13,10 @@ from exacta.core.ids import PartitionId
 from exacta.core.state.state import State
 from exacta.core.subscriptions.backlog import Counted, ranges_to_count
 from exacta.core.subscriptions.description import FIRST, DescribedSubscription, Wanted, page_of
-from exacta.engine.engine import Engine
 from exacta.metrics import families
 from exacta.metrics.measured import Labels, Measured, largest, single
 from exacta.metrics.sources import MOST_COUNTED
+from exacta.ports.log import Log
 from exacta.readmodel.subscriptions import Place
 
 AT_ONCE = 50
@@ -33,7 +33,7 @@ _Key = tuple[PartitionId, int, int, int]
 class Lags:
     """Counts for one broker, and remembers. `most` is the bound on series."""
 
-    def __init__(self, engine: Engine, most: int) -> None:
+    def __init__(self, engine: Log, most: int) -> None:
         self._engine = engine
         self._most = most
         self._known: dict[_Key, tuple[int, int]] = {}
@@ -47,7 +47,7 @@ class Lags:
         return [*found, single(families.LAG_UNCOUNTED, self._uncounted)]
 
     async def _of_groups(self) -> list[Measured]:
-        look = self._engine.present.look
+        look = self._engine.advice.look
         members = look(_members)
         known = look(lambda state: list(state.groups))
         unread: defaultdict[Labels, float] = defaultdict(float)
@@ -99,7 +99,7 @@ class Lags:
         return counted
 
     async def _of_subscriptions(self) -> list[Measured]:
-        look = self._engine.present.look
+        look = self._engine.advice.look
         number = look(lambda state: state.volatile.subscriptions)
         backlog: defaultdict[Labels, float] = defaultdict(float)
         after: Place | None = FIRST if number else None

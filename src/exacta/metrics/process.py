@@ -5,11 +5,11 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-from exacta.engine.counts import Counts
 from exacta.front.memory import Memory
 from exacta.metrics import families
 from exacta.metrics.measured import Measured, distribution, labelled, single
 from exacta.metrics.sources import Sources
+from exacta.ports.log import Counts
 
 
 def process(sources: Sources) -> list[Measured]:

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from exacta.config.configuration import Configuration
-from exacta.engine.engine import Engine
 from exacta.front.broker import Broker
 from exacta.front.meter import Meter
 from exacta.histogram import Histogram
 from exacta.metrics.busiest import Busiest
 from exacta.metrics.loop_lag import LoopLag
 from exacta.metrics.traffic import OF_TOPICS
+from exacta.ports.log import Log
 from exacta.release import release
 
 MOST_COUNTED = 10_000
@@ -37,7 +37,7 @@ class Starting(Protocol):
         """The journal, once it is open."""
 
     @property
-    def engine(self) -> Engine | None:
+    def engine(self) -> Log | None:
         """The engine, once the journal has been read."""
 
     @property

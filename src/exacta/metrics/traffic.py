@@ -3,12 +3,12 @@
 from collections import defaultdict
 
 from exacta.core.state.state import State
-from exacta.engine.engine import Engine
 from exacta.front.meter import Meter
 from exacta.metrics import families
 from exacta.metrics.busiest import Amounts, Busiest
 from exacta.metrics.families import OTHERS
 from exacta.metrics.measured import Distribution, Labels, Measured, distribution, single
+from exacta.ports.log import Log
 
 OF_TOPICS = (
     families.TOPIC_BYTES_IN,
@@ -36,10 +36,10 @@ def requests(meter: Meter) -> list[Measured]:
     ]
 
 
-def topics(engine: Engine, busiest: Busiest) -> list[Measured]:
+def topics(engine: Log, busiest: Busiest) -> list[Measured]:
     """Return the metrics of topics: the busiest have series of their own."""
-    own, others = busiest.divide(engine.present.look(lambda state: _amounts(state, engine)))
-    counts = engine.present.look(lambda state: (len(state.topics), len(state.partitions)))
+    own, others = busiest.divide(engine.advice.look(lambda state: _amounts(state, engine)))
+    counts = engine.advice.look(lambda state: (len(state.topics), len(state.partitions)))
     return [
         single(families.TOPICS, counts[0]),
         single(families.PARTITIONS, counts[1]),
@@ -50,7 +50,7 @@ def topics(engine: Engine, busiest: Busiest) -> list[Measured]:
     ]
 
 
-def _amounts(state: State, engine: Engine) -> dict[str, Amounts]:
+def _amounts(state: State, engine: Log) -> dict[str, Amounts]:
     """Return the amounts of each topic that was written to, or read, since the start."""
     totals: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(OF_TOPICS))
     for partition_id, appended in engine.counts.appended.items():

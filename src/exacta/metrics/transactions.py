@@ -10,10 +10,9 @@ from msgspec import Struct, field
 from exacta.core.ids import Cause, PartitionId, TransactionId
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Transaction
-from exacta.engine.engine import Engine
-from exacta.engine.observer import FENCING
 from exacta.metrics import families
 from exacta.metrics.measured import Labels, Measured, labelled, largest, single
+from exacta.ports.log import FENCING, Log
 
 AT_ONCE = 200
 """This many transactions are looked at in one turn of the loop."""
@@ -52,9 +51,9 @@ class _Open(Struct):
             self.oldest[topic,] = max(self.oldest[topic,], age_ms / 1000)
 
 
-async def measure(engine: Engine, most_timeout_ms: int, most: int) -> list[Measured]:
+async def measure(engine: Log, most_timeout_ms: int, most: int) -> list[Measured]:
     """Return the metrics; `most` is the bound on series."""
-    look = engine.present.look
+    look = engine.advice.look
     ids: Sequence[TransactionId] = look(lambda state: list(state.transactions))
     found = _Open(engine.now_ms(), most_timeout_ms + LATE_BUFFER_MS)
     for begin in range(0, len(ids), AT_ONCE):

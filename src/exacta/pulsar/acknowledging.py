@@ -23,10 +23,9 @@ from exacta.core.ids import Body, Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run, add
 from exacta.core.state.subscription import SubscriptionType
-from exacta.engine.engine import Answer
-from exacta.engine.lookups import Lookups
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
+from exacta.ports.log import Answer, Lookups
 from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest, is_latest, least_count
 from exacta.protocol.pulsar.messages_pb2 import CommandAck, MessageIdData
 from exacta.pulsar.consumers import Consumer
@@ -106,7 +105,7 @@ def name(broker: Broker, consumer: Consumer, command: CommandAck, ids: Sequence[
     If the consumer has got a part of an entry, the rest of the entry is not meant (see `Consumer.left_out`). Clients
     put all ids into one ACK that their user has given them at once, so there may be as many as fill a command.
     """
-    to.unclear = resolve(broker.engine.present, consumer.partition_id, ids) or to.unclear
+    to.unclear = resolve(broker.engine.advice, consumer.partition_id, ids) or to.unclear
     if to.is_too_much:
         return
     lookups, partition_id, in_transaction = broker.engine.lookups, consumer.partition_id, is_transactional(command)

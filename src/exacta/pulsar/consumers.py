@@ -22,7 +22,7 @@ from exacta.core.state.delivery import IN_ORDER, KeyShared
 from exacta.core.state.runs import Run, count, missing
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
-from exacta.engine.entry_sinks import Sent
+from exacta.ports.log import Sent
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import NO_REQUEST
 from exacta.protocol.pulsar.frames import build_entry_frame, build_frame

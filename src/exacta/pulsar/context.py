@@ -10,11 +10,11 @@ from msgspec import Struct
 from exacta.config.configuration import Configuration
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.state.runs import Run
-from exacta.engine.engine import Answer
 from exacta.front.doors import Door
 from exacta.front.meter import ApiMeter
 from exacta.front.request import RequestConnection
 from exacta.front.turns import Steps
+from exacta.ports.log import Answer
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.messages_pb2 import CommandSend, ServerError

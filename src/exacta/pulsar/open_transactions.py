@@ -58,7 +58,7 @@ def when_open(
             if name is None:
                 is_refused = True
                 return
-            if missing is None and (name.partition or 0) >= broker.engine.present.partition_count(kafka_name(name)):
+            if missing is None and (name.partition or 0) >= broker.engine.advice.partition_count(kafka_name(name)):
                 missing = name
 
     def ask() -> None:

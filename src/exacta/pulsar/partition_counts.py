@@ -19,5 +19,5 @@ def partitions_of_name(name: TopicName) -> int | None:
 
 def partitions_told(broker: Broker, topic: str) -> int:
     """Return the number for a topic, by its name in the log: 0 if it has one partition."""
-    count = broker.engine.present.partition_count(topic)
+    count = broker.engine.advice.partition_count(topic)
     return count if count > 1 else 0

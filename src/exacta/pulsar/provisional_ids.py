@@ -27,7 +27,7 @@ from collections.abc import Iterable
 from exacta.core.ids import PartitionId
 from exacta.core.log import staging
 from exacta.core.log.staging import FIRST_PROVISIONAL_OFFSET, NotEntered, place_of
-from exacta.engine.present_state import PresentState
+from exacta.ports.log import Advice
 from exacta.protocol.pulsar.message_ids import entry_offset_of
 from exacta.protocol.pulsar.messages_pb2 import MessageIdData
 
@@ -52,7 +52,7 @@ def is_provisional(message: MessageIdData) -> bool:
     return staging.is_provisional(entry_offset_of(message))
 
 
-def resolve(present: PresentState, partition_id: PartitionId, ids: Iterable[MessageIdData]) -> str | None:
+def resolve(present: Advice, partition_id: PartitionId, ids: Iterable[MessageIdData]) -> str | None:
     """Turn the provisional ids of a partition into ordinary ones, in place; return why one cannot be. None: all can.
 
     Ids of other partitions stay as they are. They name nothing here.

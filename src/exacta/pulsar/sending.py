@@ -27,11 +27,11 @@ from exacta.core.ids import NO_PRODUCER_ID, Body, PrincipalName, ProducerId, Tra
 from exacta.core.rejections import Rejection
 from exacta.core.replies import AlreadyStored, Appended
 from exacta.core.writers import NamedWriter, NamelessWriter
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.request import Request
 from exacta.front.turns import Steps
 from exacta.front.words import words_of
+from exacta.ports.log import Answer
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import NO_REQUEST
 from exacta.protocol.pulsar.entries import MOST_MESSAGES, Entry, check_entry, parse_entry
@@ -288,7 +288,7 @@ class Sends:
         if transaction_id is None:
             raise BrokenEntry(words_of(Rejection.TRANSACTION_NOT_FOUND))
         # The core refuses what is sent to one that is not open, and bytes without the producer id of an open one.
-        producer_id = self._broker.engine.present.handle_producer_id(transaction_id)
+        producer_id = self._broker.engine.advice.handle_producer_id(transaction_id)
         return transaction_id, NO_PRODUCER_ID if producer_id is None else producer_id
 
     def _take_answer(self, send: Send, answer: Answer) -> None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Hashable
 
-from exacta.engine.entry_sinks import Form
 from exacta.front.broker import Broker
+from exacta.ports.log import Form
 from exacta.ports.record_format import Converted, LogEntry, Wanted
 from exacta.pulsar.addresses import Addresses
 from exacta.pulsar.announced import Announced

@@ -67,7 +67,7 @@ def find_topic(
         return
     log_name = kafka_name(name)
     place = (log_name, name.partition or 0)
-    count = broker.engine.present.partition_count(log_name)
+    count = broker.engine.advice.partition_count(log_name)
     if place[1] < count:
         broker.when_durable(request, lambda: found(name, place))
         return
@@ -106,9 +106,9 @@ def partition_to_open(
     if request.connection.has_ended:  # nobody would close what is opened
         request.end()
         return None
-    partition_id = broker.engine.present.partition_id(*place)
+    partition_id = broker.engine.advice.partition_id(*place)
     if partition_id is None:
-        request.refuse(error_of(topic), f"{topic} is not there")
+        broker.when_durable(request, lambda: request.refuse(error_of(topic), f"{topic} is not there"))
     return partition_id
 
 

@@ -35,5 +35,5 @@ def tell_of_options_set_at_run_time(started_with: Configuration, configs: Broker
 
 def drop_options_set_at_run_time(engine: Engine) -> None:
     """Take back what was set at run time for all brokers and for each; the log tells once that is durable."""
-    commands = [SetBrokerConfigs(broker_id=each, configs={}) for each in engine.present.broker_configs()]
+    commands = [SetBrokerConfigs(broker_id=each, configs={}) for each in engine.advice.broker_configs()]
     engine.submit(commands, lambda _: None)

@@ -23,10 +23,10 @@ from typing import ClassVar, Protocol
 import msgspec
 from msgspec import Struct
 
+from exacta.adapters.clock import Clock
 from exacta.config.configuration import Configuration
 from exacta.config.dynamic import DynamicConfiguration
 from exacta.core.state.state import State
-from exacta.engine.clock import Clock
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.recovery import Recovered, recover
 from exacta.front.broker import Broker
@@ -240,7 +240,7 @@ class Server:
         logger.info(
             "recovered in %(seconds).2f s, with events=%(events)d after the last snapshot: topics=%(topics)d, "
             "partitions=%(partitions)d, groups=%(groups)d, open transactions=%(transactions)d",
-            values | engine.present.look(_contents),
+            values | engine.advice.look(_contents),
         )
         tell_of_options_set_at_run_time(self._configuration, recovered.state.broker_configs)
 

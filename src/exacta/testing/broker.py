@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 
 from exacta.client.routing import Client
 from exacta.config.options import configure
-from exacta.engine.engine import Engine
 from exacta.front.doors import WILDCARDS, Endpoint, Security
+from exacta.ports.log import Log
 from exacta.server.door_options import doors_of
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
@@ -290,9 +290,9 @@ class Broker(Questions):
         """
         is_moved = False
 
-        def step(engine: Engine) -> None:
+        def step(engine: Log) -> None:
             move_once()
-            engine.deadlines.clock_was_moved()
+            engine.clock_was_moved()
 
         def move_once() -> None:
             nonlocal is_moved
@@ -342,14 +342,14 @@ class Broker(Questions):
                 raise TimeoutError(f"the broker still runs after {timeout_s:g} s")
             self._finish(clean=False)
 
-    def in_engine(self, step: Callable[[Engine], T]) -> T:
+    def in_engine(self, step: Callable[[Log], T]) -> T:
         """Take a step on the broker's thread, and return its result when the state after it is durable.
 
         Raises ServerError if the broker does not run, or stops meanwhile.
         """
         done: Future[T] = Future()
 
-        def take(engine: Engine) -> None:
+        def take(engine: Log) -> None:
             try:
                 result = step(engine)
             except BaseException as error:  # noqa: BLE001  # it belongs to the thread that asked
@@ -362,7 +362,8 @@ class Broker(Questions):
             if loop is None or server is None or thread is None:
                 raise ServerError("the broker does not run")
             with contextlib.suppress(RuntimeError):  # the loop is closed already: the journal has failed
-                loop.call_soon_threadsafe(take, server.engine)
+                log: Log = server.engine
+                loop.call_soon_threadsafe(take, log)
             while not done.done() and thread.is_alive():
                 with contextlib.suppress(TimeoutError):
                     done.exception(0.1)

@@ -1,7 +1,7 @@
 """The broker's time in a test: it can be moved on, and made to stand still.
 
 Owns what is added to the machine's time, and what was stopped of it. The broker knows nothing of it: its own clock
-(`exacta.engine.clock`) is made from two functions, which come from here.
+(`exacta.adapters.clock`) is made from two functions, which come from here.
 
 Theory of operation. By the broker's time go time-outs of transactions, sessions of group members and their rebalances,
 retention, compaction, the expiry of transactional ids, producers and groups, and the timestamps that the broker gives
@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from exacta.engine.clock import Clock, since_boot_s
+from exacta.adapters.clock import Clock, since_boot_s
 
 LARGEST_S = 1e12
 """A broker's time is moved by less than this, which is 31,000 years."""

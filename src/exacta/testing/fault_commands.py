@@ -13,8 +13,8 @@ from exacta.client.routing import Client
 from exacta.client.transactions import init_producer_id
 from exacta.core.commands import ExpireTransaction
 from exacta.core.state.state import State
-from exacta.engine.engine import Engine
 from exacta.kafka.handlers import HANDLERS
+from exacta.ports.log import Log
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.readmodel.transactions import Explanation
 from exacta.spelling import did_you_mean
@@ -35,7 +35,7 @@ class FaultyBroker(Protocol):
     def explain(self, transactional_id: str) -> Explanation:
         """Return where a transactional id stands."""
 
-    def in_engine(self, step: Callable[[Engine], T]) -> T:
+    def in_engine(self, step: Callable[[Log], T]) -> T:
         """Take a step on the broker's thread, and return its result when the state after it is durable."""
 
     def restart(self, *, clean: bool = True) -> object:
@@ -160,7 +160,7 @@ class Faults(RequestFaults):
         Raises ValueError if the transactional id has none open, or one that no time ends (KIP-939).
         """
 
-        def expire(engine: Engine) -> bool:
+        def expire(engine: Log) -> bool:
             found: list[ExpireTransaction] = []
 
             def look(state: State, now_ms: int) -> None:

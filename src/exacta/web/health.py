@@ -16,14 +16,13 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from exacta.engine.disk_room import Level
-from exacta.engine.engine import Engine
+from exacta.ports.log import DiskLevel, Log
 from exacta.web.answers import json_answer
 
 DISK = {
-    Level.HAS_ROOM: "has room",
-    Level.FULL: "full: records are refused",
-    Level.USED_UP: "full, and the reserve is used up: records, commits and acknowledgements are refused",
+    DiskLevel.HAS_ROOM: "has room",
+    DiskLevel.FULL: "full: records are refused",
+    DiskLevel.USED_UP: "full, and the reserve is used up: records, commits and acknowledgements are refused",
 }
 SYNC_SECONDS = 5.0
 """A journal that has not synced for so long serves nobody."""
@@ -32,8 +31,9 @@ SYNC_SECONDS = 5.0
 class Starting(Protocol):
     """The start of the server, as it is seen from here."""
 
-    engine: Engine | None
-    """None: it recovers."""
+    @property
+    def engine(self) -> Log | None:
+        """The log; None: it recovers."""
 
     def report(self) -> dict[str, str | float]:
         """Return how far recovery is."""
@@ -57,7 +57,7 @@ def routes(starting: Starting) -> list[Route]:
     return [Route("/health/live", live), Route("/health/ready", ready)]
 
 
-async def _syncs(engine: Engine) -> bool:
+async def _syncs(engine: Log) -> bool:
     """Return whether all that was decided becomes durable soon."""
     durable = asyncio.Event()
     engine.read(lambda state, now_ms: None, lambda _: durable.set())

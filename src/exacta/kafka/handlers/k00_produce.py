@@ -13,7 +13,6 @@ from exacta.core.commands import AppendBatch, Command
 from exacta.core.ids import TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.front.words import words_of
@@ -24,6 +23,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, transactional_id
 from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.codec import decode
@@ -139,7 +139,7 @@ def _look_up(broker: Broker, context: RequestContext, batch: _Batch) -> None:
     """Find the topic of a batch, and its rules."""
     topic = batch.topic
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
-    batch.name = broker.engine.present.topic_name(topic.topic_id) if by_topic_id else topic.name
+    batch.name = broker.engine.advice.topic_name(topic.topic_id) if by_topic_id else topic.name
     batch.rules = None if batch.name is None else broker.batch_rules(batch.name)
 
 

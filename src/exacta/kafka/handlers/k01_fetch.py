@@ -8,10 +8,6 @@ from msgspec.structs import replace
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
 from exacta.core.state.leader_epochs import FIRST_EPOCH, end_of, last_epoch
-from exacta.engine.fetch_plan import Convert, FetchResult, Share
-from exacta.engine.fetch_plan import FetchPartition as Wanted
-from exacta.engine.fetch_plan import FetchRequest as WantedRequest
-from exacta.engine.visible import Visible
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
@@ -29,6 +25,9 @@ from exacta.kafka.leader_epoch import UNSAID, leader_epoch_error, with_leader_ep
 from exacta.kafka.needs import Inside
 from exacta.kafka.pieces import by_pieces
 from exacta.ports.authorizer import CLUSTER, Operation, ResourceKind
+from exacta.ports.log import Convert, FetchResult, Share, Visible
+from exacta.ports.log import FetchPartition as Wanted
+from exacta.ports.log import FetchRequest as WantedRequest
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -153,10 +152,10 @@ def _asked(
     """Yield what the request itself asks for, with its own reasons to refuse it."""
     is_replica = _is_replica(request)
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
-    leader_epoch = broker.engine.present.leader_epoch
+    leader_epoch = broker.engine.advice.leader_epoch
     for topic, partition in named:
         topic_id = topic.topic_id if by_topic_id else b""
-        name = broker.engine.present.topic_name(topic_id) if by_topic_id else topic.topic
+        name = broker.engine.advice.topic_name(topic_id) if by_topic_id else topic.topic
         index, offset = partition.partition, partition.fetch_offset
         max_bytes = max(partition.partition_max_bytes, 0)
         fetched_epoch = partition.last_fetched_epoch
@@ -180,7 +179,7 @@ def _is_replica(request: FetchRequest) -> bool:
 
 def _name(broker: Broker, asked: Asked) -> None:
     """Look again for the topic of an id that nobody had."""
-    topic = broker.engine.present.topic_name(asked.topic_id)
+    topic = broker.engine.advice.topic_name(asked.topic_id)
     if topic is not None:
         asked.named(topic)
 
@@ -325,7 +324,7 @@ def _add(
         data = PartitionData(partition_index=asked.partition, high_watermark=-1, records=b"")
         topic.partitions.append(data)
         if result is None:
-            epoch = broker.engine.present.leader_epoch
+            epoch = broker.engine.advice.leader_epoch
             data.error_code = _unread(broker, asked)
             if asked.ended is not None and data.error_code == ErrorCode.NONE:
                 data.diverging_epoch = EpochEndOffset(epoch=asked.ended[0], end_offset=asked.ended[1])

@@ -11,7 +11,6 @@ from functools import partial
 from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.leader_epochs import LeaderEpochs, epoch_at, last_epoch
-from exacta.engine.visible import Visible
 from exacta.front.bounded_parallel import Ended, few_at_once, few_in_steps
 from exacta.front.broker import Broker
 from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, find_offset
@@ -22,6 +21,7 @@ from exacta.kafka.leader_epoch import leader_epoch_error
 from exacta.kafka.needs import Each
 from exacta.kafka.pieces import by_pieces
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Visible
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k02_list_offsets import (
@@ -86,7 +86,7 @@ def _look(broker: Broker, request: ListOffsetsRequest, context: RequestContext, 
     read_committed = request.isolation_level == READ_COMMITTED
     # Whom a visible end helps, and whom it would harm: decision 0013.
     visible_end = read_committed and broker.configuration.list_offsets_visible_end
-    present = broker.engine.present
+    present = broker.engine.advice
 
     def read(topics: Iterable[tuple[int, ListOffsetsTopic]]) -> None:
         for number, topic in topics:

@@ -131,7 +131,7 @@ def _take_out_unseen(
     seen, unseen = [], []
     for topic in wanted:
         by_id = topic.topic_id != NO_UUID
-        name = broker.engine.present.topic_name(bytes(topic.topic_id)) if by_id else topic.name or ""
+        name = broker.engine.advice.topic_name(bytes(topic.topic_id)) if by_id else topic.name or ""
         if name is None or allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, name):
             seen.append(topic)
         else:

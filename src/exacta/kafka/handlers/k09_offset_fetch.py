@@ -121,7 +121,7 @@ def _read_topics(
 ) -> Steps:
     asked.wanted, asked.unread = {}, []
     for topic in topics or ():
-        name = topic.name if asked.topic_ids is None else broker.engine.present.topic_name(topic.topic_id)
+        name = topic.name if asked.topic_ids is None else broker.engine.advice.topic_name(topic.topic_id)
         if name is None:
             asked.unread.append(_untold(context, topic, ErrorCode.UNKNOWN_TOPIC_ID))
         elif not allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, name):

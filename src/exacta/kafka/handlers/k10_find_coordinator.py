@@ -55,7 +55,7 @@ def handle(broker: Broker, request: FindCoordinatorRequest, context: RequestCont
     """Name this broker for groups and transactional ids, and no broker for anything else."""
     topic = TOPICS.get(request.key_type)
     if topic is None or broker.engine.visible(topic.name, 0) is not None:
-        reply(_response(broker, request, context))
+        broker.confirm_shown(context, lambda: reply(_response(broker, request, context)))
     else:  # where there is no room for it, the coordinator works all the same
         create = topic.create(broker.new_uuid().bytes)
         broker.ask(context, create, lambda created: reply(_response(broker, request, context)))

@@ -4,13 +4,13 @@ from exacta.core.commands import JoinGroup
 from exacta.core.groups.consumer_words import subscribed_topics
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Joined, MemberIdRequired
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember

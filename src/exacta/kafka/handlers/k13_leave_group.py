@@ -6,7 +6,6 @@ Version 3 names several (KIP-345).
 from exacta.core.commands import LeaveGroup, MemberToRemove
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, MembersLeft
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -14,6 +13,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id
 from exacta.kafka.parts import Parts
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse

@@ -2,13 +2,13 @@
 
 from exacta.core.commands import SyncGroup
 from exacta.core.replies import Synced
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k14_sync_group import SyncGroupRequest, SyncGroupResponse

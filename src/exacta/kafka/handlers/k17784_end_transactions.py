@@ -10,13 +10,13 @@ advertised in ApiVersions like any API, where every client looks for the keys th
 from exacta.core.commands import EndTransactions, TransactionToEnd
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.replies import TransactionsRefused
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17784_end_transactions import (

@@ -13,7 +13,6 @@ from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.subscriptions.subscribing import find, offset_of
-from exacta.engine.engine import Answer
 from exacta.front.bounded_parallel import Ended, few_at_once
 from exacta.front.broker import Broker
 from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, position_of_time
@@ -23,6 +22,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
 from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17788_reset_subscription import (

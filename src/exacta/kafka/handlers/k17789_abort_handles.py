@@ -6,7 +6,6 @@ messages only. `k17784_end_transactions` says why our own keys begin where they 
 
 from exacta.core.commands import EndHandle
 from exacta.core.ids import Cause, TransactionId
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -14,6 +13,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, or_on_cluster
 from exacta.kafka.parts import Parts
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k17789_abort_handles import (
     AbortHandlesRequest,

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from exacta.core.commands import Acknowledge
 from exacta.core.ids import Offset, PartitionId, TransactionId
 from exacta.core.rejections import Rejection
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
@@ -18,6 +17,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
 from exacta.kafka.parts import Parts
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17791_acknowledge_messages import (
@@ -65,14 +65,14 @@ def handle(broker: Broker, request: AcknowledgeMessagesRequest, context: Request
 
     if asked:
         broker.submit(context, [each.command for each in asked], done)
-    else:
-        done([])
+    else:  # a partition that is not there may be one whose deletion is not durable yet
+        broker.when_durable(context, lambda: done([]))
 
 
 def _command(
     broker: Broker, context: RequestContext, transaction_id: int, name: str, wanted: PartitionToAcknowledge
 ) -> Acknowledge | ErrorCode:
-    place = broker.engine.present.place(PartitionId(wanted.partition_id))
+    place = broker.engine.advice.place(PartitionId(wanted.partition_id))
     if place is None:
         return error_code(Rejection.SUBSCRIPTION_NOT_FOUND, KEY, context.version)
     topic, partition = place

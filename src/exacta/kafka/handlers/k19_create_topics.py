@@ -7,7 +7,6 @@ from exacta.config.topic_values import values_of
 from exacta.core.commands import Command, CreateTopic
 from exacta.core.rejections import Rejection
 from exacta.core.replies import TopicCreatedReply
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.kafka.access import allows
@@ -19,6 +18,7 @@ from exacta.kafka.needs import Each, Inside, or_on_cluster
 from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k19_create_topics import (

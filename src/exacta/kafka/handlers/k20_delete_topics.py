@@ -3,7 +3,6 @@
 from exacta.core.commands import Command, DeleteTopic
 from exacta.core.rejections import Rejection
 from exacta.core.replies import TopicDeletedReply
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.kafka.context import RequestContext
@@ -12,6 +11,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, or_on_cluster
 from exacta.kafka.parts import Repeats, divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k20_delete_topics import (

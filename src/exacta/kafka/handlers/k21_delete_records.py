@@ -4,7 +4,6 @@ from exacta.config.topic import only_compacts
 from exacta.core.commands import Command, DeleteRecords
 from exacta.core.replies import RecordsDeleted
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -12,6 +11,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
 from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k21_delete_records import (

@@ -12,13 +12,13 @@ from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionsVerified
 from exacta.core.state.internal_topics import INTERNAL_TOPICS
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import (

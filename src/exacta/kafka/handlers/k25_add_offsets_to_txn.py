@@ -3,13 +3,13 @@
 from exacta.core.commands import AddGroup
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id, transactional_id
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 

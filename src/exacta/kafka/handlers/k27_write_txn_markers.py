@@ -9,13 +9,13 @@ from itertools import chain
 
 from exacta.core.commands import AbortByMarker
 from exacta.core.ids import ProducerEpoch, ProducerId
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, or_on_cluster
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k27_write_txn_markers import (

@@ -4,7 +4,6 @@ from collections import Counter
 
 from exacta.core.commands import Command, CreatePartitions
 from exacta.core.rejections import Rejection
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.kafka.context import RequestContext
@@ -13,6 +12,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
 from exacta.kafka.parts import Repeats, divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k37_create_partitions import (
@@ -43,7 +43,7 @@ def handle(broker: Broker, request: CreatePartitionsRequest, context: RequestCon
             result.error_message = "the request names this topic more than once"
             continue
         wrong = _wrong_assignment(broker, topic)
-        asked.append((result, topic, broker.engine.present.partition_count(topic.name), wrong))
+        asked.append((result, topic, broker.engine.advice.partition_count(topic.name), wrong))
         # Where it was refused anyway for its number, that is the answer.
         commands.append(_command(topic, validate_only=request.validate_only or wrong is not None))
 

@@ -2,7 +2,6 @@
 
 from exacta.core.commands import DeleteOffsets
 from exacta.core.replies import OffsetsDeletedReply
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
@@ -10,6 +9,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, group_id
 from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k47_offset_delete import (

@@ -17,7 +17,6 @@ from exacta.core.groups.consumer.rehearsal import Rehearsed
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
 from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.kafka.access import allows, describable_topics
@@ -27,6 +26,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside, Whole, group_id
 from exacta.kafka.pieces import by_pieces
 from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import (
@@ -146,7 +146,7 @@ def _ask(broker: Broker, context: RequestContext, command: ConsumerHeartbeat, do
 
     Those of one group are rehearsed and decided one after another.
     """
-    scene = broker.engine.present.scene_of(command)
+    scene = broker.engine.advice.scene_of(command)
     if scene is None:
         broker.ask(context, command, done)
         return
@@ -163,14 +163,14 @@ def _ask(broker: Broker, context: RequestContext, command: ConsumerHeartbeat, do
     def rehearsal() -> Steps:
         rehearsed = None
         for _ in range(MOST_REHEARSALS):
-            present = broker.engine.present.scene_of(command)
+            present = broker.engine.advice.scene_of(command)
             if present is None:
                 break
             outcome = yield partial(heartbeat, present.state, command, broker.engine.now_ms())
             if isinstance(outcome, Exception):
                 raise outcome
             rehearsed = Rehearsed(present, outcome)
-            if broker.engine.present.look(present.is_as_it_was):
+            if broker.engine.advice.look(present.is_as_it_was):
                 break
         broker.ask(context, replace(command, rehearsed=rehearsed), done)
 
@@ -182,13 +182,13 @@ def _hidden(broker: Broker, request: ConsumerGroupHeartbeatRequest, context: Req
     if broker.authorizer.allows_all:
         return frozenset()
     subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
-    topics = broker.engine.present.topics_to_match(request.group_id, subscribes=subscribes)
+    topics = broker.engine.advice.topics_to_match(request.group_id, subscribes=subscribes)
     return frozenset(topics).difference(describable_topics(broker, context, topics))
 
 
 def _may_see(broker: Broker, context: RequestContext, topic_id: bytes) -> bool:
     """Return whether the member may know of a topic that it has been given, maybe by its pattern."""
-    topic = broker.engine.present.topic_name(topic_id)
+    topic = broker.engine.advice.topic_name(topic_id)
     return topic is None or allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, topic)
 
 

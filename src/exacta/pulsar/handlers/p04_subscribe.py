@@ -8,10 +8,10 @@ from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.offset_for_time import position_of_time
 from exacta.ports.authorizer import Operation
+from exacta.ports.log import Answer
 from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSubscribe, CommandSuccess, ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
@@ -95,7 +95,7 @@ def _open(
 
     unclear = _resolve_start(broker, command, partition_id)
     if unclear is not None:
-        request.refuse(ServerError.NotAllowedError, unclear)
+        broker.when_durable(request, lambda: request.refuse(ServerError.NotAllowedError, unclear))
         return
 
     def subscribe(begin: Offset | Rejection) -> None:
@@ -204,7 +204,7 @@ def _resolve_start(broker: Broker, command: CommandSubscribe, partition_id: Part
     start = command.start_message_id
     if not is_provisional(start):
         return None
-    unclear = resolve(broker.engine.present, partition_id, [start])
+    unclear = resolve(broker.engine.advice, partition_id, [start])
     if unclear is None:
         start.entry_id = offset_of(start)
     return unclear

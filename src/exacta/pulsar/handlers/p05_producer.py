@@ -14,10 +14,10 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionTaken
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.ports.authorizer import Operation
+from exacta.ports.log import Answer
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -83,7 +83,7 @@ def _subscribe(
 ) -> None:
     """Make the subscription first that is to get all messages, where the producer wants one that is not there."""
     name = command.initial_subscription_name
-    if not name or broker.engine.present.has_subscription(*place, name):
+    if not name or broker.engine.advice.has_subscription(*place, name):
         _open(broker, command, request, topic, place)
         return
 
@@ -109,9 +109,10 @@ def _open(broker: Broker, command: CommandProducer, request: PulsarRequest, topi
     partition_id = partition_to_open(broker, request, topic, place)
     if partition_id is None:
         return
-    refusal = broker.engine.present.refusal(partition_id)
+    refusal = broker.engine.advice.refusal(partition_id)
     if refusal is not None:
-        request.refuse(server_error(refusal), f"{topic} takes no messages: {words_of(refusal)}")
+        text = f"{topic} takes no messages: {words_of(refusal)}"
+        broker.when_durable(request, lambda: request.refuse(server_error(refusal), text))
         return
     name = command.producer_name or f"exacta-{broker.entropy.new_uuid().hex}"
     producer = Producer(
@@ -127,7 +128,7 @@ def _open(broker: Broker, command: CommandProducer, request: PulsarRequest, topi
         topic=topic,
         place=place,
         partition_id=partition_id,
-        closings=broker.engine.present.closings(partition_id),
+        closings=broker.engine.advice.closings(partition_id),
         take_turn=lambda waiting: _take(broker, command, request, waiting),
         refuse=lambda error, text: _send(
             request, CommandError(request_id=command.request_id, error=error, message=text)
@@ -141,9 +142,9 @@ def _open(broker: Broker, command: CommandProducer, request: PulsarRequest, topi
             return
         if same.is_waiting:
             request.shared.producers.close(same)
-    found = request.shared.producers.open(producer, broker.engine.present.topic_epoch(*place))
+    found = request.shared.producers.open(producer, broker.engine.advice.topic_epoch(*place))
     if isinstance(found, Busy):
-        request.refuse(found.error, found.text)
+        broker.when_durable(request, lambda: request.refuse(found.error, found.text))
         return
     for older in found.replaced if found is not None else ():
         if older is not same:
@@ -163,10 +164,10 @@ def _take(broker: Broker, command: CommandProducer, request: PulsarRequest, prod
     """Give the producer the epoch under which it has the partition for itself, and let it send."""
     if request.connection.has_ended or broker.engine.dispatcher.has_stopped:
         return  # with its connection, which forgets it
-    if broker.engine.present.partition_id(*producer.place) != producer.partition_id:
+    if broker.engine.advice.partition_id(*producer.place) != producer.partition_id:
         _turn_away(request, producer, ServerError.TopicNotFound, f"{producer.topic} is not there any more")
         return
-    producer.closings = broker.engine.present.closings(producer.partition_id)  # it may have waited for long
+    producer.closings = broker.engine.advice.closings(producer.partition_id)  # it may have waited for long
 
     def done(answer: Answer) -> None:
         if isinstance(answer, Rejection):
@@ -196,7 +197,7 @@ def _answer(broker: Broker, command: CommandProducer, request: PulsarRequest, pr
     is_ready = not producer.is_waiting
 
     def last_sequence(state: State, now_ms: int) -> int:
-        return broker.engine.present.named_sequence(producer.name, *producer.place) if producer.is_named else -1
+        return broker.engine.advice.named_sequence(producer.name, *producer.place) if producer.is_named else -1
 
     def done(sequence: int) -> None:
         if not _is_open(producer):

@@ -1,13 +1,15 @@
 """ACK acknowledges messages: one by one or all up to one, at once or in a transaction, with an answer or without."""
 
+from functools import partial
+
 from google.protobuf.message import Message
 
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.pieces import by_pieces
 from exacta.front.words import words_of
+from exacta.ports.log import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
 from exacta.pulsar.acknowledging import (
     MOST_PARTS,
@@ -44,7 +46,7 @@ def handle(broker: Broker, command: CommandAck, request: PulsarRequest) -> None:
         return
     found = Named()
     if command.ack_type == CommandAck.Cumulative:
-        found.unclear = resolve(broker.engine.present, consumer.partition_id, command.message_id)
+        found.unclear = resolve(broker.engine.advice, consumer.partition_id, command.message_id)
         before = named_up_to(broker.engine.lookups, consumer, command)
         found.is_whole = before is not None
         _acknowledge(broker, command, request, consumer, found, before or Offset(0))
@@ -61,8 +63,10 @@ def _acknowledge(
     broker: Broker, command: CommandAck, request: PulsarRequest, consumer: Consumer, found: Named, before: Offset
 ) -> None:
     """Acknowledge what is named, in the next step."""
-    if found.unclear is not None and command.HasField("request_id"):
-        _refuse(request, consumer, command, ServerError.NotAllowedError, found.unclear)
+    unclear = found.unclear
+    if unclear is not None and command.HasField("request_id"):
+        refuse = partial(_refuse, request, consumer, command, ServerError.NotAllowedError, unclear)
+        broker.when_durable(request, refuse)
         return
     if found.is_too_much:
         _refuse_many(request, command)
@@ -75,7 +79,9 @@ def _acknowledge(
             _reject(request, consumer, command, Rejection.TRANSACTION_NOT_FOUND)
             return
         if not found.is_whole:
-            _refuse(request, consumer, command, ServerError.NotAllowedError, "a message is not there (any more)")
+            reason = "a message is not there (any more)"
+            refuse = partial(_refuse, request, consumer, command, ServerError.NotAllowedError, reason)
+            broker.when_durable(request, refuse)
             return
     elif not command.HasField("request_id"):
         request.connection.acknowledge_soon(consumer, runs, before)

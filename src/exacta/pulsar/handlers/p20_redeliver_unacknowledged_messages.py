@@ -37,7 +37,7 @@ def _redeliver(
     entries: dict[Offset, None] = {}
 
     def read(ids: Sequence[MessageIdData]) -> None:
-        resolve(broker.engine.present, consumer.partition_id, ids)
+        resolve(broker.engine.advice, consumer.partition_id, ids)
         entries.update((Offset(each.entry_id), None) for each in ids if each.ledger_id == consumer.partition_id)
 
     def redeliver() -> None:

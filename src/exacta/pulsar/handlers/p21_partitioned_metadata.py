@@ -32,7 +32,11 @@ def handle(broker: Broker, command: CommandPartitionedTopicMetadata, request: Pu
         return
 
     def found(topic: TopicName, place: Place) -> None:
-        request.reply(_answer(command, partitions_told(broker, place[0])))
+        broker.read(
+            request,
+            lambda state, now_ms: partitions_told(broker, place[0]),
+            lambda partitions: request.reply(_answer(command, partitions)),
+        )
 
     find_topic(broker, request, command.topic, found, creates=command.metadata_auto_creation_enabled)
 

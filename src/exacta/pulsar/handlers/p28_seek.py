@@ -4,9 +4,9 @@ from exacta.core.commands import Seek
 from exacta.core.commands.subscriptions import LATEST
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.offset_for_time import position_of_time
+from exacta.ports.log import Answer
 from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSeek, CommandSuccess, ServerError
 from exacta.pulsar.acknowledging import end_beyond, first_left
@@ -36,9 +36,9 @@ def handle(broker: Broker, command: CommandSeek, request: PulsarRequest) -> None
             request.reply(CommandSuccess(request_id=command.request_id))
 
     is_staged = is_provisional(command.message_id)
-    unclear = resolve(broker.engine.present, consumer.partition_id, [command.message_id])
+    unclear = resolve(broker.engine.advice, consumer.partition_id, [command.message_id])
     if unclear is not None:
-        request.refuse(ServerError.NotAllowedError, unclear)
+        broker.when_durable(request, lambda: request.refuse(ServerError.NotAllowedError, unclear))
         return
 
     def seek(to: Offset | Rejection) -> None:

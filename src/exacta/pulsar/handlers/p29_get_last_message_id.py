@@ -8,8 +8,8 @@ from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.isolation import reads_committed
 from exacta.core.subscriptions.subscribing import find
-from exacta.engine.visible import Visible
 from exacta.front.broker import Broker
+from exacta.ports.log import Visible
 from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
 from exacta.protocol.kafka.records import parse_batch_header
 from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER, NO_BATCH_INDEX, message_id

@@ -5,8 +5,8 @@ from google.protobuf.message import Message
 from exacta.core.commands import BeginTransaction
 from exacta.core.rejections import Rejection
 from exacta.core.replies import TransactionBegunReply
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
+from exacta.ports.log import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandNewTxn, CommandNewTxnResponse, ServerError
 from exacta.pulsar.context import PulsarRequest
 from exacta.pulsar.handler import Handler

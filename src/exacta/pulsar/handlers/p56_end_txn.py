@@ -4,8 +4,8 @@ from google.protobuf.message import Message
 
 from exacta.core.commands import EndHandle
 from exacta.core.rejections import Rejection
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
+from exacta.ports.log import Answer
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
     CommandEndTxn,

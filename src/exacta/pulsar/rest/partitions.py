@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from exacta.core.commands import CreatePartitions
 from exacta.core.rejections import Rejection
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
+from exacta.ports.log import Answer
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.partition_counts import partitions_of_name, partitions_told
 from exacta.pulsar.producers import Place
@@ -36,7 +36,11 @@ def get(broker: Broker, request: RestRequest) -> None:
         return
 
     def found(topic: TopicName, place: Place) -> None:
-        _reply(request, partitions_told(broker, place[0]))
+        broker.read(
+            request,
+            lambda state, now_ms: partitions_told(broker, place[0]),
+            lambda partitions: _reply(request, partitions),
+        )
 
     find_topic(broker, request, request.topic, found, creates=request.is_set("checkAllowAutoCreation"))
 
@@ -64,7 +68,7 @@ def extend(broker: Broker, request: RestRequest) -> None:
         return
     name, count, _ = asked
     topic = kafka_name(name)
-    present = broker.engine.present.partition_count(topic)
+    present = broker.engine.advice.partition_count(topic)
 
     def done(answer: Answer) -> None:
         if answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION:

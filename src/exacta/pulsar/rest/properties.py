@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from exacta.config.topic import TOPIC_CONFIGS, UnfitValue, checked, require_consistent
 from exacta.core.commands import SetTopicConfigs
 from exacta.core.rejections import Rejection
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
 from exacta.front.untrusted_json import NoJson, decode_json
+from exacta.ports.log import Answer
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.rest.request import NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, RestRequest
 from exacta.pulsar.topic_names import kafka_name

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from exacta.core.commands import CreateTopic, DeleteTopic
 from exacta.core.rejections import Rejection
-from exacta.engine.engine import Answer
 from exacta.front.broker import Broker
+from exacta.ports.log import Answer
 from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.producers import Producers
 from exacta.pulsar.rest.properties import as_configs, in_body
@@ -62,7 +62,7 @@ def delete_one(broker: Broker, request: RestRequest) -> None:
     name = ordinary_name(request, request.topic)
     if name is None:
         return
-    if name.partition is None and broker.engine.present.partition_count(kafka_name(name)) > 1:
+    if name.partition is None and broker.engine.advice.partition_count(kafka_name(name)) > 1:
         reason = (
             f"{name} is a partitioned topic, instead of calling delete topic, please call delete-partitioned-topic."
         )
@@ -78,7 +78,8 @@ def delete(broker: Broker, request: RestRequest, name: TopicName, *, not_found: 
     """Delete a topic, unless somebody uses it and the client does not insist (`force`)."""
     topic = kafka_name(name)
     if not request.is_set("force") and _is_in_use(broker, request.shared.producers, topic):
-        request.refuse_with(PRECONDITION_FAILED, "Topic has active producers/subscriptions")
+        text = "Topic has active producers/subscriptions"
+        broker.when_durable(request, lambda: request.refuse_with(PRECONDITION_FAILED, text))
         return
 
     def done(answer: Answer) -> None:
@@ -94,5 +95,5 @@ def delete(broker: Broker, request: RestRequest, name: TopicName, *, not_found: 
 
 def _is_in_use(broker: Broker, producers: Producers, topic: str) -> bool:
     """Return whether a Pulsar producer or consumer is connected to a topic, given by its name in the log."""
-    indexes = range(broker.engine.present.partition_count(topic))
-    return any(producers.has((topic, index)) for index in indexes) or broker.engine.present.has_consumers(topic)
+    indexes = range(broker.engine.advice.partition_count(topic))
+    return any(producers.has((topic, index)) for index in indexes) or broker.engine.advice.has_consumers(topic)

@@ -9,6 +9,9 @@ from exacta.core.ids import Cause, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.histogram import ENTRIES, Histogram
 
+FENCING = frozenset({Cause.NEW_INSTANCE, Cause.TIME_OUT, Cause.MARKER, Cause.IDLE, Cause.LOSS})
+"""The causes that take its pair from the holder of a transactional id, against its will."""
+
 
 class Appended:
     """The batches that were appended to one partition, or staged for it."""
