@@ -336,6 +336,51 @@ def test_the_oldest_messages_are_delivered_where_too_many_runs_are_acknowledged(
     world.check()
 
 
+@pytest.mark.parametrize("subscription_type", SubscriptionType)
+def test_markers_that_delivery_has_forgotten_are_passed_once_the_position_has_come_to_them(
+    world: World, subscription_type: SubscriptionType
+) -> None:
+    """Nobody acknowledges them, so that delivery would wait for their acknowledgement for ever."""
+    world.state.limits = replace(SMALL, max_acknowledged_runs=2)
+    dispatcher = Dispatcher(world, subscription_type)
+    dispatcher.connect(permits=100)
+    for _ in range(4):
+        handle = world.handle()
+        handle.append()
+        handle.end(commit=True)
+    sent = dispatcher.pump()
+    assert bases(sent) == [0, 2, 4, 6]
+    delivery = dispatcher.delivery
+    assert delivery is not None
+    assert (delivery.passed, delivery.forgotten_to) == ([(5, 5), (7, 7)], 4)
+    assert dispatcher.acknowledge(sent[3][1]) == DONE
+    assert dispatcher.acknowledge(sent[1][1]) == DONE, "the marker beside it is forgotten"
+    assert dispatcher.acknowledge(sent[0][1]) == DONE
+    assert dispatcher.subscription.acknowledged == [(2, 2), (5, 7)], "delivery waits for the oldest message"
+    write(world)
+    assert bases(dispatcher.pump()) == [8]
+    assert (dispatcher.subscription.position, dispatcher.subscription.acknowledged) == (4, [(5, 7)])
+    world.check()
+
+
+@pytest.mark.parametrize("subscription_type", SubscriptionType)
+def test_what_compaction_has_removed_and_delivery_forgotten_is_passed_too(
+    world: World, subscription_type: SubscriptionType
+) -> None:
+    world.state.limits = replace(SMALL, max_acknowledged_runs=1)
+    dispatcher = Dispatcher(world, subscription_type)
+    write(world, 2, size=3)
+    dispatcher.gaps = {base: ((Offset(base + 1), Offset(base + 1)),) for base in (0, 3)}
+    dispatcher.connect(permits=100)
+    sent = dispatcher.pump()
+    assert dispatcher.acknowledge(sent[0][1]) == DONE
+    assert dispatcher.subscription.acknowledged == [(2, 2)]
+    write(world)
+    assert bases(dispatcher.pump()) == [6]
+    assert (dispatcher.subscription.position, dispatcher.subscription.acknowledged) == (3, [])
+    world.check()
+
+
 def test_a_commit_of_too_many_runs_leaves_a_way_out(world: World) -> None:
     world.state.limits = replace(SMALL, max_acknowledged_runs=1)
     dispatcher = Dispatcher(world, SHARED)
