@@ -14,6 +14,7 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from exacta.config.configuration import Configuration
+from exacta.core.commands import TakeLead
 from exacta.core.ids import PartitionId
 from exacta.core.state.limits import Limits
 from exacta.engine.clock import Clock
@@ -108,6 +109,9 @@ class _Life:
 
 class Broker:
     """All lives of the broker of one world."""
+
+    _takes_lead = False
+    """Says whether the present life has taken the lead of the log; every other one does."""
 
     def __init__(
         self,
@@ -251,6 +255,9 @@ class Broker:
             wall_clock=clock.wall_ms,
             memory=Memory(self._configuration, engine.scheduler, process.on_thread, StepClock()),
         )
+        self._takes_lead = not self._takes_lead
+        if self._takes_lead:  # as a broker among others would, before it serves anybody
+            engine.submit((TakeLead(node_id=context.node_id),), lambda answers: None)
         self.life = _Life(process, journal, engine, context)
 
     def _cleaned(self, result: Cleaned | Failed) -> None:

@@ -13,20 +13,28 @@ from exacta.core.events import (
     BatchAppended,
     BatchStaged,
     Event,
+    LeadTaken,
     LogStartMoved,
+    MessagesAcknowledged,
+    MessagesAcknowledgedInTransaction,
     PartitionsAdded,
     ProducerBound,
     ProducersExpired,
+    SubscriptionChanged,
+    SubscriptionDeleted,
+    SubscriptionMoved,
     TopicCreated,
     TopicDeleted,
     TopicEpochMoved,
     TransactionalIdsExpired,
+    TransactionBegun,
     TransactionEnded,
     WritersExpired,
 )
-from exacta.core.ids import NO_WRITER_ID, PartitionId, ProducerId, WriterId
+from exacta.core.ids import NO_WRITER_ID, Cause, PartitionId, ProducerId, WriterId
 from exacta.core.log import staging
 from exacta.core.state.limits import Limits
+from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
 from exacta.engine.visible import Visible
 
@@ -84,6 +92,10 @@ class Steps:
         """The positions by the number of the event."""
         self._partly: set[int] = set()
         """The transactions of which readers were shown a part."""
+        self._commit_number = 0
+        self._leader_epoch = 0
+        self._counts: dict[tuple[PartitionId, str], dict[int, int]] = {}
+        """The redelivery counts that were written, by subscription and the first offset of the entry."""
 
     def take(self, event: Event) -> None:
         """Go one event further."""
@@ -96,9 +108,20 @@ class Steps:
             case TransactionEnded():
                 self._end(event)
             case ProducerBound():
+                self._look_at_principal(event)
                 self._bind(event.transactional_id, (event.producer_id, event.producer_epoch), event)
+            case TransactionBegun():
+                self._look_at_principal(event)
+            case LeadTaken():
+                if event.leader_epoch <= self._leader_epoch:
+                    self._complain(f"leaders: {event} gives epoch {self._leader_epoch} once more")
+                self._leader_epoch = event.leader_epoch
             case TopicEpochMoved():
                 self._take_partition(event)
+            case MessagesAcknowledged() | MessagesAcknowledgedInTransaction():
+                self._count(event)
+            case SubscriptionMoved() | SubscriptionDeleted() | SubscriptionChanged():
+                self._counts.pop((event.partition_id, event.name), None)
             case LogStartMoved():
                 self._log(event.partition_id).start = event.log_start_offset
             case ProducersExpired():
@@ -120,6 +143,21 @@ class Steps:
             case _:
                 pass
 
+    def _count(self, event: MessagesAcknowledged | MessagesAcknowledgedInTransaction) -> None:
+        if not event.counts:
+            return
+        known = self._counts.setdefault((event.partition_id, event.name), {})
+        for base, _, count in event.counts:
+            if count <= known.get(base, 0):
+                self._complain(f"redeliveries: {event} writes {count} of {base} after {known[base]}")
+            known[base] = count
+
+    def _look_at_principal(self, event: ProducerBound | TransactionBegun) -> None:
+        """Complain where what a client began belongs to another: in a world each host has its own principal."""
+        is_clients = isinstance(event, TransactionBegun) or event.cause in (Cause.OWNER, Cause.NEW_INSTANCE)
+        if is_clients and event.client_host and event.principal != f"User:{event.client_host.removeprefix('/')}":
+            self._complain(f"principals: {event} is of {event.principal!r}")
+
     def _log(self, partition_id: PartitionId) -> _Log:
         return self._logs.setdefault(partition_id, _Log())
 
@@ -128,6 +166,7 @@ class Steps:
         if event.base_offset != log.end:
             self._complain(f"4: {event} leaves a hole: the log ends at {log.end}")
         log.end = event.base_offset + event.record_count
+        self._commit_number += not event.transactional
         self._sequence(log, event)
         if event.transactional:
             if event.producer_id in log.staged:
@@ -178,6 +217,7 @@ class Steps:
 
     def _end(self, event: TransactionEnded) -> None:
         markers = {(partition_id, producer_id) for partition_id, _, producer_id in event.markers}
+        self._commit_number += event.committed
         for (partition_id, log), producer_id in itertools.product(self._logs.items(), event.producer_ids):
             written = log.open.pop(producer_id, None)
             log.unread += [(*place, self.count) for place in log.written.pop(producer_id, ())]
@@ -217,6 +257,13 @@ class Steps:
         for partition_id, first_offset, _, count in event.entries:
             self._log(partition_id).unread.append((first_offset, first_offset + count - 1, self.count))
         return [(partition_id, offset, count) for partition_id, offset, _, count in event.entries]
+
+    def recovered(self, state: State) -> None:
+        """Complain where a recovered state would give a commit number or an epoch once more, or leave one out."""
+        if state.leader_epoch != self._leader_epoch:
+            self._complain(f"leaders: a restart goes on in epoch {state.leader_epoch}, and not {self._leader_epoch}")
+        if state.commit_number != self._commit_number:
+            self._complain(f"commits: a restart goes on after {state.commit_number}, and not {self._commit_number}")
 
     def _bind(self, transactional_id: str, pair: tuple[int, int], event: Event) -> None:
         before = self._bound.get(transactional_id, (-1, -1))

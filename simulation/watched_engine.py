@@ -39,6 +39,7 @@ from simulation.group_use import GroupUse
 from simulation.groups import GroupsTold
 from simulation.invariants.full_disk import refusals_are_those_of_a_full_disk
 from simulation.invariants.invariants import violations
+from simulation.invariants.redeliveries import counts_do_not_fall
 from simulation.invariants.subscriptions import entries_have_one_place, waits_can_end
 from simulation.invariants.transactions import lost_handles_do_not_commit
 from simulation.ledger import Ledger
@@ -306,7 +307,8 @@ class WatchedEngine(Engine):
                 self.complain(f"expired: {command} takes what is of {batch.max_timestamp_ms}, not before {young_ms}")
 
     def _show(self, changes: Changes) -> None:
-        if not self._has_recovered:  # the first thing that is done with the recovered state
+        is_first = not self._has_recovered
+        if is_first:  # the first thing that is done with the recovered state
             self._has_recovered = True
             self.ledger.recovered(self._journal.position, self._state, machine_stopped=self._machine_stopped)
             self.groups.recovered(self._state, self.ledger.events, self.complain)
@@ -320,6 +322,8 @@ class WatchedEngine(Engine):
         count = self.ledger.count_at(self._journal.position)
         for event in self.ledger.events[self.steps.count : count]:
             self.steps.take(event)
+        if is_first:
+            self.steps.recovered(self._state)
         self.steps.compare({partition_id: seen for partition_id, seen in changes if seen is not None})
         self._on_partly(self.steps.look(self._visible))
         for partition_id, seen in changes:
@@ -343,7 +347,11 @@ class WatchedEngine(Engine):
         if not self._is_closing:
             self.group_use.look(self.now_ms(), self.complain)
         # A volatile fact is over soon, and no later look would find it.
-        for violation in (*entries_have_one_place(self._state), *waits_can_end(self._state)):
+        for violation in (
+            *entries_have_one_place(self._state),
+            *waits_can_end(self._state),
+            *counts_do_not_fall(self._state),
+        ):
             self.complain(violation)
         count = len(self.ledger.events)
         if whole or self._looked_at + WHOLE_CHECK_EVENTS <= count <= WHOLE_CHECK_UP_TO:

@@ -12,6 +12,7 @@ from exacta.core.ids import TransactionId
 from exacta.core.snapshot import is_same
 from exacta.core.state.state import State
 from simulation.invariants.bounds import tables_are_counted, tables_keep_their_bounds
+from simulation.invariants.commits import commits_are_numbered
 from simulation.invariants.groups import (
     group_epochs_grow,
     group_offsets_have_taken_effect,
@@ -19,6 +20,7 @@ from simulation.invariants.groups import (
     groups_expire_unused,
     groups_move_with_their_members,
 )
+from simulation.invariants.leaders import epochs_are_those_of_the_leaders
 from simulation.invariants.log import (
     Acknowledged,
     Log,
@@ -31,6 +33,8 @@ from simulation.invariants.log import (
     read_committed_is_exact,
     sequences_are_contiguous,
 )
+from simulation.invariants.principals import principals_are_those_that_began
+from simulation.invariants.redeliveries import counts_are_those_that_were_written, counts_do_not_fall
 from simulation.invariants.staging import staged_streams_enter_whole
 from simulation.invariants.subscriptions import (
     acknowledged_runs_are_counted,
@@ -79,6 +83,7 @@ def violations(
         *nameless_sequences_are_of_open_transactions(state, log),
         *bodies_are_known(state, log),
         *acknowledged_once(log, acknowledged),
+        *commits_are_numbered(state, log),
         *ends_are_whole(state),
         *writes_belong_to_a_transaction(log),
         *only_older_ones_hold_back(state, log),
@@ -87,8 +92,10 @@ def violations(
         *read_committed_is_exact(state, log),
         *aborted_records_are_counted(state, log),
         *staged_streams_enter_whole(state, log),
+        *epochs_are_those_of_the_leaders(state, log),
         *epochs_only_grow(state, log),
         *ids_are_given_out_once(state, log),
+        *principals_are_those_that_began(state, log),
         *open_transactions_can_end(state, log),
         *joint_ones_end_once(log),
         *lost_handles_do_not_commit(log, found_after_loss),
@@ -98,6 +105,8 @@ def violations(
         *non_durable_ones_are_in_use(state),
         *entries_have_one_place(state),
         *waits_can_end(state),
+        *counts_are_those_that_were_written(state, log),
+        *counts_do_not_fall(state),
         *partitions_have_one_topic(state, log),
         *internal_topics_are_empty(log),
         *broker_configs_are_the_last(state, log),

@@ -18,6 +18,7 @@ from exacta.core.commands import (
     SetBrokerConfigs,
     SetDiskRoom,
     SetTopicConfigs,
+    TakeLead,
     TakePartition,
     Trim,
 )
@@ -178,6 +179,10 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(partition=partitions, topic_epoch=st.none() | st.integers(0, 4))
     def take_partition(self, partition: int, topic_epoch: int | None) -> None:
         self.world.send(TakePartition(topic="t", partition=partition, topic_epoch=topic_epoch))
+
+    @rule()
+    def take_lead(self) -> None:
+        self.world.send(TakeLead(node_id=0))
 
     @rule(producer=producers, written=st.lists(partitions, min_size=1, max_size=3), commit=st.none() | st.booleans())
     def transact(self, producer: Producer, written: list[int], commit: bool | None) -> None:

@@ -7,11 +7,11 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 import exacta
+from exacta.kafka import shared
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.records import parse_batch_header
 from exacta.protocol.pulsar import messages_pb2 as pb
-from exacta.server import assembly
 from tests.kafka import wire as kafka
 from tests.pulsar.wire import Wire, stored
 
@@ -59,7 +59,7 @@ def test_without_the_package_for_protobuf_a_fetch_is_refused(
     wire.produce(b"x")
     broker.stop()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assembly, "find_spec", looked_for)
+        patch.setattr(shared, "find_spec", looked_for)
         with exacta.Broker(broker.data) as again:
             found = fetched(again)
     assert (found.error_code, bytes(found.records or b"")) == (ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, b"")

@@ -41,6 +41,7 @@ ADMISSION: dict[type[Command], Admission] = {
     c.AppendBatch: Admission(_BATCH, (Table.PRODUCERS, Table.WRITERS, Table.ABORTED, Table.STAGED, Table.TRANSACTIONS)),
     c.CreateTopic: Admission(_PROGRESS, (Table.TOPICS,)),
     c.CreatePartitions: Admission(_PROGRESS, (Table.TOPICS,)),
+    c.TakeLead: Admission(_PROGRESS),
     c.TakePartition: Admission(_PROGRESS),
     c.InitProducerId: Admission(_PROGRESS, (Table.TRANSACTIONAL_IDS, Table.TRANSACTIONS)),
     c.BeginTransaction: Admission(_PROGRESS, (Table.TRANSACTIONS, Table.HANDLES)),

@@ -17,6 +17,7 @@ TAGS = {
     "WriterNamed": 8,
     "WritersExpired": 9,
     "BrokerConfigsSet": 35,
+    "LeadTaken": 60,
     # producers and transactions
     "IdsReserved": 10,
     "ProducerIdAllocated": 11,

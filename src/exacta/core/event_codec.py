@@ -13,6 +13,7 @@ from exacta.core.events import (
     GroupEpochsReserved,
     GroupSettled,
     IdsReserved,
+    LeadTaken,
     LogStartMoved,
     MessagesAcknowledged,
     MessagesAcknowledgedInTransaction,
@@ -40,7 +41,7 @@ from exacta.core.events import (
     WritersExpired,
 )
 
-EVENTS_SCHEMA = 2
+EVENTS_SCHEMA = 3
 """The number that a data directory's `format` file has for these structs.
 
 It grows with a change that an older version would misread: a new event, or a new field. `engine.schema` says which
@@ -83,6 +84,7 @@ DurableEvent = (
     | BatchStaged
     | StagedStreamSpilled
     | BrokerConfigsSet
+    | LeadTaken
 )
 
 _encoder = msgspec.msgpack.Encoder()

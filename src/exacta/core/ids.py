@@ -21,6 +21,10 @@ Offset = NewType("Offset", int)
 WriterId = NewType("WriterId", int)
 """Dense number that stands for a writer's name in events; -1 means that the writer has no name."""
 
+PrincipalName = NewType("PrincipalName", str)
+"""The principal of a client that has logged in, as Kafka writes it (`User:alice`); NO_PRINCIPAL where it has not."""
+NO_PRINCIPAL = PrincipalName("")
+"""The name of `User:ANONYMOUS` in events and in the state, where it takes no room (decision 0059)."""
 ConsumerId = NewType("ConsumerId", int)
 """Names a connected consumer of a subscription; given by the front that has it, and never used again in one life."""
 

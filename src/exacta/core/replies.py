@@ -77,6 +77,12 @@ class TransactionJoinedReply(Reply, frozen=True, kw_only=True):
     transaction_id: TransactionId
 
 
+class LeadTakenReply(Reply, frozen=True, kw_only=True):
+    """The epoch of the leader."""
+
+    leader_epoch: int
+
+
 class PartitionTaken(Reply, frozen=True, kw_only=True):
     """The writer has the partition for itself, under this epoch."""
 

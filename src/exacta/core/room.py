@@ -274,6 +274,8 @@ def _subscription_created(state: State, event: SubscriptionCreated) -> Growth:
 def _acknowledged(state: State, event: MessagesAcknowledged) -> Growth:
     key = (event.partition_id, event.name)
     subscription = state.subscription(key)
+    if event.counts:
+        yield Table.SUBSCRIPTIONS, key, weights.RUN * len(event.counts)
     if subscription is None or not event.runs:
         return
     known, position = subscription.acknowledged, subscription.position
@@ -288,7 +290,7 @@ def _acknowledged(state: State, event: MessagesAcknowledged) -> Growth:
 
 
 def _pending(state: State, event: MessagesAcknowledgedInTransaction) -> Growth:
-    yield Table.SUBSCRIPTIONS, (event.partition_id, event.name), weights.RUN * len(event.runs)
+    yield Table.SUBSCRIPTIONS, (event.partition_id, event.name), weights.RUN * (len(event.runs) + len(event.counts))
 
 
 def _connected(state: State, event: ConsumerConnected) -> Growth:

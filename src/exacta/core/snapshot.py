@@ -14,6 +14,7 @@ from exacta.core.ids import PartitionId, ProducerId, TransactionId, WriterId
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
+from exacta.core.state.leader_epochs import FIRST_EPOCH
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import HELD
@@ -23,8 +24,10 @@ from exacta.core.state.transaction import EndedHandle, Transaction, Transactiona
 from exacta.core.state.weights import weigh
 from exacta.core.state.writer import KnownWriter
 
-SNAPSHOT_SCHEMA = 2
+SNAPSHOT_SCHEMA = 3
 """The first field of a snapshot. It grows with a change that an older version would misread."""
+READ_SCHEMAS = (2, SNAPSHOT_SCHEMA)
+"""The schemas that this version reads. A snapshot of an older one has fewer fields, and the others have defaults."""
 
 
 class OtherSchema(msgspec.DecodeError):
@@ -38,7 +41,7 @@ class _Head(Struct, frozen=True, array_like=True):
 
 
 class _Snapshot(_Head, frozen=True, array_like=True):
-    """A snapshot of the present schema."""
+    """A snapshot of a schema that this version reads; fields are added at the end, with a default."""
 
     topics: list[Topic]
     partitions: list[Partition]
@@ -57,16 +60,13 @@ class _Snapshot(_Head, frozen=True, array_like=True):
     """The events that make each group from nothing."""
     writers: list[KnownWriter] = []
     next_writer_id: WriterId = WriterId(0)
-
-
-class _WholeSnapshot(_Snapshot, frozen=True, array_like=True):
-    """A snapshot with what came later, which is left out where there is none."""
-
     broker_configs: dict[str, dict[str, str]] = {}
+    commit_number: int = 0
+    leader_epoch: int = FIRST_EPOCH
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(_WholeSnapshot)
+_decoder = msgspec.msgpack.Decoder(_Snapshot)
 _head_decoder = msgspec.msgpack.Decoder(_Head)
 
 
@@ -90,10 +90,11 @@ def snapshot(state: State) -> bytes:
         settled_consumers=list(starmap(made_of_nothing, state.settled_consumers.items())),
         writers=list(state.writers.values()),
         next_writer_id=state.next_writer_id,
+        broker_configs=state.broker_configs,
+        commit_number=state.commit_number,
+        leader_epoch=state.leader_epoch,
     )
-    if not state.broker_configs:
-        return _encoder.encode(held)
-    return _encoder.encode((*msgspec.structs.astuple(held), state.broker_configs))
+    return _encoder.encode(held)
 
 
 def restore(blob: bytes | None, limits: Limits) -> State:
@@ -123,6 +124,8 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         writers={writer.writer_id: writer for writer in held.writers},
         next_writer_id=held.next_writer_id,
         broker_configs=held.broker_configs,
+        commit_number=held.commit_number,
+        leader_epoch=held.leader_epoch,
     )
     _rebuild_indexes(state)
     return state
@@ -151,7 +154,7 @@ def _rebuild_indexes(state: State) -> None:
     volatile.usage = weigh(state)
 
 
-def _decoded(blob: bytes) -> _WholeSnapshot:
+def _decoded(blob: bytes) -> _Snapshot:
     try:
         held = _decoder.decode(blob)
     except msgspec.DecodeError:
@@ -162,8 +165,9 @@ def _decoded(blob: bytes) -> _WholeSnapshot:
 
 
 def _check_schema(schema: int) -> None:
-    if schema != SNAPSHOT_SCHEMA:
-        raise OtherSchema(f"the snapshot has schema {schema}; this version reads schema {SNAPSHOT_SCHEMA}")
+    if schema not in READ_SCHEMAS:
+        read = " and ".join(map(str, READ_SCHEMAS))
+        raise OtherSchema(f"the snapshot has schema {schema}; this version reads schema {read}")
 
 
 _NOT_DURABLE = frozenset({"limits", "volatile"})

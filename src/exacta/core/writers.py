@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion, WriterId
+from exacta.core.ids import NO_PRINCIPAL, PrincipalName, ProducerEpoch, ProducerId, TransactionVersion, WriterId
 
 
 class IdempotentWriter(Struct, frozen=True, kw_only=True):
@@ -29,6 +29,7 @@ class NamedWriter(Struct, frozen=True, kw_only=True):
     first_sequence: int
     last_sequence: int
     is_part: bool = False
+    principal: PrincipalName = NO_PRINCIPAL
 
 
 class NamelessWriter(Struct, frozen=True, kw_only=True):

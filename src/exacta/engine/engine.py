@@ -22,7 +22,7 @@ from typing import TypeVar
 from exacta.core.apply import apply
 from exacta.core.commands import AppendBatch, Command, Parked
 from exacta.core.decide import decide, undecided
-from exacta.core.events import ConsumerConnected, Event, TopicDeleted
+from exacta.core.events import ConsumerConnected, Event, LeadTaken, TopicDeleted
 from exacta.core.ids import ConsumerId, PartitionId, Ticket
 from exacta.core.outcome import Notice, Outcome
 from exacta.core.rejections import Rejection
@@ -380,6 +380,8 @@ class Engine:
         gathering = self._writer.gathering
         if type(event) is TopicDeleted:  # afterwards the state no longer knows which partitions these were
             gathering.touched.update(self._state.topics[event.topic].partition_ids)
+        elif type(event) is LeadTaken:
+            gathering.touched.update(self._state.partitions)
         if type(event) in ENDINGS:
             self._timers.drop_ended(event, self._state)
         if (hears := self._observer.hears.get(type(event))) is not None:

@@ -36,6 +36,11 @@ class PresentState:
         """Return the options that were set while brokers ran (`State.broker_configs`)."""
         return self._state.broker_configs
 
+    @property
+    def leader_epoch(self) -> int:
+        """Return the epoch of the log's leader, which is durable before it serves anybody (`core.log.leading`)."""
+        return self._state.leader_epoch
+
     def topic_name(self, topic_id: bytes) -> str | None:
         """Return the name of the topic that has this id; None if there is none."""
         return self._state.volatile.topic_names.get(topic_id)

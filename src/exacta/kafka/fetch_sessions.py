@@ -71,6 +71,8 @@ class Asked(Struct, gc=False):
     """The same for the engine; made once, since most requests of a session repeat it."""
     sent: Visible | None = None
     """The state that its reader was told last; None makes it hear of whatever comes next."""
+    ended: tuple[int, int] | None = None
+    """The epoch of which its reader has read beyond the end, and that end: it is told this, and not read for."""
 
     @property
     def key(self) -> Key:
@@ -80,7 +82,7 @@ class Asked(Struct, gc=False):
     def named(self, topic: str) -> None:
         """Learn which topic the id is of, which nobody had when the partition was asked for."""
         self.topic = topic
-        if self.refused is ErrorCode.NONE:
+        if self.refused is ErrorCode.NONE and self.ended is None:
             self.wanted = Wanted(topic, self.partition, self.fetch_offset, self.max_bytes, self.topic_id)
 
     def must_answer(self, result: FetchResult | None) -> bool:

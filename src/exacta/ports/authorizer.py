@@ -9,6 +9,8 @@ from typing import Final, Protocol
 
 from msgspec import Struct
 
+from exacta.core.ids import NO_PRINCIPAL, PrincipalName
+
 
 class Principal(Struct, frozen=True):
     """The identity that a connection has proved; `ANONYMOUS` where it has proved none."""
@@ -18,6 +20,11 @@ class Principal(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"
+
+    @property
+    def durable_name(self) -> PrincipalName:
+        """Return the name by which events and the state know it (decision 0059)."""
+        return NO_PRINCIPAL if self == ANONYMOUS else PrincipalName(str(self))
 
 
 ANONYMOUS: Final = Principal()

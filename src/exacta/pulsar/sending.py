@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from exacta.config.topic import MAX_MESSAGE_BYTES
 from exacta.core.commands import AppendBatch, Command
-from exacta.core.ids import NO_PRODUCER_ID, Body, ProducerId, TransactionId
+from exacta.core.ids import NO_PRODUCER_ID, Body, PrincipalName, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import AlreadyStored, Appended
 from exacta.core.writers import NamedWriter, NamelessWriter
@@ -268,7 +268,7 @@ class Sends:
             size=len(kept),
             max_timestamp_ms=time_ms,
             body=Body.PULSAR,
-            writer=_writer(producer, command, entry),
+            writer=_writer(producer, command, entry, self._connection.principal.durable_name),
             transaction=transaction,
             handle_producer_id=producer_id,
             takes_append_time=rules.log_append_time,
@@ -331,7 +331,9 @@ def close_producer(producers: Producers, connection: ProducerOwner, producer: Pr
         connection.push([build_frame(message)])
 
 
-def _writer(producer: Producer, command: CommandSend, entry: Entry) -> NamedWriter | NamelessWriter | None:
+def _writer(
+    producer: Producer, command: CommandSend, entry: Entry, principal: PrincipalName
+) -> NamedWriter | NamelessWriter | None:
     """Return the writer of a SEND, by which the core tells repeats. Raises `BrokenEntry`."""
     last_sequence = max(command.sequence_id, command.highest_sequence_id)
     is_part = entry.is_chunk and not _is_last_chunk(entry)
@@ -340,7 +342,11 @@ def _writer(producer: Producer, command: CommandSend, entry: Entry) -> NamedWrit
             raise BrokenEntry(f"the sequence id {last_sequence} is beyond 2**63 - 1")
         first_sequence = command.sequence_id
         return NamedWriter(
-            name=producer.name, first_sequence=first_sequence, last_sequence=last_sequence, is_part=is_part
+            name=producer.name,
+            first_sequence=first_sequence,
+            last_sequence=last_sequence,
+            is_part=is_part,
+            principal=principal,
         )
     if last_sequence > MOST_SEQUENCE:  # its user may give any, and the log cannot remember this one
         return None

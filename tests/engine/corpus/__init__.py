@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from exacta.adapters.local.format import VERSION
 from exacta.core.commands import (
@@ -42,11 +42,13 @@ from exacta.core.commands import (
     SetTopicConfigs,
     Subscribe,
     SyncGroup,
+    TakeLead,
     TakePartition,
     Unsubscribe,
 )
 from exacta.core.commands.subscriptions import EARLIEST
-from exacta.core.ids import NO_PRODUCER_ID, Offset, Ticket, TransactionVersion, WriterId
+from exacta.core.event_codec import EVENTS_SCHEMA
+from exacta.core.ids import NO_PRODUCER_ID, Offset, PrincipalName, Ticket, TransactionVersion, WriterId
 from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
@@ -59,8 +61,9 @@ from simulation.disk.simulated import SimulatedDisk
 from tests.core.world import named_writer
 from tests.engine.disk_rig import DiskRig
 
-DIRECTORY = Path(__file__).parent / f"format_{VERSION}"
+DIRECTORY = Path(__file__).parent / f"format_{VERSION}_events_{EVENTS_SCHEMA}"
 EXPECTED = "expected.json"
+LOGIN = PrincipalName("User:corpus")
 DAY_MS = 86_400_000
 SEGMENT_BYTES = 3_000
 UNBROKEN = 1 << 20
@@ -103,6 +106,7 @@ class _Play(DiskRig):
         self._transactions()
         self._staged()
         self._writers()
+        self.ask(TakeLead(node_id=0))
         for commit in (True, False):
             self._handle(commit=commit)
         for commit in (True, False):
@@ -164,6 +168,7 @@ class _Play(DiskRig):
                 transaction_timeout_ms=60_000,
                 client_id="corpus",
                 client_host="127.0.0.1",
+                principal=LOGIN,
             )
         )
         assert isinstance(bound, ProducerBoundReply)
@@ -231,13 +236,15 @@ class _Play(DiskRig):
 
     def _writers(self) -> None:
         for sequence in (3, 9):
-            self._write(named_writer(self.named("file"), sequence), partition=1)
+            self._write(replace(named_writer(self.named("file"), sequence), principal=LOGIN), partition=1)
         self._write(named_writer(self.named("other"), 0), "b", 1)
         self._write(None, "b", 1)
         self.ask(TakePartition(topic=self.named("b"), partition=1))
 
     def _handle(self, *, commit: bool | None) -> None:
-        begun = self.ask(BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1"))
+        begun = self.ask(
+            BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1", principal=LOGIN)
+        )
         assert isinstance(begun, TransactionBegunReply)
         self._write(named_writer(self.named("file"), 20 + begun.transaction_id), "b", handle=begun)
         self._write(NamelessWriter(number=WriterId(-2), sequence=0, is_back=False), "b", handle=begun)
@@ -258,7 +265,9 @@ class _Play(DiskRig):
             "producer_id": bound.producer_id,
             "producer_epoch": bound.producer_epoch,
         }
-        begun = self.ask(BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1"))
+        begun = self.ask(
+            BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1", principal=LOGIN)
+        )
         assert isinstance(begun, TransactionBegunReply)
         self.ask(JoinTransaction(**who, transaction=begun.transaction_id))
         self.ask(AddPartitions(**who, partitions=((self.named("b"), 0),)))
@@ -272,13 +281,19 @@ class _Play(DiskRig):
         for subscription_type in (SubscriptionType.SHARED, SubscriptionType.KEY_SHARED):
             self.ask(
                 Subscribe(
-                    **where, subscription_type=subscription_type, begin=EARLIEST, properties={"owner": self.named("o")}
+                    **where,
+                    subscription_type=subscription_type,
+                    begin=EARLIEST,
+                    properties={"owner": self.named("o")},
+                    principal=LOGIN,
                 )
             )
         self.ask(Seek(**where, to=Offset(1)))
         self.ask(Acknowledge(**where, runs=((Offset(3), Offset(3)),)))
         for commit in (True, False, None):
-            begun = self.ask(BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1"))
+            begun = self.ask(
+                BeginTransaction(timeout_ms=60_000, client_id="corpus", client_host="127.0.0.1", principal=LOGIN)
+            )
             assert isinstance(begun, TransactionBegunReply)
             after = Offset(5 + begun.transaction_id % 3)
             self.ask(Acknowledge(**where, runs=((after, after),), transaction=begun.transaction_id))
@@ -312,6 +327,7 @@ class _Play(DiskRig):
                     new_member_id="member",
                     client_id="corpus",
                     client_host="127.0.0.1",
+                    principal=LOGIN,
                     session_timeout_ms=30_000,
                     rebalance_timeout_ms=60_000,
                     protocol_type="consumer",
@@ -340,6 +356,7 @@ class _Play(DiskRig):
                 member_epoch=0,
                 client_id="corpus",
                 client_host="127.0.0.1",
+                principal=LOGIN,
                 rebalance_timeout_ms=60_000,
                 topics=frozenset({self.named("b")}),
                 owned=frozenset(),

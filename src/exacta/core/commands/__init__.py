@@ -36,6 +36,7 @@ from exacta.core.commands.log import (
     SetBrokerConfigs,
     SetDiskRoom,
     SetTopicConfigs,
+    TakeLead,
     TakePartition,
     Trim,
 )
@@ -129,6 +130,7 @@ __all__ = [
     "Skip",
     "Subscribe",
     "SyncGroup",
+    "TakeLead",
     "TakePartition",
     "TransactionToEnd",
     "Trim",

@@ -7,8 +7,10 @@ from msgspec import Struct
 from exacta.core.command import Command, Parked
 from exacta.core.ids import (
     NO_GENERATION,
+    NO_PRINCIPAL,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
+    PrincipalName,
     ProducerEpoch,
     ProducerId,
     TransactionId,
@@ -40,6 +42,7 @@ class JoinGroup(Parked, frozen=True, kw_only=True):
     subscription: frozenset[str] | None = None
     instance_id: str | None = None
     knows_skip_assignment: bool = False
+    principal: PrincipalName = NO_PRINCIPAL
 
 
 class SyncGroup(Parked, frozen=True, kw_only=True):
@@ -99,6 +102,7 @@ class ConsumerHeartbeat(Command, frozen=True, kw_only=True):
     assignor: str | None = None
     owned: frozenset[tuple[bytes, int]] | None = None
     hidden: frozenset[str] = frozenset()
+    principal: PrincipalName = NO_PRINCIPAL
     rehearsed: Any = None
     """Its outcome on a scene (`Rehearsed`, in `core/groups/consumer/rehearsal.py`); None: it was not rehearsed."""
 

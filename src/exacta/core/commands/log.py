@@ -147,6 +147,12 @@ class TakePartition(Command, frozen=True, kw_only=True):
     topic_epoch: int | None = None
 
 
+class TakeLead(Command, frozen=True, kw_only=True):
+    """Let this node lead the log from now on, under an epoch of its own (KIP-101)."""
+
+    node_id: int
+
+
 class ExpireProducers(Command, frozen=True, kw_only=True):
     """Timer: let partitions forget producers that have been idle for too long."""
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 from msgspec import field
 
 from exacta.core.command import Command
-from exacta.core.ids import ConsumerId, Offset, TransactionId
+from exacta.core.ids import NO_PRINCIPAL, ConsumerId, Offset, PrincipalName, TransactionId
 from exacta.core.promises import Promise
 from exacta.core.state.delivery import KeyShared, SeenEntry
 from exacta.core.state.runs import Run
@@ -31,6 +31,7 @@ class Subscribe(Command, frozen=True, kw_only=True):
     properties: dict[str, str] = field(default_factory=dict)
     durable: bool = True
     isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
+    principal: PrincipalName = NO_PRINCIPAL
 
 
 class ForgetIdleSubscription(Command, frozen=True, kw_only=True):

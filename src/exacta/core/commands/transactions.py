@@ -6,9 +6,11 @@ from msgspec import Struct
 
 from exacta.core.command import Command
 from exacta.core.ids import (
+    NO_PRINCIPAL,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     Cause,
+    PrincipalName,
     ProducerEpoch,
     ProducerId,
     TransactionId,
@@ -32,6 +34,7 @@ class InitProducerId(Command, frozen=True, kw_only=True):
     keep_prepared: bool = False
     client_id: str = ""
     client_host: str = ""
+    principal: PrincipalName = NO_PRINCIPAL
 
 
 class AddPartitions(Command, frozen=True, kw_only=True):
@@ -98,6 +101,7 @@ class BeginTransaction(Command, frozen=True, kw_only=True):
     timeout_ms: int
     client_id: str = ""
     client_host: str = ""
+    principal: PrincipalName = NO_PRINCIPAL
 
 
 class JoinTransaction(Command, frozen=True, kw_only=True):

@@ -5,12 +5,14 @@ from typing import ClassVar
 
 from exacta.core.event import Event
 from exacta.core.ids import (
+    NO_PRINCIPAL,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_WRITER_ID,
     Body,
     Offset,
     PartitionId,
+    PrincipalName,
     ProducerEpoch,
     ProducerId,
     WriterId,
@@ -76,6 +78,7 @@ class WriterNamed(Event, frozen=True, kw_only=True, array_like=True):
     writer_id: WriterId
     name: str
     at_ms: int
+    principal: PrincipalName = NO_PRINCIPAL
 
 
 class WritersExpired(Event, frozen=True, kw_only=True, array_like=True):
@@ -89,6 +92,14 @@ class TopicEpochMoved(Event, frozen=True, kw_only=True, array_like=True):
 
     partition_id: PartitionId
     topic_epoch: int
+
+
+class LeadTaken(Event, frozen=True, kw_only=True, array_like=True):
+    """This node leads the log from now on, and what it writes is of this epoch (KIP-101)."""
+
+    leader_epoch: int
+    node_id: int
+    at_ms: int
 
 
 class TopicConfigsSet(Event, frozen=True, kw_only=True, array_like=True):

@@ -6,8 +6,9 @@ A subscription is named by its partition and its name. A message is named by its
 from typing import ClassVar
 
 from exacta.core.event import Event
-from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
+from exacta.core.ids import NO_PRINCIPAL, ConsumerId, Offset, PartitionId, PrincipalName, TransactionId
 from exacta.core.state.delivery import KeyShared, SeenEntry
+from exacta.core.state.redeliveries import RedeliveryCount
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 
@@ -21,6 +22,7 @@ class SubscriptionCreated(Event, frozen=True, kw_only=True, array_like=True):
     subscription_type: SubscriptionType
     properties: dict[str, str]
     at_ms: int
+    principal: PrincipalName = NO_PRINCIPAL
 
 
 class SubscriptionChanged(Event, frozen=True, kw_only=True, array_like=True):
@@ -57,6 +59,8 @@ class MessagesAcknowledged(Event, frozen=True, kw_only=True, array_like=True):
     name: str
     runs: tuple[Run, ...] = ()
     before: Offset = Offset(0)
+    counts: tuple[RedeliveryCount, ...] = ()
+    """The redelivery counts that have grown, of entries that are still to be delivered (decision 0061)."""
 
 
 class MessagesAcknowledgedInTransaction(Event, frozen=True, kw_only=True, array_like=True):
@@ -67,6 +71,7 @@ class MessagesAcknowledgedInTransaction(Event, frozen=True, kw_only=True, array_
     name: str
     runs: tuple[Run, ...] = ()
     before: Offset = Offset(0)
+    counts: tuple[RedeliveryCount, ...] = ()
 
 
 class NonDurableSubscriptionCreated(SubscriptionCreated, frozen=True, kw_only=True, array_like=True):

@@ -5,11 +5,13 @@ from typing import ClassVar
 from exacta.core.commands import OffsetToCommit
 from exacta.core.event import Event
 from exacta.core.ids import (
+    NO_PRINCIPAL,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     Cause,
     Offset,
     PartitionId,
+    PrincipalName,
     ProducerEpoch,
     ProducerId,
     SubscriptionKey,
@@ -53,6 +55,7 @@ class ProducerBound(Event, frozen=True, kw_only=True, array_like=True):
     cause: Cause = Cause.OWNER
     client_id: str = ""
     client_host: str = ""
+    principal: PrincipalName = NO_PRINCIPAL
 
 
 class TransactionBegun(Event, frozen=True, kw_only=True, array_like=True):
@@ -71,6 +74,8 @@ class TransactionBegun(Event, frozen=True, kw_only=True, array_like=True):
     groups: tuple[str, ...] = ()
     client_id: str = ""
     client_host: str = ""
+    principal: PrincipalName = NO_PRINCIPAL
+    """The principal of the client that began it, also where it has an owner."""
 
 
 class TransactionExtended(Event, frozen=True, kw_only=True, array_like=True):

@@ -11,6 +11,7 @@ from exacta.core.events import (
     CompactedForgotten,
     DiskRoomSet,
     Event,
+    LeadTaken,
     LogStartMoved,
     PartitionsAdded,
     TopicConfigsSet,
@@ -25,6 +26,7 @@ from exacta.core.ids import NO_TRANSACTION_ID, Offset, PartitionId, WriterId
 from exacta.core.log import staging_fold
 from exacta.core.log.written import remember_writer
 from exacta.core.state import weights
+from exacta.core.state.leader_epochs import FIRST_EPOCH, led, trimmed
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
@@ -49,7 +51,9 @@ def _count_topic(state: State, topic: str, size: int) -> None:
 
 
 def _begin_partition(state: State, topic: str, index: int, partition_id: PartitionId) -> None:
-    state.partitions[partition_id] = Partition(partition_id, topic, index)
+    partition = state.partitions[partition_id] = Partition(partition_id, topic, index)
+    if state.leader_epoch != FIRST_EPOCH:
+        partition.leader_epochs = ((state.leader_epoch, Offset(0)),)
     state.next_partition_id = PartitionId(partition_id + 1)
 
 
@@ -117,6 +121,12 @@ def _topic_epoch_moved(state: State, event: TopicEpochMoved) -> None:
     state.partitions[event.partition_id].topic_epoch = event.topic_epoch
 
 
+def _lead_taken(state: State, event: LeadTaken) -> None:
+    state.leader_epoch = event.leader_epoch
+    for each in state.partitions.values():
+        each.leader_epochs = led(each.leader_epochs, event.leader_epoch, each.next_offset, each.log_start_offset)
+
+
 def _topic_configs_set(state: State, event: TopicConfigsSet) -> None:
     last_open = max(state.transactions, default=NO_TRANSACTION_ID)
     topic = state.topics[event.topic]
@@ -136,6 +146,7 @@ def _broker_configs_set(state: State, event: BrokerConfigsSet) -> None:
 def _log_start_moved(state: State, event: LogStartMoved) -> None:
     partition = state.partitions[event.partition_id]
     partition.log_start_offset = event.log_start_offset
+    partition.leader_epochs = trimmed(partition.leader_epochs, event.log_start_offset)
     _forget_aborted(state, partition, event.log_start_offset)  # nobody can read what these are about
     staging_fold.trim(state, partition)
     for name in state.subscription_names(event.partition_id):
@@ -180,7 +191,9 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
     if state.volatile.disk_room is not None:
         state.volatile.disk_room = state.volatile.disk_room.less(event.size)
     remember_writer(state, partition, event, event.base_offset, transactional=event.transactional)
-    if event.transactional:
+    if not event.transactional:
+        state.commit_number += 1
+    else:
         partition.open_transactions.setdefault(event.producer_id, event.base_offset)
         runs = partition.open_runs.setdefault(event.producer_id, [])
         last_offset = Offset(partition.next_offset - 1)
@@ -193,7 +206,7 @@ def _batch_appended(state: State, event: BatchAppended) -> None:
 
 
 def _writer_named(state: State, event: WriterNamed) -> None:
-    state.writers[event.writer_id] = KnownWriter(event.writer_id, event.name, event.at_ms)
+    state.writers[event.writer_id] = KnownWriter(event.writer_id, event.name, event.at_ms, principal=event.principal)
     state.volatile.writer_ids[event.name] = event.writer_id
     state.volatile.usage[Table.WRITERS].change(event.name, weights.WRITER + weights.text(event.name))
     state.next_writer_id = WriterId(event.writer_id + 1)
@@ -220,6 +233,7 @@ FOLDS: dict[type[Event], Callable[[State, Any], None]] = {
     DiskRoomSet: _room_set,
     CompactedForgotten: _compacted_forgotten,
     BatchAppended: _batch_appended,
+    LeadTaken: _lead_taken,
     TopicEpochMoved: _topic_epoch_moved,
     WriterNamed: _writer_named,
     WritersExpired: _writers_expired,

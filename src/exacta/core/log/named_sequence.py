@@ -52,7 +52,8 @@ def check(state: State, partition: Partition, writer: NamedWriter, now_ms: int) 
         forgotten = _forgotten(takewhile(lambda each: _is_idle(state, each, now_ms), state.writers.values()))
         if not forgotten and len(state.writers) >= limits.max_named_writers:
             return Rejection.LIMIT_REACHED
-    named = WriterNamed(writer_id=state.next_writer_id, name=writer.name, at_ms=now_ms)
+    number = state.next_writer_id
+    named = WriterNamed(writer_id=number, name=writer.name, at_ms=now_ms, principal=writer.principal)
     return Known(named.writer_id, writer.last_sequence, (*forgotten, named))
 
 

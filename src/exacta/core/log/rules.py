@@ -15,10 +15,11 @@ from exacta.core.commands import (
     SetBrokerConfigs,
     SetDiskRoom,
     SetTopicConfigs,
+    TakeLead,
     TakePartition,
     Trim,
 )
-from exacta.core.log import append, broker_configs, exclusive, full_disk, keeping, log_start, topics
+from exacta.core.log import append, broker_configs, exclusive, full_disk, keeping, leading, log_start, topics
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 
@@ -34,5 +35,6 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     SetBrokerConfigs: broker_configs.set_configs,
     SetDiskRoom: full_disk.set_room,
     AppendBatch: append.append_batch,
+    TakeLead: leading.take_lead,
     TakePartition: exclusive.take_partition,
 }

@@ -9,7 +9,7 @@ from enum import IntEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from exacta.core.ids import Ticket
+from exacta.core.ids import NO_PRINCIPAL, PrincipalName, Ticket
 
 CONSUMERS = "consumer"
 """The protocol type of groups whose members say which topics they read."""
@@ -45,6 +45,7 @@ class Member(Struct, frozen=True, kw_only=True, array_like=True):
     sync_ticket: Ticket | None = None
     synced: bool = False
     new: bool = False
+    principal: PrincipalName = NO_PRINCIPAL
 
 
 class Membership(Struct, frozen=True, kw_only=True, array_like=True):

@@ -8,6 +8,8 @@ from enum import IntEnum
 
 from msgspec import Struct
 
+from exacta.core.ids import NO_PRINCIPAL, PrincipalName
+
 TopicPartition = tuple[bytes, int]
 """Topic id and index."""
 
@@ -68,6 +70,7 @@ class ConsumerMember(Struct, frozen=True, kw_only=True, array_like=True):
     revoking: dict[TopicPartition, int] = {}
     revoke_by_ms: int = 0
     classic: ClassicTerms | None = None
+    principal: PrincipalName = NO_PRINCIPAL
 
     @property
     def held(self) -> set[TopicPartition]:

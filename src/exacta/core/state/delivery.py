@@ -1,5 +1,7 @@
 """Delivery of one subscription: its consumers, and which of them has which messages; a restart forgets all of it.
 
+It goes on from the redelivery counts that acknowledgements have written (`redeliveries.py`).
+
 Messages are delivered in *entries*: an entry is a batch of the log, whole, and goes to one consumer. An entry is named
 by the offset of its first message. Exclusive and Failover subscriptions deliver in order to one active consumer, and go
 back to the position when something is to be delivered again: they note no entry. Shared and Key_Shared subscriptions
@@ -14,6 +16,7 @@ from enum import IntEnum
 from msgspec import Struct, field
 
 from exacta.core.ids import ConsumerId, Offset
+from exacta.core.state.redeliveries import count_of
 from exacta.core.state.runs import Run, add, runs_between, subtract
 from exacta.core.state.subscription import Subscription, SubscriptionType
 
@@ -110,6 +113,10 @@ class Delivery(Struct):
     """Offsets that were looked at and that are for nobody: markers, aborted records, what compaction has removed."""
     forgotten_to: Offset = Offset(0)
     """From this offset on, `passed` has all of them; those before it were too many to know, or none."""
+    counts_anew: bool = False
+    """True if all consumers had left since the last start: the counts of before are forgotten with them."""
+    unwritten: dict[Offset, None] = field(default_factory=dict)
+    """The names of entries whose redelivery counts have grown since an acknowledgement has written them."""
 
     @property
     def is_in_order(self) -> bool:
@@ -196,8 +203,22 @@ class Delivery(Struct):
         """Forget an entry of which nothing is left to acknowledge."""
         self.take_back(entry, waits=False)
         self.end_delay(entry)
+        self.unwritten.pop(entry.base, None)
         del self.entries[entry.base]
         del self.order[bisect_left(self.order, entry.base)]
+
+    def redeliveries_of(self, subscription: Subscription, base: Offset) -> int:
+        """Return how often an entry was delivered again; one that is not noted, as an acknowledgement has written."""
+        entry = self.entries.get(base)
+        if entry is not None:
+            return entry.redeliveries
+        return 0 if self.counts_anew or not subscription.redelivered else count_of(subscription.redelivered, base)
+
+    def count_again(self, subscription: Subscription, entry: Entry) -> None:
+        """Count that an entry is delivered once more."""
+        entry.redeliveries += 1
+        if subscription.is_durable and entry.redeliveries > count_of(subscription.redelivered, entry.base):
+            self.unwritten[entry.base] = None
 
     def end_delay(self, entry: Entry) -> None:
         """Let an entry have no time before which it is not delivered."""
@@ -213,6 +234,7 @@ class Delivery(Struct):
         self.order.clear()
         self.waiting.clear()
         self.delayed.clear()
+        self.unwritten.clear()
         self.key_holders.clear()
         for consumer in self.consumers.values():
             consumer.held = 0

@@ -3,6 +3,7 @@
 from msgspec import Struct, field
 
 from exacta.core.ids import Body, Offset, PartitionId, ProducerEpoch, ProducerId, WriterId
+from exacta.core.state.leader_epochs import LeaderEpochs
 from exacta.core.state.staged import EnteredStream, Receipt, StagedStream
 from exacta.core.state.subscription import Subscription
 
@@ -73,6 +74,8 @@ class Partition(Struct, array_like=True):
     """The spilled streams whose transactions have committed, in the order of their offsets."""
     receipts: list[Receipt] = field(default_factory=list)
     """The offsets of Pulsar's messages that were staged, in the order in which they were staged."""
+    leader_epochs: LeaderEpochs = ()
+    """The first offset of each leader's epoch (`core.state.leader_epochs`)."""
 
     @property
     def nameless_writers(self) -> int:

@@ -14,6 +14,7 @@ from exacta.core.state.delivery import Delivery
 from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
+from exacta.core.state.leader_epochs import FIRST_EPOCH
 from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.subscription import NonDurableSubscription, Subscription
@@ -60,6 +61,8 @@ class Volatile(Struct):
     non_durable: dict[PartitionId, dict[str, NonDurableSubscription]] = field(default_factory=dict)
     """The non-durable subscriptions of each partition that has some. No durable one there has such a name."""
     non_durable_subscriptions: int = 0
+    left_by_all: set[SubscriptionKey] = field(default_factory=set)
+    """The durable subscriptions that all consumers have left since the last start: redeliveries are counted anew."""
     uncommitted: set[SubscriptionKey] = field(default_factory=set)
     """The non-durable subscriptions that read uncommitted messages."""
     refusing: dict[PartitionId, Rejection] = field(default_factory=dict)
@@ -124,6 +127,10 @@ class State(Struct):
 
     The fold replaces it, and changes none of it.
     """
+    leader_epoch: int = FIRST_EPOCH
+    """The epoch of the leader that has the log; FIRST_EPOCH: nobody has taken the lead (decision 0060)."""
+    commit_number: int = 0
+    """The number of the last commit: so many transactions and batches outside of one were committed (decision 0058)."""
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:

@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from msgspec import Struct, field
 
-from exacta.core.ids import Offset, TransactionId
+from exacta.core.ids import NO_PRINCIPAL, Offset, PrincipalName, TransactionId
+from exacta.core.state.redeliveries import RedeliveryCount, forget_done
 from exacta.core.state.runs import Run, add, missing, overlaps, runs_between, subtract
 
 
@@ -53,6 +54,10 @@ class Subscription(Struct, array_like=True):
     """The messages that transactions have acknowledged one by one; a message is in one of these at most."""
     cumulative: CumulativePending | None = None
     """The acknowledgement of all messages before an offset that waits for its transaction. There is one at most."""
+    principal: PrincipalName = NO_PRINCIPAL
+    """The principal of the client that made it."""
+    redelivered: list[RedeliveryCount] = field(default_factory=list)
+    """The redelivery counts that acknowledgements have written, in the order of the entries; none is acknowledged."""
 
     def acknowledge(self, runs: tuple[Run, ...] | list[Run], before: Offset) -> None:
         """Acknowledge what is left of these messages, and of all before an offset, whatever was pending of it."""
@@ -62,6 +67,8 @@ class Subscription(Struct, array_like=True):
                 add(self.acknowledged, first, last)
                 self._let_go(first, last)
         self.move(before)
+        if self.redelivered:
+            forget_done(self.redelivered, runs, self.acknowledged, self.position)
 
     def move(self, before: Offset) -> None:
         """Let no message before this offset be left, and bring the position to the first that is not acknowledged."""
@@ -74,11 +81,14 @@ class Subscription(Struct, array_like=True):
             if self.cumulative is not None and self.position < self.cumulative.before <= position:
                 self.cumulative = None
             self.position = position
+            if self.redelivered:
+                forget_done(self.redelivered, (), self.acknowledged, self.position)
 
     def seek(self, position: Offset) -> None:
         """Forget which messages from the position on are acknowledged; what is pending stays pending, on both sides."""
         self.position = position
         self.acknowledged.clear()
+        self.redelivered.clear()
 
     def hold(self, transaction_id: TransactionId, runs: tuple[Run, ...], before: Offset) -> None:
         """Let an open transaction have acknowledged these messages, or all before an offset."""

@@ -14,11 +14,13 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from exacta.core.ids import (
+    NO_PRINCIPAL,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_TIMEOUT_MS,
     Cause,
     PartitionId,
+    PrincipalName,
     ProducerEpoch,
     ProducerId,
     SubscriptionKey,
@@ -72,6 +74,8 @@ class Transaction(Struct, array_like=True):
     """The number of runs of messages that it was given to acknowledge."""
     has_owners_part: bool = True
     """False: it is a handle that a transactional id has joined, whose holder has registered nothing with it yet."""
+    principal: PrincipalName = NO_PRINCIPAL
+    """The principal of the client that began it."""
 
     @property
     def is_joint(self) -> bool:
@@ -125,6 +129,8 @@ class TransactionalId(Struct, array_like=True):
     client_host: str = ""
     concluded: Conclusion | None = None
     """Says that its holder has not heard of its last transaction's end: that was joint, and ended by its id."""
+    principal: PrincipalName = NO_PRINCIPAL
+    """The principal of the client that initialised the id."""
 
     @property
     def pair(self) -> tuple[ProducerId, ProducerEpoch]:

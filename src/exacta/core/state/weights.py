@@ -257,7 +257,7 @@ def subscription(entry: Subscription | None) -> int:
     if entry is None:
         return 0
     runs = len(entry.acknowledged) + sum(map(len, entry.pending.values()))
-    return new_subscription(entry.name, entry.properties) + RUN * runs
+    return new_subscription(entry.name, entry.properties) + RUN * (runs + len(entry.redelivered))
 
 
 def delivery(entry: Delivery | None) -> int:

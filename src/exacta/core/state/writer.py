@@ -2,7 +2,7 @@
 
 from msgspec import Struct, field
 
-from exacta.core.ids import PartitionId, WriterId
+from exacta.core.ids import NO_PRINCIPAL, PartitionId, PrincipalName, WriterId
 
 
 class KnownWriter(Struct, array_like=True):
@@ -13,3 +13,5 @@ class KnownWriter(Struct, array_like=True):
     last_append_ms: int
     partitions: set[PartitionId] = field(default_factory=set)
     """The partitions that know a sequence of the writer."""
+    principal: PrincipalName = NO_PRINCIPAL
+    """The principal of the client that wrote under the name first."""

@@ -44,6 +44,7 @@ a restart what became of them. Apache Pulsar takes such an acknowledgement, and 
 """
 
 from collections.abc import Iterable
+from itertools import islice
 
 from exacta.core.commands.subscriptions import Acknowledge
 from exacta.core.events import MessagesAcknowledgedInTransaction
@@ -51,12 +52,15 @@ from exacta.core.ids import Offset, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
+from exacta.core.state import weights
 from exacta.core.state.delivery import Delivery
 from exacta.core.state.partition import Partition
+from exacta.core.state.redeliveries import MOST_AT_ONCE, RedeliveryCount
 from exacta.core.state.runs import Run, add, missing, overlaps, runs_between
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
 from exacta.core.state.transaction import Transaction
+from exacta.core.state.usage import Table
 from exacta.core.subscriptions.durability import acknowledged
 from exacta.core.subscriptions.isolation import end_of
 from exacta.core.subscriptions.subscribing import find
@@ -81,7 +85,18 @@ def acknowledge(state: State, command: Acknowledge, now_ms: int) -> Outcome:
         return Outcome(reply=DONE)
     if new and not _has_room(state, subscription, subscription.acknowledged, new):
         return Outcome(reply=Rejection.LIMIT_REACHED)
-    return Outcome(events=(acknowledged(partition, subscription, tuple(new), before),), reply=DONE)
+    counts = _counts(state, delivery, len(new))
+    return Outcome(events=(acknowledged(partition, subscription, tuple(new), before, counts),), reply=DONE)
+
+
+def _counts(state: State, delivery: Delivery | None, runs: int) -> tuple[RedeliveryCount, ...]:
+    """Return the redelivery counts to write with so many runs; for want of room for them none of these is refused."""
+    if delivery is None or not delivery.unwritten:
+        return ()
+    room = state.limits.max_subscription_bytes // 2 - state.volatile.usage[Table.SUBSCRIPTIONS].total
+    most = min(MOST_AT_ONCE, room // weights.RUN - 2 * runs)  # each run may split another one
+    entries = (delivery.entries[base] for base in islice(delivery.unwritten, max(0, most)))
+    return tuple((entry.base, entry.last, entry.redeliveries) for entry in entries)
 
 
 def _with_passed(delivery: Delivery | None, runs: Iterable[Run]) -> list[Run]:
@@ -169,6 +184,7 @@ def _acknowledge_in_handle(
         name=subscription.name,
         runs=tuple(runs),
         before=_beyond_passed_in(subscription, delivery, command.before or Offset(0), transaction_id),
+        counts=_counts(state, delivery, len(runs)),
     )
     return Outcome(events=(*before.events, pending), reply=DONE, inside_transaction=before.inside_transaction)
 

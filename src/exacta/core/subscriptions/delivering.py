@@ -313,13 +313,12 @@ class _Round:
         if not self._can_take(consumer):
             self._takers = None
         self.given.append((consumer_id, seen, permits))
-        known = self._delivery.entries.get(seen.base)
         self.entries.append(
             Delivering(
                 consumer_id=consumer_id,
                 base=seen.base,
                 count=seen.count,
-                redeliveries=0 if known is None else known.redeliveries,
+                redeliveries=self._delivery.redeliveries_of(self._subscription, seen.base),
                 free=tuple(left),
             )
         )

@@ -28,6 +28,7 @@ from exacta.core.ids import Offset
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.replies import DONE
 from exacta.core.state.partition import Partition
+from exacta.core.state.redeliveries import RedeliveryCount
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.subscription import NonDurableSubscription, Subscription
@@ -42,6 +43,7 @@ def created(partition: Partition, command: Subscribe, position: Offset, now_ms: 
         "subscription_type": command.subscription_type,
         "properties": command.properties,
         "at_ms": now_ms,
+        "principal": command.principal,
     }
     if command.durable:
         return SubscriptionCreated(**fields)
@@ -63,11 +65,15 @@ def moved(partition: Partition, subscription: Subscription, position: Offset, no
 
 
 def acknowledged(
-    partition: Partition, subscription: Subscription, runs: tuple[Run, ...], before: Offset
+    partition: Partition,
+    subscription: Subscription,
+    runs: tuple[Run, ...],
+    before: Offset,
+    counts: tuple[RedeliveryCount, ...] = (),
 ) -> MessagesAcknowledged:
     """Return the event that acknowledges messages of a subscription."""
     event = MessagesAcknowledged if subscription.is_durable else NonDurableMessagesAcknowledged
-    return event(partition_id=partition.partition_id, name=subscription.name, runs=runs, before=before)
+    return event(partition_id=partition.partition_id, name=subscription.name, runs=runs, before=before, counts=counts)
 
 
 def gone_without_consumers(partition: Partition, subscription: Subscription) -> tuple[Event, ...]:

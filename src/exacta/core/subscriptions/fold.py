@@ -38,7 +38,12 @@ Those that are forgotten fragment what is acknowledged, and are read again once 
 
 def _created(state: State, event: SubscriptionCreated) -> None:
     state.partitions[event.partition_id].subscriptions[event.name] = Subscription(
-        event.name, event.position, event.subscription_type, event.properties, event.at_ms
+        event.name,
+        event.position,
+        event.subscription_type,
+        event.properties,
+        event.at_ms,
+        principal=event.principal,
     )
     state.volatile.subscriptions += 1
 
@@ -46,6 +51,7 @@ def _created(state: State, event: SubscriptionCreated) -> None:
 def _changed(state: State, event: SubscriptionChanged) -> None:
     subscription = state.partitions[event.partition_id].subscriptions[event.name]
     subscription.subscription_type = event.subscription_type
+    subscription.redelivered.clear()
     subscription.properties = event.properties
 
 
@@ -82,12 +88,12 @@ def _moved(state: State, event: SubscriptionMoved) -> None:
 
 
 def _acknowledged(state: State, event: MessagesAcknowledged) -> None:
-    progress.acknowledge(state, (event.partition_id, event.name), event.runs, event.before)
+    progress.acknowledge(state, (event.partition_id, event.name), event.runs, event.before, event.counts)
 
 
 def _acknowledged_in_transaction(state: State, event: MessagesAcknowledgedInTransaction) -> None:
     key = (event.partition_id, event.name)
-    progress.hold(state, key, event.transaction_id, event.runs, event.before)
+    progress.hold(state, key, event.transaction_id, event.runs, event.before, event.counts)
     state.transactions[event.transaction_id].acknowledged_runs += len(event.runs)
     state.volatile.pending_runs += len(event.runs)
 
@@ -98,6 +104,7 @@ def _connected(state: State, event: ConsumerConnected) -> None:
     if delivery is None or not delivery.consumers:
         subscription = progress.find(state, key)
         delivery = state.volatile.deliveries[key] = Delivery(event.subscription_type, subscription.position)
+        delivery.counts_anew = key in state.volatile.left_by_all
         if isinstance(subscription, NonDurableSubscription):
             subscription.idle_since_ms = None
     delivery.take_in(Consumer(event.consumer_id, event.consumer_name, event.priority), event.key_shared)
@@ -120,6 +127,8 @@ def _disconnected(state: State, event: ConsumerDisconnected) -> None:
         _activate(state, event, delivery, event.active)
     else:
         del state.volatile.deliveries[key]
+        if state.partitions[key[0]].subscriptions.get(key[1]) is not None:
+            state.volatile.left_by_all.add(key)
 
 
 def _permits_granted(state: State, event: PermitsGranted) -> None:
@@ -133,7 +142,8 @@ def _entries_delivered(state: State, event: EntriesDelivered) -> None:
     is_full = state.volatile.usage[Table.DELIVERIES].total >= state.limits.max_delivery_bytes
     delivery.pass_over(event.passed, FEW_PASSED if is_full else state.limits.max_acknowledged_runs)
     for seen in event.noted:
-        entry = Entry(seen.base, seen.count, seen.key, deliver_at_ms=seen.deliver_at_ms)
+        redeliveries = delivery.redeliveries_of(subscription, seen.base)
+        entry = Entry(seen.base, seen.count, seen.key, redeliveries, deliver_at_ms=seen.deliver_at_ms)
         delivery.note(entry)
         if not delivery.left(subscription, entry.base, entry.last):
             delivery.take_back(entry, waits=False)
@@ -143,7 +153,8 @@ def _entries_delivered(state: State, event: EntriesDelivered) -> None:
         delivery.served = consumer_id
         if not delivery.is_in_order:
             if seen.base not in delivery.entries:
-                delivery.note(Entry(seen.base, seen.count, seen.key))
+                redeliveries = delivery.redeliveries_of(subscription, seen.base)
+                delivery.note(Entry(seen.base, seen.count, seen.key, redeliveries))
             delivery.give(delivery.entries[seen.base], consumer)
 
 
@@ -154,7 +165,8 @@ def _entries_taken_back(state: State, event: EntriesTakenBack) -> None:
         delivery.begin_again(subscription.position)
     for base in event.entries:
         entry = delivery.entries[base]
-        entry.redeliveries += event.is_counted
+        if event.is_counted:
+            delivery.count_again(subscription, entry)
         delivery.take_back(entry, waits=True)
 
 

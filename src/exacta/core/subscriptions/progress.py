@@ -35,25 +35,51 @@ for it by itself after an abort, least of all after one that the time has brough
 
 from exacta.core.ids import Offset, SubscriptionKey, TransactionId
 from exacta.core.state.delivery import Delivery
+from exacta.core.state.redeliveries import RedeliveryCount, note
 from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
 
 
-def acknowledge(state: State, key: SubscriptionKey, runs: tuple[Run, ...], before: Offset) -> None:
-    """Acknowledge these messages, and all before an offset."""
+def acknowledge(
+    state: State,
+    key: SubscriptionKey,
+    runs: tuple[Run, ...],
+    before: Offset,
+    counts: tuple[RedeliveryCount, ...] = (),
+) -> None:
+    """Acknowledge these messages, and all before an offset; and note the redelivery counts of others."""
     subscription = find(state, key)
+    _note_counts(state, key, subscription, counts)
     subscription.acknowledge(runs, before)
     _settle(state, key, subscription, runs, before)
 
 
 def hold(
-    state: State, key: SubscriptionKey, transaction_id: TransactionId, runs: tuple[Run, ...], before: Offset
+    state: State,
+    key: SubscriptionKey,
+    transaction_id: TransactionId,
+    runs: tuple[Run, ...],
+    before: Offset,
+    counts: tuple[RedeliveryCount, ...] = (),
 ) -> None:
-    """Let an open transaction have acknowledged these messages, or all before an offset."""
+    """Let an open transaction have acknowledged these messages, or all before an offset; and note counts of others."""
     subscription = find(state, key)
+    _note_counts(state, key, subscription, counts)
     subscription.hold(transaction_id, runs, before)
     _settle(state, key, subscription, runs, before)
+
+
+def _note_counts(
+    state: State, key: SubscriptionKey, subscription: Subscription, counts: tuple[RedeliveryCount, ...]
+) -> None:
+    if not counts:
+        return
+    note(subscription.redelivered, counts)
+    delivery = state.volatile.deliveries.get(key)
+    if delivery is not None:
+        for base, _, _ in counts:
+            delivery.unwritten.pop(base, None)
 
 
 def end(state: State, key: SubscriptionKey, transaction_id: TransactionId, *, commit: bool) -> None:
@@ -93,7 +119,7 @@ def _give_back(delivery: Delivery, subscription: Subscription, first: Offset, la
         if delivery.is_waiting(entry.base):
             continue
         if delivery.left(subscription, max(entry.base, first), min(entry.last, last)):
-            entry.redeliveries += 1
+            delivery.count_again(subscription, entry)
             delivery.take_back(entry, waits=True)
 
 
@@ -114,6 +140,7 @@ def drop(state: State, key: SubscriptionKey) -> None:
     """Forget a durable subscription, and its delivery."""
     state.volatile.subscriptions -= 1
     state.volatile.deliveries.pop(key, None)
+    state.volatile.left_by_all.discard(key)
     del state.partitions[key[0]].subscriptions[key[1]]
 
 

@@ -107,6 +107,7 @@ def _bound(
         cause=Cause.NEW_INSTANCE if takes_over else Cause.OWNER,
         client_id=command.client_id,
         client_host=command.client_host,
+        principal=command.principal,
     )
 
 

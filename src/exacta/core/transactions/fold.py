@@ -19,7 +19,7 @@ from exacta.core.events import (
     TransactionExtended,
     TransactionJoined,
 )
-from exacta.core.ids import Cause, Offset, ProducerEpoch, ProducerId, TransactionId
+from exacta.core.ids import Cause, Offset, PrincipalName, ProducerEpoch, ProducerId, TransactionId
 from exacta.core.log import staging_fold
 from exacta.core.state import weights
 from exacta.core.state.group import Group, merge
@@ -58,6 +58,7 @@ def _producer_bound(state: State, event: ProducerBound) -> None:
     _move_to_end(state, held)
     if event.cause in _OWNERS:
         held.client_id, held.client_host = _one_copy(event.client_id), _one_copy(event.client_host)
+        held.principal = PrincipalName(_one_copy(event.principal))
     held.transaction_timeout_ms = event.transaction_timeout_ms
     held.previous_producer_id = event.previous_producer_id
     held.previous_producer_epoch = event.previous_producer_epoch
@@ -150,6 +151,7 @@ def _transaction_begun(state: State, event: TransactionBegun) -> None:
         set(event.groups),
         _one_copy(event.client_id),
         _one_copy(event.client_host),
+        principal=PrincipalName(_one_copy(event.principal)),
     )
     state.transactions[event.transaction_id] = transaction
     _count_transaction(state, transaction, weights.transaction(transaction))
@@ -207,6 +209,7 @@ def _transaction_joined(state: State, event: TransactionJoined) -> None:
 def _transaction_ended(state: State, event: TransactionEnded) -> None:
     volatile = state.volatile
     volatile.next_transaction_id = TransactionId(max(volatile.next_transaction_id, event.transaction_id + 1))
+    state.commit_number += event.committed
     transaction = state.transactions.pop(event.transaction_id, None)
     if transaction is not None:
         volatile.abandoned.pop(event.transaction_id, None)

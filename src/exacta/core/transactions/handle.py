@@ -66,6 +66,7 @@ def begin(state: State, command: BeginTransaction, now_ms: int) -> Outcome:
         at_ms=now_ms,
         client_id=command.client_id,
         client_host=command.client_host,
+        principal=command.principal,
     )
     return Outcome(
         events=(*given_up, *after_reservation(state, begun)),

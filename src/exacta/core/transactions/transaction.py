@@ -192,6 +192,7 @@ def _extend(
         at_ms=now_ms,
         partitions=partitions,
         groups=groups,
+        principal=held.principal,
     )
     events: tuple[Event, ...] = (begun,)
     if transaction_id >= state.reserved_transaction_id:  # asked here first: most begins need nothing of it

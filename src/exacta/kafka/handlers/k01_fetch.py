@@ -7,9 +7,11 @@ from msgspec.structs import replace
 
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
+from exacta.core.state.leader_epochs import FIRST_EPOCH, end_of, last_epoch
 from exacta.engine.fetch_plan import Convert, FetchResult, Share
 from exacta.engine.fetch_plan import FetchPartition as Wanted
 from exacta.engine.fetch_plan import FetchRequest as WantedRequest
+from exacta.engine.visible import Visible
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
@@ -23,7 +25,7 @@ from exacta.kafka.fetch_sessions import (
     FetchSession,
 )
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.leader_epoch import LEADER_EPOCH, UNSAID, leader_epoch_error
+from exacta.kafka.leader_epoch import UNSAID, leader_epoch_error, with_leader_epochs
 from exacta.kafka.needs import Inside
 from exacta.kafka.pieces import by_pieces
 from exacta.ports.authorizer import CLUSTER, Operation, ResourceKind
@@ -151,15 +153,21 @@ def _asked(
     """Yield what the request itself asks for, with its own reasons to refuse it."""
     is_replica = _is_replica(request)
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
+    leader_epoch = broker.engine.present.leader_epoch
     for topic, partition in named:
         topic_id = topic.topic_id if by_topic_id else b""
         name = broker.engine.present.topic_name(topic_id) if by_topic_id else topic.topic
         index, offset = partition.partition, partition.fetch_offset
         max_bytes = max(partition.partition_max_bytes, 0)
         fetched_epoch = partition.last_fetched_epoch
-        if is_replica or partition.current_leader_epoch > LEADER_EPOCH or fetched_epoch > LEADER_EPOCH:
-            refused = _refusal(partition, is_replica)
-            yield Asked(name, topic_id, index, offset, max_bytes, refused, fetched_epoch)
+        refused, ended = ErrorCode.NONE, None
+        is_unsure = partition.current_leader_epoch not in (UNSAID, leader_epoch) or fetched_epoch > leader_epoch
+        if is_replica or is_unsure:
+            refused = _refusal(partition, is_replica, leader_epoch)
+        if refused is ErrorCode.NONE and leader_epoch != FIRST_EPOCH and name is not None:
+            refused, ended = _divergence(broker.engine.visible(name, index), partition)
+        if refused is not ErrorCode.NONE or ended is not None:
+            yield Asked(name, topic_id, index, offset, max_bytes, refused, fetched_epoch, ended=ended)
         else:
             wanted = None if name is None else Wanted(name, index, offset, max_bytes, topic_id)
             yield Asked(name, topic_id, index, offset, max_bytes, ErrorCode.NONE, fetched_epoch, wanted)
@@ -177,12 +185,24 @@ def _name(broker: Broker, asked: Asked) -> None:
         asked.named(topic)
 
 
-def _refusal(partition: FetchPartition, is_replica: bool) -> ErrorCode:
+def _divergence(visible: Visible | None, partition: FetchPartition) -> tuple[ErrorCode, tuple[int, int] | None]:
+    """Return where the epoch ended of which the client has last read, if it has read further (KIP-595)."""
+    fetched_epoch = partition.last_fetched_epoch
+    if visible is None or fetched_epoch < 0 or partition.fetch_offset < visible.log_start_offset:
+        return ErrorCode.NONE, None
+    end = end_of(visible.leader_epochs, fetched_epoch, visible.high_watermark)
+    if end is None:
+        return ErrorCode.OFFSET_OUT_OF_RANGE, None
+    return ErrorCode.NONE, end if end[0] < fetched_epoch or end[1] < partition.fetch_offset else None
+
+
+def _refusal(partition: FetchPartition, is_replica: bool, leader_epoch: int) -> ErrorCode:
     if is_replica:  # there are none, so this one believes in another cluster than this
         unknown = partition.current_leader_epoch >= 0
         return ErrorCode.UNKNOWN_LEADER_EPOCH if unknown else ErrorCode.NOT_LEADER_OR_FOLLOWER
-    code = leader_epoch_error(max(partition.current_leader_epoch, UNSAID))  # here any negative one says nothing
-    if code is ErrorCode.NONE and partition.last_fetched_epoch > LEADER_EPOCH:  # of such an epoch there is nothing
+    believed = max(partition.current_leader_epoch, UNSAID)  # here any negative one says nothing
+    code = leader_epoch_error(believed, leader_epoch)
+    if code is ErrorCode.NONE and partition.last_fetched_epoch > leader_epoch:  # of such an epoch there is nothing
         return ErrorCode.OFFSET_OUT_OF_RANGE
     return code
 
@@ -305,9 +325,12 @@ def _add(
         data = PartitionData(partition_index=asked.partition, high_watermark=-1, records=b"")
         topic.partitions.append(data)
         if result is None:
+            epoch = broker.engine.present.leader_epoch
             data.error_code = _unread(broker, asked)
+            if asked.ended is not None and data.error_code == ErrorCode.NONE:
+                data.diverging_epoch = EpochEndOffset(epoch=asked.ended[0], end_offset=asked.ended[1])
             if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and context.version >= LEADER_SINCE:
-                data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=LEADER_EPOCH)
+                data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=epoch)
         else:
             _fill(data, asked, result, request.isolation_level == READ_COMMITTED, context.version)
 
@@ -348,11 +371,12 @@ def _unread(broker: Broker, asked: Asked) -> ErrorCode:
 def _fill(data: PartitionData, asked: Asked, result: FetchResult, read_committed: bool, version: int) -> None:
     visible = result.visible
     if result.rejection is not None:
-        diverges = asked.last_fetched_epoch == LEADER_EPOCH and result.rejection is Rejection.OFFSET_OUT_OF_RANGE
+        epoch = FIRST_EPOCH if visible is None else last_epoch(visible.leader_epochs)
+        diverges = asked.last_fetched_epoch == epoch and result.rejection is Rejection.OFFSET_OUT_OF_RANGE
         if visible is None or not diverges or asked.fetch_offset < visible.log_start_offset:
             data.error_code = error_code(result.rejection, KEY, version)
             return
-        data.diverging_epoch = EpochEndOffset(epoch=LEADER_EPOCH, end_offset=visible.high_watermark)
+        data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=visible.high_watermark)
     assert visible is not None
     data.high_watermark = visible.high_watermark
     data.last_stable_offset = visible.last_stable_offset
@@ -363,7 +387,7 @@ def _fill(data: PartitionData, asked: Asked, result: FetchResult, read_committed
             for aborted in result.aborted
         ]
     if result.records:
-        data.records = result.records
+        data.records = with_leader_epochs(result.records, visible.leader_epochs)
 
 
 HANDLER = Handler(

@@ -10,6 +10,7 @@ from functools import partial
 
 from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
+from exacta.core.state.leader_epochs import LeaderEpochs, epoch_at, last_epoch
 from exacta.engine.visible import Visible
 from exacta.front.bounded_parallel import Ended, few_at_once, few_in_steps
 from exacta.front.broker import Broker
@@ -17,7 +18,7 @@ from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, find_offset
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.leader_epoch import LEADER_EPOCH, leader_epoch_error
+from exacta.kafka.leader_epoch import leader_epoch_error
 from exacta.kafka.needs import Each
 from exacta.kafka.pieces import by_pieces
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -110,19 +111,9 @@ def _look(broker: Broker, request: ListOffsetsRequest, context: RequestContext, 
                 told = _answer(broker, topic, each, visible, read_committed, visible_end, context.version, searches)
             response.topics[-1].partitions.append(told)
 
-    def found(answer: ListOffsetsPartitionResponse, ended: Ended, record: RecordTime | Rejection | None) -> None:
-        if isinstance(record, Rejection):
-            answer.error_code = error_code(record, KEY, context.version)
-        elif record is not None:
-            answer.offset, answer.timestamp, answer.leader_epoch = record.offset, record.timestamp_ms, LEADER_EPOCH
-        ended()
-
-    def begin(answer: ListOffsetsPartitionResponse, search: _FindRecord, ended: Ended) -> None:
-        search(context, partial(found, answer, ended))
-
     def search() -> None:
         _name_topics(response, request, len(request.topics))
-        work = [partial(begin, answer, search) for answer, search in searches]
+        work = [partial(_begin, context, *each) for each in searches]
         finish = partial(_finish, broker, response, context, reply)
         if len(work) > MOST_SEARCHES_IN_A_STEP:
             context.in_steps(few_in_steps(work, MAX_SEARCHES_IN_FLIGHT, finish))
@@ -162,25 +153,51 @@ def _answer(
         answer.error_code = ErrorCode.UNSUPPORTED_VERSION
     elif visible is None:
         answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    elif (code := leader_epoch_error(asked.current_leader_epoch)) != ErrorCode.NONE:
+    elif (code := _disbelief(asked, visible)) != ErrorCode.NONE:
         answer.error_code = code
     elif time_ms in (EARLIEST, EARLIEST_LOCAL):
-        answer.offset, answer.leader_epoch = visible.log_start_offset, LEADER_EPOCH
+        answer.offset = visible.log_start_offset
+        answer.leader_epoch = epoch_at(visible.leader_epochs, answer.offset)
     elif time_ms == LATEST:
         answer.offset = visible.last_stable_offset if read_committed else visible.high_watermark
         if visible_end:
             answer.offset = broker.engine.lookups.visible_end(topic, index, answer.offset)
-        answer.leader_epoch = LEADER_EPOCH
+        answer.leader_epoch = last_epoch(visible.leader_epochs)
     elif time_ms not in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         wanted = None if time_ms == MAX_TIMESTAMP else time_ms
-        searches.append((answer, partial(_search, broker, topic, index, wanted, read_committed)))
+        search = partial(_search, broker, topic, index, wanted, read_committed)
+        searches.append((answer, visible.leader_epochs, search))
     return answer
 
 
 Found = Callable[[RecordTime | Rejection | None], None]
 _FindRecord = Callable[[RequestContext, Found], None]
-_Search = tuple[ListOffsetsPartitionResponse, _FindRecord]
-"""An answer that waits for a record, and how to look for it."""
+_Search = tuple[ListOffsetsPartitionResponse, LeaderEpochs, _FindRecord]
+"""An answer that waits for a record, the epochs of its partition, and how to look for it."""
+
+
+def _begin(
+    context: RequestContext,
+    answer: ListOffsetsPartitionResponse,
+    epochs: LeaderEpochs,
+    search: _FindRecord,
+    ended: Ended,
+) -> None:
+    """Look for a record, and put it into the answer."""
+
+    def found(record: RecordTime | Rejection | None) -> None:
+        if isinstance(record, Rejection):
+            answer.error_code = error_code(record, KEY, context.version)
+        elif record is not None:
+            answer.offset, answer.timestamp = record.offset, record.timestamp_ms
+            answer.leader_epoch = epoch_at(epochs, record.offset)
+        ended()
+
+    search(context, found)
+
+
+def _disbelief(asked: ListOffsetsPartition, visible: Visible) -> ErrorCode:
+    return leader_epoch_error(asked.current_leader_epoch, last_epoch(visible.leader_epochs))
 
 
 def _search(

@@ -14,7 +14,6 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.internal_topics import MADE
-from exacta.kafka.leader_epoch import LEADER_EPOCH
 from exacta.kafka.listing import describe_all
 from exacta.kafka.needs import Inside, or_on_cluster
 from exacta.kafka.parts import Parts
@@ -108,7 +107,7 @@ def _answer(
 
     def one_of_all(state: State, now_ms: int, name: str) -> MetadataResponseTopic | None:
         topic = state.topics.get(name)
-        return None if topic is None else described(_describe(topic, broker.node_id))
+        return None if topic is None else described(_describe(topic, broker.node_id, state.leader_epoch))
 
     def view(state: State, now_ms: int) -> list[MetadataResponseTopic]:
         assert wanted is not None
@@ -167,7 +166,7 @@ def _topics(
             topic = state.topics.get(name)
             code = refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if topic is not None:
-            answers.append(_describe(topic, node_id))
+            answers.append(_describe(topic, node_id, state.leader_epoch))
         else:
             is_internal = name in INTERNAL_TOPICS
             answers.append(
@@ -176,7 +175,7 @@ def _topics(
     return answers
 
 
-def _describe(topic: Topic, node_id: int) -> MetadataResponseTopic:
+def _describe(topic: Topic, node_id: int, leader_epoch: int) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.topic,
         topic_id=topic.topic_id,
@@ -185,7 +184,7 @@ def _describe(topic: Topic, node_id: int) -> MetadataResponseTopic:
             MetadataResponsePartition(
                 partition_index=index,
                 leader_id=node_id,
-                leader_epoch=LEADER_EPOCH,
+                leader_epoch=leader_epoch,
                 replica_nodes=[node_id],
                 isr_nodes=[node_id],
             )

@@ -72,6 +72,7 @@ def handle(broker: Broker, request: JoinGroupRequest, context: RequestContext, r
             new_member_id=f"{named_by[:_NAMED_BY]}-{broker.new_uuid()}",
             client_id=context.client_id,
             client_host=context.client_host,
+            principal=context.principal.durable_name,
             session_timeout_ms=request.session_timeout_ms,
             rebalance_timeout_ms=rebalance_timeout_ms,
             protocol_type=request.protocol_type,

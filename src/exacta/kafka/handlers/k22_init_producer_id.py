@@ -88,6 +88,7 @@ def handle(broker: Broker, request: InitProducerIdRequest, context: RequestConte
             keep_prepared=request.keep_prepared_txn,
             client_id=context.client_id,
             client_host=context.client_host,
+            principal=context.principal.durable_name,
         ),
         done,
     )

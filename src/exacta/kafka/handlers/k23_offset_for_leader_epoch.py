@@ -1,9 +1,10 @@
-"""OffsetForLeaderEpoch tells where a leader's records end (KIP-320): with one leader, at the high watermark."""
+"""OffsetForLeaderEpoch tells where a leader's records end (KIP-101, KIP-320): the last one's at the high watermark."""
 
+from exacta.core.state.leader_epochs import end_of, last_epoch
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.leader_epoch import LEADER_EPOCH, leader_epoch_error
+from exacta.kafka.leader_epoch import leader_epoch_error
 from exacta.kafka.needs import Each, or_on_cluster
 from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -60,10 +61,11 @@ def _answer(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> Epoc
     visible = broker.engine.visible(topic, asked.partition)
     if visible is None:
         return EpochEndOffset(partition=asked.partition, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    code = leader_epoch_error(asked.current_leader_epoch)
-    if code != ErrorCode.NONE or asked.leader_epoch != LEADER_EPOCH:  # of another epoch there is nothing
+    code = leader_epoch_error(asked.current_leader_epoch, last_epoch(visible.leader_epochs))
+    end = end_of(visible.leader_epochs, asked.leader_epoch, visible.high_watermark)
+    if code != ErrorCode.NONE or end is None:
         return EpochEndOffset(partition=asked.partition, error_code=code)
-    return EpochEndOffset(partition=asked.partition, leader_epoch=LEADER_EPOCH, end_offset=visible.high_watermark)
+    return EpochEndOffset(partition=asked.partition, leader_epoch=end[0], end_offset=end[1])
 
 
 def refused(request: OffsetForLeaderEpochRequest, code: ErrorCode, version: int) -> OffsetForLeaderEpochResponse:

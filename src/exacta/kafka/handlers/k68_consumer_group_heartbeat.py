@@ -101,6 +101,7 @@ def handle(broker: Broker, request: ConsumerGroupHeartbeatRequest, context: Requ
             member_epoch=request.member_epoch,
             client_id=context.client_id,
             client_host=context.client_host,
+            principal=context.principal.durable_name,
             instance_id=request.instance_id,
             rack_id=request.rack_id,
             rebalance_timeout_ms=request.rebalance_timeout_ms,

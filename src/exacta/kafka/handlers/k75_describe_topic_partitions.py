@@ -13,7 +13,6 @@ from exacta.kafka.access import describable_topics
 from exacta.kafka.authorized_operations import on_topic
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.leader_epoch import LEADER_EPOCH
 from exacta.kafka.needs import Inside
 from exacta.kafka.topic_names import is_legal_name
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -77,7 +76,7 @@ def _page(
             continue
         first = cursor.partition_index if name == cursor.topic_name else 0
         end = min(first + room, topic.partition_count)
-        page.topics.append(_described(topic, range(first, end), node_id))
+        page.topics.append(_described(topic, range(first, end), node_id, state.leader_epoch))
         if end < topic.partition_count:
             page.next_cursor = Cursor(topic_name=name, partition_index=end)
             break
@@ -94,7 +93,7 @@ def _refused(name: str) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
 
-def _described(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsResponseTopic:
+def _described(topic: Topic, indexes: range, node_id: int, leader_epoch: int) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.topic,
         topic_id=topic.topic_id,
@@ -103,7 +102,7 @@ def _described(topic: Topic, indexes: range, node_id: int) -> DescribeTopicParti
             DescribeTopicPartitionsResponsePartition(
                 partition_index=index,
                 leader_id=node_id,
-                leader_epoch=LEADER_EPOCH,
+                leader_epoch=leader_epoch,
                 replica_nodes=[node_id],
                 isr_nodes=[node_id],
                 eligible_leader_replicas=[],

@@ -223,6 +223,12 @@ def assign_offset(records: Buffer, base_offset: int, partition_leader_epoch: int
     return [PREFIX.pack(base_offset, length, partition_leader_epoch), view[PREFIX.size :]]
 
 
+def say_leader_epoch(batches: bytearray, at: int, partition_leader_epoch: int) -> None:
+    """Let the batch that begins there say that it was written under this epoch; no checksum covers that."""
+    base_offset, length, _ = PREFIX.unpack_from(batches, at)
+    PREFIX.pack_into(batches, at, base_offset, length, partition_leader_epoch)
+
+
 _AFTER_CRC: Final = struct.Struct(">hiqq")
 """Attributes, last offset delta, base timestamp, maximum timestamp."""
 

@@ -148,6 +148,7 @@ def _subscribe(
         durable=command.durable,
         isolation_level=isolation_level,
         properties={each.key: each.value for each in command.subscription_properties},
+        principal=request.principal.durable_name,
     )
 
     def done(answers: list[Answer]) -> None:

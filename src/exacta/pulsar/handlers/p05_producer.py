@@ -99,6 +99,7 @@ def _subscribe(
         subscription=name,
         subscription_type=SubscriptionType.SHARED,
         begin=EARLIEST,
+        principal=request.principal.durable_name,
     )
     broker.ask(request, subscribe, done)
 

@@ -43,6 +43,7 @@ def handle(broker: Broker, command: CommandNewTxn, request: PulsarRequest) -> No
             timeout_ms=command.txn_ttl_millis,
             client_id=request.connection.client_version,
             client_host=request.client_host,
+            principal=request.principal.durable_name,
         ),
         done,
     )

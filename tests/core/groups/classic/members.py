@@ -1,7 +1,7 @@
 """One group of the classic protocol in a world of its own, and short ways to act for its members."""
 
 from exacta.core.commands import Heartbeat, JoinGroup, LeaveGroup, MemberToRemove, SyncGroup
-from exacta.core.ids import Ticket
+from exacta.core.ids import PrincipalName, Ticket
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Joined, MembersLeft
 from exacta.core.state.classic_membership import Member, Phase
@@ -65,6 +65,7 @@ class Group:
                 knows_member_id_required=not known,
                 instance_id=instance_id,
                 knows_skip_assignment=skips,
+                principal=PrincipalName(f"User:{name}"),
             )
         )
         return ticket, reply

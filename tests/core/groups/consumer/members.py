@@ -3,6 +3,7 @@
 from typing import Any
 
 from exacta.core.commands import CommitOffsets, ConsumerHeartbeat, OffsetToCommit
+from exacta.core.ids import PrincipalName
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
 from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, TopicPartition
@@ -41,6 +42,7 @@ class Consumer:
                 client_id="c",
                 client_host="h",
                 instance_id=self.instance_id,
+                principal=PrincipalName(f"User:{self.member_id}"),
                 **more,
             )
         )

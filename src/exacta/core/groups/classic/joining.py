@@ -156,6 +156,7 @@ def _member(command: JoinGroup, member_id: str) -> Member:
         protocols=command.protocols,
         instance_id=command.instance_id,
         subscription=command.subscription,
+        principal=command.principal,
     )
 
 

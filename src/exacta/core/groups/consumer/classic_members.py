@@ -73,6 +73,7 @@ def _described(known: ConsumerMember, command: JoinGroup, said: Subscription) ->
         rack_id=known.rack_id if said.rack_id is None else said.rack_id,
         client_id=command.client_id,
         client_host=command.client_host,
+        principal=command.principal,
         rebalance_timeout_ms=command.rebalance_timeout_ms,
         topics=said.topics,
         pattern="",

@@ -110,6 +110,7 @@ def _described(known: ConsumerMember, command: ConsumerHeartbeat) -> ConsumerMem
         rack_id=known.rack_id if command.rack_id is None else command.rack_id,
         client_id=command.client_id,
         client_host=command.client_host,
+        principal=command.principal,
         rebalance_timeout_ms=(
             known.rebalance_timeout_ms if command.rebalance_timeout_ms < 0 else command.rebalance_timeout_ms
         ),
