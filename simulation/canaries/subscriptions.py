@@ -247,3 +247,11 @@ def oldest_not_delivered() -> Replacements:
         (dispatch, "looks_further", looks_further),
         (invariants, "looks_further", looks_further),
     ]
+
+
+@canary(
+    "delivery forgets which offsets are for nobody, and the position waits there for an acknowledgement",
+    shows="liveness: ",
+)
+def forgotten_not_read_again() -> Replacements:
+    return [(dispatch, "looks_back", lambda subscription, delivery: False)]

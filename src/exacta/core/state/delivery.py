@@ -112,7 +112,7 @@ class Delivery(Struct):
     passed: list[Run] = field(default_factory=list)
     """Offsets that were looked at and that are for nobody: markers, aborted records, what compaction has removed."""
     forgotten_to: Offset = Offset(0)
-    """From this offset on, `passed` has all of them; those before it were too many to know, or none."""
+    """`passed` has all of them from this offset on; those before it may be too many to know."""
     counts_anew: bool = False
     """True if all consumers had left since the last start: the counts of before are forgotten with them."""
     unwritten: dict[Offset, None] = field(default_factory=dict)
