@@ -202,6 +202,26 @@ def test_an_offset_is_read_again_once(rig: PushRig, monkeypatch: pytest.MonkeyPa
     assert rig.bases() == [0, 2, 4]
 
 
+def test_what_cannot_be_read_again_holds_up_nothing_and_is_tried_again(
+    rig: PushRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rig.engine._state, "limits", Limits(max_acknowledged_runs=1))
+    rig.connect(1, PLENTY)
+    for _ in range(3):
+        handle = rig.begin()
+        rig.write(1, handle)
+        rig.end(handle.transaction_id, commit=True)
+    [subscription] = rig.engine._state.partitions[PartitionId(0)].subscriptions.values()
+    rig.storage.read_fault = "the disk is gone"
+    rig.acknowledge(0)
+    rig.storage.read_fault = None
+    rig.write()
+    assert (rig.bases(), subscription.position) == ([0, 2, 4, 6], 1)
+    rig.loop.pass_time(RETRY_MS)
+    rig.settle()
+    assert subscription.position == 2
+
+
 def test_a_batch_is_pushed_as_it_lies_in_the_log(rig: PushRig) -> None:
     rig.connect(1, PLENTY)
     rig.write(count=3, value=b"as it is")

@@ -200,7 +200,7 @@ class Dispatcher:
             return
         if not looks_back(subscription, delivery):
             self._looked_back.pop(key, None)
-        elif self._looked_back.get(key) != subscription.position:
+        elif self._looked_back.get(key) != subscription.position and key not in self.unread:
             self._read_new(key, subscription.position, 1, form)
             return
         if not looks_further(subscription, delivery, self._state.limits):
