@@ -254,4 +254,11 @@ def oldest_not_delivered() -> Replacements:
     shows="liveness: ",
 )
 def forgotten_not_read_again() -> Replacements:
-    return [(dispatch, "looks_back", lambda subscription, delivery: False)]
+    def pass_over(self: Delivery, runs: tuple[Run, ...], most: int) -> None:
+        original(self, runs, 0)
+
+    original = Delivery.pass_over
+    return [
+        (Delivery, "pass_over", pass_over),
+        (dispatch, "looks_back", lambda subscription, delivery: False),
+    ]
