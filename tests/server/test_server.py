@@ -305,10 +305,11 @@ class TestRefusals:
         assert format_file.unpack(file.read_bytes()) == format_file.Format(VERSION, SCHEMA.writes)
         file.write_bytes(format_file.pack(format_file.Format(VERSION, "events 999, snapshot 1")))
         code, errors = start().end()
+        reads = " or ".join(f"'exacta journal {VERSION}, {schema}'" for schema in (SCHEMA.writes, *SCHEMA.reads))
         assert (code, errors) == (
             1,
             f"exacta: {file} says 'exacta journal {VERSION}, events 999, snapshot 1', and this version of Exacta reads "
-            f"'exacta journal {VERSION}, {SCHEMA.writes}'. Use the version that wrote the directory, or a later one "
+            f"{reads}. Use the version that wrote the directory, or a later one "
             "that reads it, or begin with a new directory; nothing was changed\n",
         )
 

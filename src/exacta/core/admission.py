@@ -41,7 +41,6 @@ ADMISSION: dict[type[Command], Admission] = {
     c.AppendBatch: Admission(_BATCH, (Table.PRODUCERS, Table.WRITERS, Table.ABORTED, Table.STAGED, Table.TRANSACTIONS)),
     c.CreateTopic: Admission(_PROGRESS, (Table.TOPICS,)),
     c.CreatePartitions: Admission(_PROGRESS, (Table.TOPICS,)),
-    c.TakeLead: Admission(_PROGRESS),
     c.TakePartition: Admission(_PROGRESS),
     c.InitProducerId: Admission(_PROGRESS, (Table.TRANSACTIONAL_IDS, Table.TRANSACTIONS)),
     c.BeginTransaction: Admission(_PROGRESS, (Table.TRANSACTIONS, Table.HANDLES)),
@@ -62,6 +61,7 @@ ADMISSION: dict[type[Command], Admission] = {
     c.SyncGroup: Admission(_ALWAYS, (Table.MEMBERS,)),
     c.Heartbeat: Admission(_ALWAYS, (Table.MEMBERS,)),
     c.ConsumerHeartbeat: Admission(_ALWAYS, (Table.MEMBERS,)),
+    c.TakeLead: _NEVER,  # a log without a leader can end nothing
     c.LeaveGroup: _NEVER,
     # --- delivery, which writes nothing, or forgets ---
     c.Connect: Admission(_ALWAYS, (Table.DELIVERIES, Table.SUBSCRIPTIONS)),
