@@ -122,7 +122,7 @@ def count_committed(bootstrap: str, topic: str, partitions: int, expected: int) 
         at_end: set[int] = set()
         heard_s = time.monotonic()
         while len(at_end) < partitions or records < expected:
-            # Returns early only with so many messages: the time-out is what the last, smaller batch costs.
+            # Returns early only with this many messages: the time-out is what the last, smaller batch costs.
             messages = consumer.consume(num_messages=10_000, timeout=COUNT_STEP_S)
             if messages:
                 heard_s = time.monotonic()

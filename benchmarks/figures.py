@@ -88,7 +88,7 @@ def summarise(values: Sequence[float]) -> Summary:
 
 
 def percentile(ascending: Sequence[float], percent: float) -> float:
-    """Return the nearest-rank percentile of ascending values: the smallest that so many percent do not exceed."""
+    """Return the nearest-rank percentile of ascending values: the smallest that this many percent do not exceed."""
     if not ascending:
         raise ValueError("no values have no percentile")
     if not 0 < percent <= 100:

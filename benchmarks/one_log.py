@@ -35,7 +35,7 @@ class Bench:
         self._client = pulsar.Client(url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
 
     def timed(self, read: Callable[[str, int], int], topic: str, count: int) -> tuple[float, float]:
-        """Read so many messages; return the MB/s, and the microseconds of the broker's processor for each message."""
+        """Read this many messages; return the MB/s, and the microseconds of the broker's processor for each message."""
         before, began = usage(self._process), time.perf_counter()
         size = read(topic, count)
         took, after = time.perf_counter() - began, usage(self._process)
@@ -44,7 +44,7 @@ class Bench:
         return size / took / 1e6, (after.cpu_s - before.cpu_s) * 1e6 / count
 
     def write_by_kafka(self, topic: str, length: int, count: int) -> None:
-        """Produce so many records, in batches."""
+        """Produce this many records, in batches."""
         producer = Producer(
             {"bootstrap.servers": self._kafka, "linger.ms": 20, "queue.buffering.max.messages": count + 1}
         )
@@ -53,7 +53,7 @@ class Bench:
         assert producer.flush(SECONDS) == 0
 
     def write_by_pulsar(self, topic: str, length: int, count: int) -> None:
-        """Produce so many messages, in batches."""
+        """Produce this many messages, in batches."""
         producer = self._client.create_producer(topic, batching_enabled=True, block_if_queue_full=True)
         for _ in range(count):
             producer.send_async(bytes(length), lambda result, message_id: None)
@@ -61,7 +61,7 @@ class Bench:
         producer.close()
 
     def read_by_kafka(self, topic: str, count: int) -> int:
-        """Read so many records; return their bytes."""
+        """Read this many records; return their bytes."""
         consumer = Consumer({"bootstrap.servers": self._kafka, "group.id": "g", "isolation.level": "read_committed"})
         consumer.assign([TopicPartition(topic, 0, 0)])
         size = found = 0
@@ -74,14 +74,14 @@ class Bench:
         return size
 
     def read_by_pulsar(self, topic: str, count: int) -> int:
-        """Read so many messages; return their bytes."""
+        """Read this many messages; return their bytes."""
         reader = self._client.create_reader(topic, pulsar.MessageId.earliest, receiver_queue_size=10_000)
         size = sum(len(reader.read_next(SECONDS * 1000).data()) for _ in range(count))
         reader.close()
         return size
 
     def transactions(self, name: str, *, joint: bool) -> float:
-        """Return how many transactions a second commit. Each has one record of Kafka's; a joint one is also joined."""
+        """Return how many transactions a second commit. Each has one Kafka record; a joint one is also joined."""
         producer = Producer({"bootstrap.servers": self._kafka, "transactional.id": name, "linger.ms": 0})
         producer.init_transactions(SECONDS)
         began = time.perf_counter()

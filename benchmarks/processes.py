@@ -76,7 +76,7 @@ def listener(port: int) -> psutil.Process | None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return so many different TCP ports that nobody listens on now."""
+    """Return this many different TCP ports that nobody listens on now."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -85,7 +85,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def free_rows(count: int, length: int) -> list[int]:
-    """Return so many TCP ports, each free together with the `length` - 1 that follow it.
+    """Return this many TCP ports, each free together with the `length` - 1 that follow it.
 
     They are below those that outgoing connections take, so that a server finds its port free also when it comes back.
     """

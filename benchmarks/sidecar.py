@@ -62,7 +62,7 @@ class Bench:
         return producer
 
     def transactions(self, topic: str, producers: int) -> float:
-        """Return the transactions of one message a second that so many producers make at once."""
+        """Return the transactions of one message a second that this many producers make at once."""
         each = max(5, SMALL // producers * 2)
 
         def work(producer: Producer) -> None:
@@ -81,7 +81,7 @@ class Bench:
         return producers * each / (time.perf_counter() - began)
 
     def write(self, producer: Producer, topic: str, messages: int, size: int) -> None:
-        """Write so many messages, and wait for all of them."""
+        """Write this many messages, and wait for all of them."""
         for _ in range(messages):
             while True:
                 try:
@@ -104,7 +104,7 @@ class Bench:
         return written, BULK / 1_000 / (time.perf_counter() - began)
 
     def read(self, topic: str, messages: int) -> None:
-        """Read so many messages from the beginning."""
+        """Read this many messages from the beginning."""
         consumer = self.consumer(topic)
         found = 0
         while found < messages:

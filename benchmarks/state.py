@@ -87,7 +87,7 @@ def topic(number: int) -> Command:
 
 
 async def partitions(world: World, count: int) -> None:
-    """Create so many, in topics of a hundred."""
+    """Create this many, in topics of a hundred."""
     for number in range(count // PARTITIONS_PER_TOPIC):
         await world.send(topic(number))
 
@@ -113,14 +113,14 @@ async def append(world: World, pair: tuple[ProducerId, ProducerEpoch], transacti
 
 
 async def producers(world: World, count: int) -> None:
-    """Let so many idempotent producers write into one partition."""
+    """Let this many idempotent producers write into one partition."""
     await world.send(topic(0))
     for _ in range(count):
         await append(world, await world.bind(None))
 
 
 async def transactional_ids(world: World, count: int) -> None:
-    """Let so many transactional ids be known, each with one transaction behind it, in one partition."""
+    """Let this many transactional ids be known, each with one transaction behind it, in one partition."""
     await world.send(topic(0))
     for number in range(count):
         transactional_id = f"pipeline-{number:08d}"
@@ -131,7 +131,7 @@ async def transactional_ids(world: World, count: int) -> None:
 
 
 async def open_transactions(world: World, count: int) -> None:
-    """Let so many transactions be open, each with a batch in one partition."""
+    """Let this many transactions be open, each with a batch in one partition."""
     await world.send(topic(0))
     for number in range(count):
         transactional_id = f"pipeline-{number:08d}"
@@ -142,7 +142,7 @@ async def open_transactions(world: World, count: int) -> None:
 
 
 async def groups(world: World, count: int) -> None:
-    """Let so many groups have committed ten offsets each."""
+    """Let this many groups have committed ten offsets each."""
     await world.send(topic(0))
     for number in range(count):
         offsets = tuple(OffsetToCommit(topic="topic-000000", partition=each, offset=Offset(7)) for each in range(10))

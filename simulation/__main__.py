@@ -18,7 +18,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m simulation", description="Simulate brokers, clients and faults.")
     parser.add_argument("--seeds", type=int, help="how many worlds (100, or as many as there is time for)")
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, help="stop after so many seconds")
+    parser.add_argument("--seconds", type=float, help="stop after this many seconds")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--canary", choices=sorted(canaries()), metavar="NAME", help="plant a bug, and look for it")
     parser.add_argument("--canaries", action="store_true", help="list the bugs that can be planted")

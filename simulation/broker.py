@@ -315,7 +315,7 @@ class Broker:
             self.start()
 
     def died(self) -> None:
-        """Tell that the process was killed from within; whoever stands on its stack comes here later."""
+        """Tell that the process was killed from within; the caller on its stack comes here later."""
         self._loop.call_soon(self._ended, "killed")
 
     def kill(self) -> None:
@@ -348,7 +348,7 @@ class Broker:
         )
 
     def machine_stops_within(self) -> None:
-        """The power goes while the process is at work on the disk: whoever asks then kills it."""
+        """The power goes while the process is at work on the disk: the next one to ask kills it."""
         self._cut_power()
         self.died()
 
@@ -379,7 +379,7 @@ class Broker:
         return life.process, Connection(life.kafka, DOOR, cast("Any", life.process), life.register, life.forget)
 
     def accept_pulsar(self) -> tuple[Process, PulsarConnection] | None:
-        """Make the server's side of a connection of Pulsar's; None: nobody listens."""
+        """Make the server's side of a Pulsar connection; None: nobody listens."""
         life = self.life
         if life is None or not life.process.alive:
             return None

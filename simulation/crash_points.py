@@ -234,7 +234,7 @@ ALPHABET: dict[str, Callable[[_Play], Any]] = {
 
 
 def sequences(length: int = 3) -> list[str]:
-    """Return all sequences of up to so many commands."""
+    """Return all sequences of up to this many commands."""
     return ["".join(letters) for size in range(1, length + 1) for letters in itertools.product(ALPHABET, repeat=size)]
 
 

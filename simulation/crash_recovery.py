@@ -192,7 +192,7 @@ def _unreadable(scene: Scene) -> Iterator[str]:
 
 
 def _is_as_written(data: bytes, partition: int, count: int) -> bool:
-    """Say whether so many batches of a sidecar topic's partition, all of one size, are as `_batch` makes them."""
+    """Say whether this many batches of a sidecar topic's partition, all of one size, are as `_batch` makes them."""
     size = len(data) // count
     batches = [data[size * number : size * (number + 1)] for number in range(count)]
     return all(set(batch[MAGIC_AT + 1 :]) == {partition + 1} for batch in batches)

@@ -1,7 +1,7 @@
 """The history of a world: everything that its clients did and saw, which is all that the analysis knows.
 
 Owns data only. A *writing* is what its client takes for one unit: a transaction, or the life of an idempotent producer.
-Values name their writing, so that whoever reads one knows whose it is; those of records with a key say it, and whether
+Values name their writing, so that each reader knows whose they are; those of records with a key say it, and whether
 they are tombstones.
 """
 
@@ -82,7 +82,7 @@ class Entered:
 
 @dataclass(slots=True)
 class History:
-    """Everything. Places that are not in `final` (topics made anew) are not looked at."""
+    """Everything. Places that are not in `final` (topics made again) are not looked at."""
 
     writings: dict[str, Writing] = field(default_factory=dict)
     polls: list[Poll] = field(default_factory=list)
@@ -93,7 +93,7 @@ class History:
     written: dict[Place, Partition] = field(default_factory=dict)
     """Everything that was ever written into compacted places, as if nothing had been compacted."""
     by_pulsar: dict[Place, Poll] = field(default_factory=dict)
-    """Everything that a reader of Pulsar's gets in the end."""
+    """Everything that a Pulsar reader gets in the end."""
     buffers: dict[str, set[str]] = field(default_factory=dict)
     """All values that `transaction.buffer` may have had in a topic; it is `marker` where nothing is said."""
     few_handles: bool = False

@@ -52,7 +52,7 @@ class Network:
         return self._connected(self._broker.accept(), host, on_data, on_lost)
 
     def connect_to_pulsar(self, host: str, on_data: Callable[[bytes], None], on_lost: Callable[[], None]) -> "Link":
-        """Connect a client of Pulsar's to the broker; raise Refused."""
+        """Connect a Pulsar client to the broker; raise Refused."""
         return self._connected(self._broker.accept_pulsar(), host, on_data, on_lost)
 
     def _connected(

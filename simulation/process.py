@@ -40,7 +40,7 @@ class Process:
         self.alive = False
 
     def die(self) -> None:
-        """Kill it, from within: for whoever stands on its stack."""
+        """Kill it, from within, by a caller on its stack."""
         self.alive = False
         raise ProcessKilled
 

@@ -87,7 +87,7 @@ def run_seeds(
     jobs: int = 1,
     told: Callable[[Verdict], None] = lambda verdict: None,
 ) -> Totals:
-    """Run worlds until there were so many, or the time is over, or one fails; `told` gets each verdict.
+    """Run worlds until there were this many, or the time is over, or one fails; `told` gets each verdict.
 
     With a canary, one fails that shows it.
     """

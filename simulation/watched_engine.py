@@ -48,7 +48,7 @@ from simulation.second_opinion import Steps
 
 Complain = Callable[[str], None]
 WHOLE_CHECK_EVENTS = 100
-"""The invariants over the whole log are looked at whenever there are so many events more,"""
+"""The invariants over the whole log are looked at whenever there are this many events more,"""
 WHOLE_CHECK_UP_TO = 300
 """as long as there are no more than this; and at the end. They take time that grows with the square."""
 

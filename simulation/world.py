@@ -56,7 +56,7 @@ MAX_VIOLATIONS = 20
 EXCUSED = ("nothing more is cleaned", "the disk is full")
 """The words that begin the errors which are logged for the disk's sake and not for a defect."""
 FEW_KEYS = 20
-"""So many records are compacted at a time in half of the worlds, hence in several passes."""
+"""This many records are compacted at a time in half of the worlds, hence in several passes."""
 
 
 class Verdict(NamedTuple):

@@ -114,7 +114,7 @@ def test_by_an_altered_index_the_server_stops_and_the_next_start_makes_it_anew(t
         assert consumed(servers, process, len(VALUES)) == []
         errors = process.communicate(timeout=30)[1].splitlines()
         assert process.returncode == 1
-        assert f"{index.name} is damaged: start again, and it is made anew" in errors[-1]
+        assert f"{index.name} is damaged: start again, and it is made again" in errors[-1]
     with serving(tmp_path) as (process, servers):
         assert consumed(servers, process, len(VALUES)) == VALUES
 

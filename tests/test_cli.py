@@ -154,12 +154,12 @@ def test_a_file_with_mistakes_is_not_served(capsys: pytest.CaptureFixture[str], 
     )
 
 
-def test_help_of_serve_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_all_of_serve_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
-        run(["--help"])
+        run(["--help-all"])
     assert exit_.value.code == 0
     shown = capsys.readouterr().out
-    assert "every client of Kafka, and of Pulsar" in " ".join(shown.split())
+    assert "Kafka clients, and to Pulsar clients" in " ".join(shown.split())
     for option in options().values():
         assert f"{option.name}={str(option.default).lower()}" in shown
 

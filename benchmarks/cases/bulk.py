@@ -24,11 +24,11 @@ EAGER = {"queued_min_messages": 1_000_000, "fetch_queue_backoff_ms": 1}
 """The size of a consumer's queue. With the small default a consumer stops fetching for a second when the queue is full,
 which is no pause of the broker's."""
 MESSAGES_PER_SECOND = {100: 1_000_000, 1_000: 160_000}
-"""The number of messages of each size to move for each second of the scale: two cores take so many in a second."""
+"""The number of messages of each size to move for each second of the scale: two cores take this many in a second."""
 
 
 def run(session: Session, case: str, message_bytes: int, per_transaction: int | None = None) -> Iterator[Figure]:
-    """Produce, then consume, messages of one size, so many in each transaction; None: without transactions."""
+    """Produce, then consume, messages of one size, this many in each transaction; None: without transactions."""
     messages = round(MESSAGES_PER_SECOND[message_bytes] * session.scale.seconds / BATCH) * BATCH or BATCH
     topic, warm_up_topic = session.topic("bulk"), session.topic("bulk-warm-up")
     options = {"topic": topic, "warm_up_topic": warm_up_topic, "message_bytes": message_bytes, "messages": messages}
@@ -61,7 +61,7 @@ def produce(
     per_transaction: int | None = None,
     transactional_id: str | None = None,
 ) -> Tally:
-    """Load: send so many messages and wait until all are acknowledged, or committed."""
+    """Load: send this many messages and wait until all are acknowledged, or committed."""
     producer = idempotent_producer(bootstrap, transactional_id)
     at_once = per_transaction or messages
     batch = [{"value": bytes(message_bytes)} for _ in range(BATCH)]
@@ -117,7 +117,7 @@ def consume(
     group: str,
     markers: int,
 ) -> Tally:
-    """Load: read the partition from its start until so many messages have come; so many markers lie among them."""
+    """Load: read the partition from its start until this many messages have come; this many markers lie among them."""
     _read(bootstrap, group, warm_up_topic, limit=None, limit_s=scale.bulk_warm_up_s)
     with gate.measured():
         started_s = time.perf_counter()

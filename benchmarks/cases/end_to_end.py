@@ -23,7 +23,7 @@ PAYLOAD = bytes(92)
 
 
 def run(session: Session, case: str, rate: int) -> Iterator[Figure]:
-    """Send so many messages of 100 bytes a second, and read them."""
+    """Send this many messages of 100 bytes a second, and read them."""
     options = {"topic": session.topic("flow"), "name": session.name("flow"), "rate": rate}
     figures, _ = session.measure(case, "msg/s", flow, [options])
     yield from figures

@@ -1,7 +1,7 @@
 """One message at a time: a plain producer that waits for each acknowledgement, and 2,000 connections that all do.
 
 The 2,000 are raw sockets that send one prepared Produce request again and again, each when the answer to the one before
-is there: so many clients of librdkafka would measure librdkafka.
+is there: clients of librdkafka in that number would measure librdkafka.
 """
 
 import selectors
@@ -67,7 +67,7 @@ def produce_one_by_one(gate: Gate, *, bootstrap: str, scale: Scale, topic: str) 
 
 
 def run_connections(session: Session, case: str, connections: int, processes: int, partitions: int) -> Iterator[Figure]:
-    """Run so many connections, spread over so many processes."""
+    """Run this many connections, spread over this many processes."""
     topic = session.topic("connections", partitions)
     each = {"topic": topic, "connections": connections // processes, "partitions": partitions}
     figures, outcomes = session.measure(case, "msg/s", produce_by_connections, [each] * processes)

@@ -23,7 +23,7 @@ MESSAGE = bytes(100)
 def run(
     session: Session, case: str, producers: int, processes: int, partitions: int, width: int = 1
 ) -> Iterator[Figure]:
-    """Run so many producers, spread over so many processes and over the partitions of one topic.
+    """Run this many producers, spread over this many processes and over the partitions of one topic.
 
     `width`: how many partitions each transaction writes to.
     """

@@ -1,6 +1,6 @@
 """Consume, transform, produce: the loop of exactly-once processing, with its offsets committed in the same transaction.
 
-One consumer in a group, one transactional producer, so many records in each transaction; the latency is that of a
+One consumer in a group, one transactional producer, this many records in each transaction; the latency is of a
 whole turn of the loop, reading included. Where the target has several partitions, the records of a transaction go to
 all of them, as they do wherever records have keys.
 """
@@ -26,7 +26,7 @@ STALL_S = 20.0
 
 
 def run(session: Session, case: str, records: int, partitions: int) -> Iterator[Figure]:
-    """Run the loop with so many records in each transaction, spread over so many partitions."""
+    """Run the loop with this many records in each transaction, spread over this many partitions."""
     source, target = session.topic("source"), session.topic("target", partitions)
     scale = session.scale
     messages = round((scale.seconds + scale.warm_up_s) * INPUT_RECORDS_PER_SECOND / bulk.BATCH) * bulk.BATCH
@@ -92,7 +92,7 @@ def transform(
 
 
 def _turn(consumer: Any, producer: Any, target: str, partitions: int, records: int) -> None:
-    """Read, transform and write so many records and commit them with their offsets."""
+    """Read, transform and write this many records and commit them with their offsets."""
     messages: list[Any] = []
     while len(messages) < records:
         more = consumer.consume(num_messages=records - len(messages), timeout=STALL_S)

@@ -34,7 +34,7 @@ LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 FORMAT_TIMEOUT_S = 120
 PLAINTEXT = "PLAINTEXT"
 SECURED_LISTENERS = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
-"""The secured listeners, on the ports after that of the plain one, in this order."""
+"""The secured listeners, on the ports after the plain one, in this order."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Everything that a secured node needs, made in one folder: a certificate authority, certificates, accounts, listeners.
 
-Owns the files (`ca.pem`, `server.pem`, `client.pem`, and `access.json` for whoever connects) and the properties that
+Owns the files (`ca.pem`, `server.pem`, `client.pem`, and `access.json` for clients) and the properties that
 point a node at them. Beside its plain listener, which the nodes use among themselves and where everything is allowed,
 a secured node has one for each protocol: `SSL` (client certificates required), `SASL_PLAINTEXT` and `SASL_SSL` (PLAIN,
 SCRAM-SHA-256, SCRAM-SHA-512). An authorizer is on: `exacta` and the owner of the client certificate may do everything,
@@ -67,7 +67,7 @@ class Secured:
             "listener.name.ssl.ssl.client.auth=required",
             r"ssl.principal.mapping.rules=RULE:^CN=([^,]+),.*$/$1/,DEFAULT",
             "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-            # Plain connections are anonymous: the nodes themselves, and whoever prepares a test.
+            # Plain connections are anonymous: the nodes themselves, and the preparation of a test.
             f"super.users=User:ANONYMOUS;User:{ACCOUNTS[0]};User:{CERTIFICATE_OWNER}",
             f"listener.name.sasl_plaintext.scram-sha-512.connections.max.reauth.ms={REAUTHENTICATION_MS}",
         ]

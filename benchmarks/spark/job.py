@@ -30,7 +30,7 @@ DRIVER_MEMORY = "2g"
 PROGRESS_KEPT = 1_000
 
 DRIVER_ROWS = 1_000
-"""Exacta's option for small batches: up to so many rows are read by the driver."""
+"""Exacta's option for small batches: up to this many rows are read by the driver."""
 
 BULK_TITLES = ("topic to topic", "source alone")
 WARM_UPS = 2

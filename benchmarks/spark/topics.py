@@ -19,7 +19,7 @@ def new_topic(bootstrap: str, label: str, partitions: int) -> str:
 
 
 def filled_topic(bootstrap: str, label: str, partitions: int, *, rows: int, row_bytes: int) -> str:
-    """Create a topic with so many messages of lower-case letters, without keys, evenly over its partitions.
+    """Create a topic with this many messages of lower-case letters, without keys, evenly over its partitions.
 
     Raises TimeoutError where some are not acknowledged.
     """

@@ -100,7 +100,7 @@ class Turns:
         self.results = Results(brokers=list(SIDES))
 
     def run(self, cases: Sequence[Case], rounds: int) -> Results:
-        """Run the cases so many times; whatever fails is noted."""
+        """Run the cases this many times; whatever fails is noted."""
         # Spark's own connector has one way to write a small batch, and both of ours are held against it; so is what
         # one of them does before it writes.
         written = [case for case in cases if not case.size and case.writer != BY_NOBODY]

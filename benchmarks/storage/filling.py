@@ -1,7 +1,7 @@
 """Fill a data directory: the engine and the local journal as the server has them, without a network in between.
 
-`python -m benchmarks.storage.filling DIRECTORY GIGABYTES PARTITIONS` ends by SIGKILL when it is done, so that whoever
-starts next recovers.
+`python -m benchmarks.storage.filling DIRECTORY GIGABYTES PARTITIONS` ends by SIGKILL when it is done, so that a program
+that starts next recovers.
 """
 
 import asyncio

@@ -29,7 +29,7 @@ DAYS = 6
 LATE = 50
 LATE_IDS_FROM = 1_000_000
 PARTITIONS = 2
-# So many batches of each query are finished before the kill.
+# This many batches of each query are finished before the kill.
 BATCHES_BEFORE_KILL = 2
 LIFE_TIMEOUT_S = 150
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from exacta.core.events import TransactionEnded
 from simulation.canaries import Replacements, canary
 
 
-@canary("commit numbers begin anew with each snapshot, and are given twice", shows=r"commits: ")
+@canary("commit numbers begin again with each snapshot, and are given twice", shows=r"commits: ")
 def commit_numbers_forgotten() -> Replacements:
     decoded = snapshot._decoded
 

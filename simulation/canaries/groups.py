@@ -65,10 +65,10 @@ def readers_forgotten_in_moving() -> Replacements:
 def generations_begin_again_in_moving() -> Replacements:
     keep = migration.downgraded
 
-    def anew(state: State, group: ConsumerGroup, **options: Any) -> Membership:
+    def again(state: State, group: ConsumerGroup, **options: Any) -> Membership:
         return replace(keep(state, group, **options), generation=1)
 
-    return [(leaving, "downgraded", anew)]
+    return [(leaving, "downgraded", again)]
 
 
 @canary("a restart forgets who is in a group (decision 0001)", shows=r"groups: there are \{\}, and there were")

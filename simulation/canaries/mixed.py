@@ -12,7 +12,7 @@ from simulation.canaries import Replacements, canary
 
 
 @canary(
-    "compaction takes the key of a message of Pulsar's for another one than the key of a record of Kafka's",
+    "compaction takes the key of a Pulsar message for another one than the key of a Kafka record",
     shows=r"tombstone gone: .* are there",
 )
 def keys_of_two_kinds() -> Replacements:
@@ -28,7 +28,7 @@ def keys_of_two_kinds() -> Replacements:
 
 
 @canary(
-    "compaction takes the messages of Pulsar's for older ones than the records of Kafka's",
+    "compaction takes Pulsar messages for older than Kafka records",
     shows=r"lost write: .* (is the last of .*, and is not there|which nothing had superseded)",
 )
 def messages_taken_for_older() -> Replacements:

@@ -15,7 +15,7 @@ from simulation.canaries import Replacements, canary
 
 
 @canary(
-    "the last stable offset is that of the newest open transaction, not of the oldest",
+    "the last stable offset follows the newest open transaction, not the oldest",
     shows=r"4: (readers of partition .* are shown|LSO of)",
 )
 def stable_offset_of_the_newest() -> Replacements:

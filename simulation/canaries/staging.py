@@ -47,7 +47,9 @@ def entered_stream_cleaned() -> Replacements:
     return [(upkeep, "streams_of", of_what_is_staged)]
 
 
-@canary("transactions lie in the order in which they have begun, and not in that of their commits", shows=READ_WRONG)
+@canary(
+    "transactions lie in the order in which they have begun, and not in the order of their commits", shows=READ_WRONG
+)
 def order_of_entry() -> Replacements:
     """Streams that enter one directly after the other change places if the later one was spilled earlier."""
     original = LogReader._entered

@@ -1,4 +1,4 @@
-"""An administrator: makes the topics, changes one, deletes records, and deletes a topic to make it anew."""
+"""An administrator: makes the topics, changes one, deletes records, and deletes a topic to make it again."""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,7 @@
 """Record batches as producers make them, and their values as consumers read them.
 
 Owns how a value stands in a record: where it has a key (`history.keyed`), that is the record's; a tombstone has its
-value in a header, so that one knows whose it is. A message of Pulsar's is such a record too (`messages.py`).
+value in a header, so that one knows whose it is. A Pulsar message is such a record too (`messages.py`).
 """
 
 from collections.abc import Iterator
@@ -124,7 +124,7 @@ def values_of(view: memoryview, count: int) -> Iterator[bytes]:
 
 
 def _opened(view: memoryview, header: BatchHeader) -> memoryview:
-    """Return the records of a batch; what was a compressed entry of Pulsar's is compressed."""
+    """Return the records of a batch; what was a compressed Pulsar entry is compressed."""
     return view[HEADER_SIZE:] if header.codec == NONE else memoryview(opened(view, header, MOST_BYTES))
 
 

@@ -124,7 +124,7 @@ class Connection:
 def _says_later(answer: object) -> bool:
     """Return whether the answer says that a client is to ask once more: the reserve of the disk is used up (0051).
 
-    Every client of Kafka's asks again. For ours it is as good as no answer.
+    Every Kafka client asks again. For ours it is as good as no answer.
     """
     if isinstance(answer, list):
         return any(map(_says_later, answer))

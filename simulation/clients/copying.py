@@ -1,4 +1,4 @@
-"""A program that copies a file to a topic of Pulsar's: the sequence ids of its producer are the positions in the file.
+"""A program that copies a file to a Pulsar topic: the sequence ids of its producer are the positions in the file.
 
 It has a name, so that each number of the file is stored once and in order, whatever happens to it: it sends several
 entries before the first one is answered, makes other batches of what it sends again, and sends large messages in parts.

@@ -1,6 +1,6 @@
 """A program over both protocols: each transaction consumes numbers from Pulsar, and writes by Pulsar and by Kafka.
 
-It is the program of `pulsar.py` with a transactional producer of Kafka's beside it. A transaction is begun by either
+It is the program of `pulsar.py` with a transactional Kafka producer beside it. A transaction is begun by either
 side and named to the other one, and ended by either, or by both at once, of one mind or not. Kafka's side sometimes
 writes after the end, which must be refused. In the end `history.joint` says of which transactions Pulsar's results are
 there, and the analysis compares what Kafka's readers got.
@@ -29,12 +29,12 @@ SILENT = 0.25
 LATE = 0.3
 """The share of transactions that Kafka's side writes into after Pulsar's side has ended it."""
 MAY_HAVE_ENDED = frozenset({ErrorCode.INVALID_TXN_STATE, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND})
-"""The answers to who joins a transaction of Pulsar's that time, or a loss, has ended."""
+"""The answers to who joins a Pulsar transaction that time, or a loss, has ended."""
 KAFKA, PULSAR, BOTH, APART = "Kafka", "Pulsar", "both", "apart"
 
 
 class _JointPipeline(Pipeline):
-    """The pipeline of one instance; its producer begins anew whenever it was fenced."""
+    """The pipeline of one instance; its producer begins again whenever it was fenced."""
 
     def __init__(self, here: Surroundings, network: Network) -> None:
         super().__init__(here, network)

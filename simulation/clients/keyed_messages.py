@@ -2,7 +2,7 @@
 
 It sends entries plainly, under a producer's name, so that a repeat is stored once; and in transactions of Pulsar's over
 several partitions. Its messages have the keys that Kafka's records have in a compacted topic, tombstones included. What
-it has written and read is in the history like that of every other client, hence judged like it.
+it has written and read is in the history, and is judged like the work of every other client.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """Programs that each want a partition for themselves: of two that have had it, the older one must be told so.
 
-They know what each of them was told. An epoch that one was given may be given to nobody afterwards, and whoever comes
-back with a lower one than somebody else was told before is refused.
+They know what each of them was told. An epoch that one was given may be given to nobody afterwards, and a node that
+comes back with a lower one than somebody else was told before is refused.
 """
 
 from exacta.core.commands import TakePartition

@@ -1,7 +1,7 @@
 """Calls into the broker's engine without a wire protocol, as a front makes them that the simulation does not have.
 
 Owns the faults of the way there and back. A call may be lost before the engine gets it, or its answer on the way back;
-and whoever calls a broker that is down, or that dies meanwhile, hears nothing.
+and a client that calls a broker that is down, or that dies meanwhile, hears nothing.
 """
 
 import asyncio

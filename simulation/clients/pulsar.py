@@ -27,7 +27,7 @@ DRAFT = b"~"
 ABANDONED, ABORTED = 0.1, 0.2
 """The shares of transactions that nobody ends, and that are aborted."""
 LEFT = 4
-"""One of so many transactions is left by its client before anything takes part, where few may be open."""
+"""One of this many transactions is left by its client before anything takes part, where few may be open."""
 PATIENCE_SECONDS = 2.0
 """So long a consumer waits for a message before it does something else."""
 OPEN_SECONDS = 100.0
@@ -326,7 +326,7 @@ def _numbers(taken: list[Pushed]) -> list[int]:
 
 
 async def pulsar_pipeline(here: Surroundings, network: Network, input_policy: Mapping[str, str]) -> bool:
-    """Transform numbers in transactions of Pulsar's alone."""
+    """Transform numbers in Pulsar transactions alone."""
     await run(here, Pipeline(here, network, input_policy))
     return False
 

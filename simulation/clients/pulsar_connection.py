@@ -1,7 +1,7 @@
-"""A connection of a client of Pulsar's: commands out, answers and pushed messages in, and an error where nothing comes.
+"""A connection of a Pulsar client: commands out, answers and pushed messages in, and an error where nothing comes.
 
 Owns request ids, time-outs and the queue of pushed messages. A connection that fails is given up, and so is one whose
-producer or consumer the broker has closed: whoever uses it opens what it needs again.
+producer or consumer the broker has closed: a client that uses it opens what it needs again.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from simulation.network import Link, Network, Refused
 
 CONNECT = pb.CommandConnect(client_version="simulated", protocol_version=PROTOCOL_VERSION)
 LATER = frozenset({pb.ServerError.ServiceNotReady, pb.ServerError.ProducerBlockedQuotaExceededError})
-"""A client of Pulsar's asks once more then: the disk is full. For ours it is as good as no answer."""
+"""A Pulsar client asks once more then: the disk is full. For ours it is as good as no answer."""
 PRODUCER, CONSUMER = 1, 2
 """The numbers of the one producer and of the one consumer that a connection has."""
 

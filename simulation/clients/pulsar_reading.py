@@ -1,4 +1,4 @@
-"""Reading a partition as a reader of Pulsar's does, from its beginning to the last message that the broker names."""
+"""Reading a partition as a Pulsar reader does, from its beginning to the last message that the broker names."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ PATIENCE_SECONDS = 5.0
 
 
 def pulsar_name(place: Place, partitions: int) -> str:
-    """Return the name that Pulsar's clients have for a partition of a topic with so many of them."""
+    """Return the name that Pulsar's clients have for a partition of a topic with this many of them."""
     return place[0] if partitions == 1 else f"{place[0]}-partition-{place[1]}"
 
 
@@ -67,7 +67,7 @@ async def poll_by_pulsar(here: Surroundings, link: PulsarLink, place: Place, ans
 
 
 async def read_everything_by_pulsar(here: Surroundings, network: Network) -> None:
-    """Fill in what a reader of Pulsar's gets in the end."""
+    """Fill in what a Pulsar reader gets in the end."""
     link = PulsarLink(here.loop, network, here.chance, here.writer)
     for place in here.places:
         is_whole = False

@@ -10,7 +10,7 @@ from simulation.clients.plain_calls import PlainCalls
 from simulation.history import History, Place
 
 MOST_MEANS = 4
-"""No client thinks for longer than so many times the mean, because a world that waits for its end would take it for
+"""No client thinks for longer than this many times the mean, because a world that waits for its end would take it for
 stuck."""
 
 

@@ -52,7 +52,7 @@ class Fenced(Exception):
 class Producer:
     """A producer of one instance of a client, whose name is the transactional id.
 
-    `forgetful` topics may be deleted and made anew, so that a producer's state there is gone.
+    `forgetful` topics may be deleted and created again, so that a producer's state there is gone.
     """
 
     def __init__(self, here: Surroundings, *, forgetful: frozenset[str] = frozenset()) -> None:
@@ -70,7 +70,7 @@ class Producer:
         self._skips_end = False
 
     async def initialise(self) -> None:
-        """Bind the id: to whoever asks first, or, by the present pair, to this instance once more (KIP-360)."""
+        """Bind the id: to the first one that asks, or, by the present pair, to this instance once more (KIP-360)."""
         request = k22_init_producer_id.InitProducerIdRequest(
             transactional_id=self._id,
             transaction_timeout_ms=self._timeout_ms,

@@ -11,7 +11,7 @@ from simulation.clients.transactional import QUOTAS, RETRIABLE, Abort, Fenced, P
 from simulation.history import Outcome, Place, Writing, keyed, value_of
 
 FORGETFUL = frozenset({"short"})
-"""Topics that are deleted and made anew."""
+"""Topics that are deleted and created again."""
 FULL = frozenset({ErrorCode.POLICY_VIOLATION, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER})
 """The answers to a batch that a full topic does not take, and to those behind it; they are sent again until it does."""
 SEQUENCES = 1 << 31

@@ -36,7 +36,7 @@ class DiskFaults:
         self._errors[call] = errno.EIO
 
     def end_at(self, kind: str, calls: int, call: str = "") -> None:
-        """Let the process, or the machine, end at a call: after so many, counting all, or those of one kind."""
+        """Let the process, or the machine, end at a call: after this many, counting all, or those of one kind."""
         self._end = kind, calls, call
 
     def calm(self) -> None:

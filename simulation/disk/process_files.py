@@ -27,7 +27,7 @@ class Plan(Protocol):
         """Say whether the process dies at this call; it is asked before the call and after it."""
 
     def taken(self, size: int) -> int:
-        """Return how many of so many bytes a write takes: one at least."""
+        """Return how many of this many bytes a write takes: one at least."""
 
 
 class ProcessFiles:

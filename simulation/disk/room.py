@@ -61,7 +61,7 @@ class RoomWatched:
         return self.spare >= self.whole // 4
 
     def fill(self, free: int, every_s: float | None) -> None:
-        """Let others take all but so many of the free bytes; and again after so many seconds, as they go on writing."""
+        """Let others take all but this many of the free bytes, and again after some seconds, as they go on writing."""
         self._fills += 1
         self._fill(free, every_s, self._fills)
 

@@ -88,7 +88,7 @@ class SimulatedDisk:
 
         Of what was not synced, it has the first `keep_bytes` bytes, or else the changes that `keep_sector` says. Files
         have their new length, filled with zeros, if `grow`. Names that were not synced are there if `keep_names`:
-        the first so many changes of them, or all.
+        the first this many changes of them, or all.
         """
         disk = SimulatedDisk(self.size_of_all)
         disk._random = self._random
@@ -183,7 +183,7 @@ class SimulatedDisk:
         self._do("put", name, content)
 
     def rot(self, name: str, byte: int, bit: int) -> None:
-        """Alter a bit of a file, under whoever has it open or mapped."""
+        """Alter a bit of a file, also while a process has it open or mapped."""
         file = self.files[name]
         for content in (file.content, file.durable):
             content[byte] ^= 1 << bit
@@ -215,7 +215,7 @@ class SimulatedDisk:
             self.taken_by_others = self.free_bytes - free
 
     def leave(self, free: int) -> None:
-        """Let others take all but so many of the bytes that nobody has taken."""
+        """Let others take all but this many of the bytes that nobody has taken."""
         self.taken_by_others += max(0, self.free_bytes - free)
 
     # --- Files --------------------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ def _forget(offsets: Written, places: Iterable[GroupPartition]) -> None:
 def groups_expire_unused(state: State, log: Log) -> Iterator[str]:
     """No group expires that has members, or offsets that wait for a transaction or were committed too lately.
 
-    And none expires with what a Spark query remembers.
+    A group in which a Spark query remembers its commits never expires.
     """
     used_ms: dict[str, int] = {}
     members: dict[str, set[str]] = {}

@@ -1,7 +1,7 @@
 """The command that installs what is missing: the line that a hint gives.
 
 Theory of operation: pip and uv take the Exacta that is installed for `exacta-log`, wherever it came from, and add what
-the extra asks for. So one line works with an index and without one, if the pip is that of this environment. A source
+the extra asks for. So one line works with an index and without one, if pip belongs to this environment. A source
 tree that is only on the path is named itself.
 """
 

@@ -167,7 +167,7 @@ def _assertions_kept(config: pytest.Config) -> Iterator[None]:
     """Let what is imported meanwhile keep its assertions as they are written.
 
     pytest rewrites those of all modules of a package that has a plugin. Where no bytecode may be written it compiles
-    them anew each time, and the broker's import took 1.1 s instead of 0.2 s.
+    them again each time, and the broker's import took 1.1 s instead of 0.2 s.
     """
     before = [*sys.meta_path]
     rewriting: object = config.pluginmanager.rewrite_hook

@@ -351,7 +351,7 @@ def test_a_fold_leaves_out_what_is_in_flight_or_not_durable(bench: Bench, turns:
 def test_snapshot_of_any_other_position_is_refused(turns: Turns, journal: Journal):
     end = append(turns, journal, Entry(b"a"))
     for position in (0, end - 1, end + 1):
-        with pytest.raises(ValueError, match="not that of a durable journal"):
+        with pytest.raises(ValueError, match="not a position of a durable journal"):
             journal.save_snapshot(b"blob", position)
 
 

@@ -59,7 +59,7 @@ def test_an_append_makes_durable_what_was_written_even_without_entries(bench: Be
     journal = bench.open()
     append(turns, journal, Entry(b"a"))
     end = write(journal, Entry(b"b"))
-    with pytest.raises(ValueError, match="not that of a durable journal"):
+    with pytest.raises(ValueError, match="not a position of a durable journal"):
         journal.save_snapshot(b"state", end)
     assert turns.wait(lambda done: journal.append(end, [], done)) == Appended(end)
     assert turns.wait(lambda done: journal.save_snapshot(b"state", end, done)) is None

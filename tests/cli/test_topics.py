@@ -62,7 +62,7 @@ def test_a_dry_run_changes_nothing(run, topic):
         (["topics", "create", "a b"], 1, "INVALID_TOPIC_EXCEPTION .*letters and digits of ASCII"),
         (["produce", "a b"], 1, "INVALID_TOPIC_EXCEPTION .*letters and digits of ASCII"),
         (["topics", "create", "TOPIC-new", "--replication-factor", "3"], 1, "accept.any.replication.factor=true"),
-        (["topics", "trim", "TOPIC", "--before", "1"], 2, "an offset is that of one partition: give -p, too"),
+        (["topics", "trim", "TOPIC", "--before", "1"], 2, "an offset belongs to one partition: give -p, too"),
         (["topics", "trim", "TOPIC", "--before", "x"], 2, "--before: 'x' is none of"),
         (
             ["topics", "trim", "TOPIC", "--before", "1", "-p", "0", "--yes"],

@@ -71,7 +71,7 @@ def test_what_is_known_of_a_topic_may_be_older_than_its_id(bootstrap, monkeypatc
         assert rows(early, topic, 1, new) == [b"new"]
         monkeypatch.setattr(fetcher, "_OUTDATED_FOR_MS", 100.0)
         for client in (early, late):
-            with pytest.raises(TopicReplaced, match=f"topic '{topic}' was deleted and made anew"):
+            with pytest.raises(TopicReplaced, match=f"topic '{topic}' was deleted and created again"):
                 rows(client, topic, 1, old)
 
 

@@ -88,7 +88,7 @@ def test_a_topic_that_may_not_be_described_is_not_waited_for(monkeypatch):
         client.resolve(Leader("t", 0), Deadline(1_000))
     assert str(refused.value) == (
         "looking up topic 't': TOPIC_AUTHORIZATION_FAILED "
-        "(whoever does not log in needs the permission Describe on topic 't')"
+        "(a client that does not log in needs the permission Describe on topic 't')"
     )
 
 

@@ -38,11 +38,11 @@ def test_the_options_of_pulsars_outcomes_reach_the_core() -> None:
         ({"frobnicate": "1"}, "unknown option frobnicate"),
         (
             {"min.insync.replicas": "2"},
-            "min.insync.replicas is an option of Kafka's that has no effect here: there is one replica",
+            "min.insync.replicas is a Kafka option that has no effect here: there is one replica",
         ),
         (
             {"num_io_threads": "8"},
-            "num_io_threads is an option of Kafka's that has no effect here: One thread decides, and others that need "
+            "num_io_threads is a Kafka option that has no effect here: One thread decides, and others that need "
             "no number work for it",
         ),
         ({"num.partitions": "many"}, "num.partitions must be a whole number, not 'many'"),

@@ -73,3 +73,15 @@ def test_no_smaller_batch_overtakes_one_that_was_refused() -> None:
     assert append(600) is Rejection.DISK_FULL
     assert look(broker, None) is None
     assert look(broker, 500) == CoreRoom(append_bytes=500)
+
+
+def test_room_that_has_come_in_the_moment_of_a_refusal_does_not_let_later_batches_overtake() -> None:
+    """World 9138: the core refused by an older measurement, and the later batches of the same read found room."""
+    broker = Broker()
+    look(broker, 500)
+    storage = broker.engine._journal._storage  # type: ignore[attr-defined]
+    storage.room = Room(10 * FULL_BELOW_BYTES, is_used_up=False, is_low=False)
+    broker.engine._room.refused(600)
+    assert broker.engine._state.volatile.disk_room == CoreRoom(append_bytes=0)
+    broker.engine._room.look()
+    assert broker.engine._state.volatile.disk_room == CoreRoom(append_bytes=10 * FULL_BELOW_BYTES)

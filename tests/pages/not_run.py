@@ -63,8 +63,6 @@ NOT_RUN = {
     (MONITORING, "exacta config set broker-logger"): "tests/kafka/test_loggers.py asks what it asks",
     (DATABASE, "pip install 'exacta-log[postgres]'"): _AN_INDEX,
     (DATABASE, "database = exacta.Postgres("): _A_POSTGRESQL,
-    (README, "pip install 'exacta-log[pulsar]'"): _AN_INDEX,
-    (README, "exacta serve --pulsar-listen"): "tests/server start it on a free port",
     **{
         (DEPLOY, start): _A_SYSTEMD
         for start in ("python3 -m venv", "/opt/exacta/bin/", "mkdir -p /etc/exacta", "system")
@@ -102,7 +100,10 @@ NO_EXAMPLE = {
     (MONITORING, "scrape_configs:"): "Prometheus reads it",
     (MONITORING, "rule_files:"): "the same",
     (README, " Kafka clients"): "a drawing",
-    (README, "var client = PulsarClient"): "it takes Java; `make test-with WHAT=pulsar` runs it as it is printed",
+    (
+        BEGINNING_PULSAR,
+        "var client = PulsarClient",
+    ): "it takes Java; `make test-with WHAT=pulsar` runs it as it is printed",
     ("docs/how-to/verify.md", "…"): "the output of ten minutes",
     (DATABASE, "CREATE TABLE exacta_decisions"): "SQL; tests/databases/test_decisions.py compares it with the code",
     (MOVING, "# before"): "it takes Spark's own connector; `make test-with WHAT=spark-connector` has that",

@@ -117,7 +117,7 @@ def test_permissions_that_are_missing(bootstrap, options, monkeypatch):
     monkeypatch.setattr(CHECK, "end_transaction", refused)
     monkeypatch.setattr(CHECK, "look_at_topic", lambda client, topic: TopicAccess(1, frozenset({READ})))
     report = check(frame(), options, topic="orders")
-    begin = f"whoever does not log in lacks a permission on {bootstrap}: the sink needs "
+    begin = f"a client that does not log in lacks a permission on {bootstrap}: the sink needs "
     assert report.problems == (
         f"{begin}Describe and Write on transactional ids that begin with '{RUN}'",
         f"{begin}Describe, Write and Read on topic 'orders'",

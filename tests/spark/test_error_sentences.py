@@ -56,9 +56,9 @@ def exceeded(cause):
                 ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
                 "taking over transactional id 'q-driver'",
             ),
-            "broker:9092 does not permit taking over transactional id 'q-driver': whoever does not log in needs the "
-            "permission Write on transactional id 'q-driver', and the same for all transactional ids of this query: "
-            "they begin with its id, or with what option 'transactional.id.prefix' says",
+            "broker:9092 does not permit taking over transactional id 'q-driver': a client that does not log in needs "
+            "the permission Write on transactional id 'q-driver', and the same for all transactional ids of this "
+            "query: they begin with its id, or with what option 'transactional.id.prefix' says",
         ),
         (
             NOBODY.refused(
@@ -66,8 +66,8 @@ def exceeded(cause):
                 ErrorCode.TOPIC_AUTHORIZATION_FAILED,
                 "writing to orders-0",
             ),
-            "broker:9092 does not permit writing to orders-0: whoever does not log in needs the permission Write on "
-            "topic 'orders'",
+            "broker:9092 does not permit writing to orders-0: a client that does not log in needs the permission Write "
+            "on topic 'orders'",
         ),
         (
             AuthenticationFailed("broker:9092 refused user 'u' by PLAIN: no"),

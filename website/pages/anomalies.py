@@ -8,7 +8,7 @@ _TERMS = """\
 A transaction is *committed* if its commit was acknowledged. It is *aborted* if its abort was acknowledged, if its
 commit was never asked for, or if its commit was asked for after a successor had been given its transactional id. Else
 it is *unknown*. A *final read* is everything that a reader got of a partition from its first offset to its end, after
-all clients had ended and every transactional id had been taken over once more. A reader of Pulsar's is a read_committed
+all clients had ended and every transactional id had been taken over once more. A Pulsar reader is a read_committed
 reader, too, if Pulsar's clients take part.
 """
 

@@ -9,13 +9,13 @@ _HEAD = """# Metrics
 
 This page is made from the code (`make docs`).
 
-`exacta serve --web-listen 127.0.0.1:8080` serves them at `/metrics`, in Prometheus's text format, or in that of
+`exacta serve --web-listen 127.0.0.1:8080` serves them at `/metrics`, in the text format of Prometheus, or of
 OpenMetrics where the scraper asks for it. They need the [extra](../install.md#extras) `web`.
 [Monitoring](../how-to/monitoring.md) says what to look at, and brings a dashboard and alert rules.
 
 A counter begins at 0 with each start of the broker. A histogram `…_seconds` has the series `…_seconds_bucket`, with
-bounds that are powers of two from {shortest:g} to {longest:g} seconds, `…_seconds_sum` and `…_seconds_count`; that of
-events has bounds from {fewest:g} to {most:g}.
+bounds that are powers of two from {shortest:g} to {longest:g} seconds, `…_seconds_sum` and `…_seconds_count`; the
+histogram of events has bounds from {fewest:g} to {most:g}.
 
 In one metric at most `web.metrics.max.series` topics, groups or subscriptions (100, if nothing else is set) have series
 of their own. Of topics these are the busiest ones, of groups and subscriptions those that lag most. All others are

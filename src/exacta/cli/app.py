@@ -95,7 +95,10 @@ def root(
     context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
 )
 def serve(context: typer.Context) -> None:
-    """Serve a transactional log to Kafka's and Pulsar's clients; `exacta serve --help` shows the options."""
+    """Serve a transactional log to Kafka's and Pulsar's clients.
+
+    `exacta serve --help` shows the fifteen options that matter, and `exacta serve --help-all` the rest.
+    """
     from exacta.cli.serve import run
 
     raise typer.Exit(run(context.args))

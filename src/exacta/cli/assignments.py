@@ -95,7 +95,7 @@ class OfMember:
 
     @property
     def is_settled(self) -> bool:
-        """Return whether so many heartbeats brought no partition that none is to be waited for."""
+        """Return whether this many heartbeats brought no partition that none is to be waited for."""
         return self._member.heartbeats_without_partitions >= _HEARTBEATS_WITHOUT_PARTITIONS
 
     @property

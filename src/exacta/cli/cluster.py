@@ -28,7 +28,7 @@ _REMEDIES = {
 }
 """The sentences that tell of a code where the cluster says no more than the code."""
 _MISSPELT = 0.9
-"""Two keys that are alike to this degree are one key, misspelt. Different keys of Kafka's are less alike."""
+"""Two keys that are alike to this degree are one key, misspelt. Different Kafka keys are less alike."""
 
 DEFAULT_SERVERS = "127.0.0.1:9092"
 """The cluster where nobody names one: the address that `exacta serve` listens on by default."""

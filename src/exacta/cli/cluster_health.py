@@ -126,7 +126,7 @@ def version(
 @cluster.command()
 def wait(
     timeout: Timeout = 30,
-    brokers: Annotated[int, typer.Option(min=1, metavar="N", help="Wait for so many brokers.")] = 1,
+    brokers: Annotated[int, typer.Option(min=1, metavar="N", help="Wait for this many brokers.")] = 1,
     topics: Annotated[
         list[str] | None,
         typer.Option("--topic", metavar="TOPIC", help="Wait for the leaders of this topic, too; may be repeated."),

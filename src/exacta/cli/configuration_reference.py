@@ -54,7 +54,7 @@ _OPTIONS = """## Options of the broker
 `exacta serve --set KEY=VALUE`, a file of `--config`, and `exacta.Broker(...)` set them. They are read at the start. A
 *dynamic* option can be [changed while the broker runs](../how-to/configure.md#change-options-while-the-broker-runs).
 *Topic* names the configuration by which a topic sets a value of its own. *Kafka* says whether Kafka has an option of
-this name, and by which other keys of Kafka's it is set. The other options are Exacta's own."""
+this name, and by which other Kafka keys it is set. The other options are Exacta's own."""
 
 _TOPICS = """## Configurations of topics
 
@@ -176,7 +176,7 @@ def _no_meaning() -> str:
 
 
 def _of_kafka(option: Option) -> str:
-    """Return by which keys of Kafka's an option is set."""
+    """Return by which Kafka keys an option is set."""
     same = ["same"] if option.name in KAFKA_KEYS else []
     others = [f"`{key.name}`" for key in _of(KeyClass.SERVED) if f"`{option.name}`" in key.reason]
     return ", ".join([*same, *others]) or "–"

@@ -75,7 +75,7 @@ _Partitions = Annotated[
 _Count = Annotated[
     int | None,
     typer.Option(
-        "--count", "--max-messages", "-c", min=1, metavar="N", help="Exit after so many records.", show_default=False
+        "--count", "--max-messages", "-c", min=1, metavar="N", help="Exit after this many records.", show_default=False
     ),
 ]
 _Exit = Annotated[

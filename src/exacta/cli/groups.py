@@ -124,7 +124,7 @@ def lag(
 
     Markers and aborted records do not count: 0 means that such a reader has everything. Records behind an open
     transaction are shown apart, with the transaction that holds them back. On a cluster that is not an Exacta, offsets
-    are counted; the lag is at most so many.
+    are counted, and the records may be fewer.
 
     Exit code 0 if the group has a position in some partition, 1 if not or if the cluster cannot be reached, 2 if called
     wrongly.
@@ -165,7 +165,7 @@ def reset(
     ] = None,
     by: Annotated[
         int | None,
-        typer.Option("--by", metavar="N", help="Move each position by so many offsets.", show_default=False),
+        typer.Option("--by", metavar="N", help="Move each position by this many offsets.", show_default=False),
     ] = None,
     topics: OnlyTopics = None,
     partitions: OnlyPartitions = None,

@@ -22,7 +22,7 @@ def say(line: str, *, err: bool = False) -> None:
 
 
 def counted(number: int, noun: str) -> str:
-    """Return so many of something, in words: `1 topic`, `2 topics`."""
+    """Return this many of something, in words: `1 topic`, `2 topics`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 

@@ -143,7 +143,7 @@ def _apply(examined: "Examination", way: "Way", files: "Files", keep_in: Path | 
         fail(f"{way.value} is no remedy here: {remedy.why_not}; nothing was changed", EXIT_NO)
     keep = _kept_in(files.directory, keep_in)
     with _keeping(keep) as kept_files:
-        with working("writing the journal anew"):
+        with working("writing the journal again"):
             report = apply_remedy(examined, remedy, files, kept_files)
         for line in report:
             say(line)
@@ -227,7 +227,7 @@ def _locked(data: Path) -> "Iterator[Files]":
             yield files
         finally:
             files.unlock()
-    except BrokenPipeError:  # whoever reads has read enough
+    except BrokenPipeError:  # the reader has read enough
         os._exit(0)
     except DirectoryInUse as error:
         fail(f"{error}: stop the server first", EXIT_NO)

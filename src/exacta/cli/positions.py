@@ -18,7 +18,7 @@ class Kind(Enum):
 
     BEGINNING = "the first offset that there is"
     END = "the end, of what the reader may see"
-    OFFSET = "an offset; negative: so many before the end"
+    OFFSET = "an offset; negative: this many before the end"
     TIME = "the first record that is not older"
 
 
@@ -100,7 +100,7 @@ def offsets_at(
 ) -> "Mapping[TopicPartition, int]":
     """Return the offset of a place in each partition, which lies between its first offset and its end.
 
-    An offset that is given lies where it is given: whoever reads there is told if there is nothing.
+    An offset that is given lies where it is given: a reader there is told if there is nothing.
     """
     from exacta.client.topics import EARLIEST, LATEST, list_offsets
 
@@ -125,7 +125,7 @@ def destinations(
     to: Place | int,
     committed: "Mapping[TopicPartition, int]",
 ) -> "dict[TopicPartition, int]":
-    """Return where a group is moved to: a place, or so many offsets from where it stands, as far as there is a log.
+    """Return where a group is moved to: a place, or this many offsets from where it stands, as far as there is a log.
 
     The end is the last stable offset, so that no record of a transaction that is open now is skipped.
     """

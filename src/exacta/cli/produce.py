@@ -2,8 +2,8 @@
 
 Theory of operation. A thread reads stdin, because a pipe need not hold whole lines and a person types slowly: when
 nothing has come for a moment, what has come is sent. Records are written by an idempotent producer, each once and in
-their order. With a transactional id they are one transaction, or one after every so many records, and an error or an
-interrupt aborts the open one.
+their order. With a transactional id they are one transaction, or one for each given number of records, and an error or
+an interrupt aborts the open one.
 """
 
 import os

@@ -72,7 +72,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _doors(endpoints: dict[str, Endpoint], kafka_doors: Sequence[Door]) -> list[Door]:
-    """Return where is listened, those of Kafka's clients first. Raises ConfigurationError."""
+    """Return the doors to listen at, the doors of Kafka clients first. Raises ConfigurationError."""
     if not kafka_doors:
         return doors_of({"listen": Endpoint(DEFAULT_HOST, DEFAULT_PORT)} | endpoints)
     if "advertise" in endpoints:
@@ -107,22 +107,69 @@ def _read(path: Path) -> "ConfigurationFile":
     return file
 
 
+MATTERING_FLAGS = (
+    "--data",
+    "--listen",
+    "--advertise",
+    "--pulsar-listen",
+    "--web-listen",
+    "--config",
+    "--log-level",
+)
+MATTERING_KEYS = (
+    "num.partitions",
+    "auto.create.topics.enable",
+    "message.max.bytes",
+    "log.retention.ms",
+    "log.retention.bytes",
+    "offsets.retention.minutes",
+    "transaction.max.timeout.ms",
+    "max.connections",
+)
+"""The fifteen options that `--help` shows, as flags and as keys of `--set`; docs/how-to/options.md tells of each."""
+
+_HOW_TO_GIVE = ("--set", "--help", "--help-all")
+
+
+def help_text(everything: bool) -> str:
+    """Return what `--help-all` prints, or `--help`, which has the options that matter."""
+    parser = _parser()
+    if not everything:
+        for action in parser._actions:
+            if not {*action.option_strings} & {*MATTERING_FLAGS, *_HOW_TO_GIVE}:
+                action.help = argparse.SUPPRESS
+    shown = [options()[name] for name in (options() if everything else MATTERING_KEYS)]
+    described = "\n".join(f"  {each.name}={str(each.default).lower()}\n      {each.description}" for each in shown)
+    parser.epilog = f"keys for --set and --config, with their defaults:\n{described}"
+    if not everything:
+        parser.epilog += "\n\nexacta serve --help-all shows all flags and keys."
+    return parser.format_help()
+
+
+class _Help(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        sys.stdout.write(help_text(everything=self.const))
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
-    described = "\n".join(
-        f"  {option.name}={str(option.default).lower()}\n      {option.description}" for option in options().values()
-    )
     parser = _Parser(
         prog="exacta serve",
-        description="Serve a transactional log to every client of Kafka, and of Pulsar (--pulsar-listen).",
-        epilog=f"options for --set and --config, with their defaults:\n{described}",
+        description="Serve a transactional log to Kafka clients, and to Pulsar clients (--pulsar-listen).",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        add_help=False,
     )
+    for flags, words, everything in (
+        (("-h", "--help"), "show the fifteen options that matter, and exit", False),
+        (("--help-all",), "show all options, and exit", True),
+    ):
+        parser.add_argument(*flags, action=_Help, nargs=0, const=everything, default=argparse.SUPPRESS, help=words)
     parser.add_argument(
         "--data",
         type=_usage(_directory),
         metavar="DIR",
-        help=f"the data directory: a new or empty one, or that of an earlier start (default: ./{DEFAULT_DATA})",
+        help=f"the data directory: a new or empty one, or the one of an earlier start (default: ./{DEFAULT_DATA})",
     )
     parser.add_argument(
         "--listen",

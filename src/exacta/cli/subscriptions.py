@@ -48,7 +48,7 @@ def list_all(
     topic: Annotated[
         list[str] | None, typer.Option("--topic", metavar="TOPIC", help="Only of this topic; may be repeated.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most so many.")] = 1000,
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")] = 1000,
     output: Output = OutputFormat.TABLE,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
@@ -246,7 +246,7 @@ def _check_topics(client: "Client", topics: "Iterable[str]") -> None:
 
 
 def _in_the_log(topic: str) -> tuple[str, int | None]:
-    """Return the name of a topic in the log, and the partition if a name of Pulsar's names one."""
+    """Return the name of a topic in the log, and the partition if a Pulsar name names one."""
     if "://" not in topic:
         return topic, None
     from exacta.protocol.pulsar.topic_names import InvalidTopicName, parse_topic_name

@@ -39,7 +39,7 @@ def top(
     interval: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="Look again after this time.")] = 2,
     count: Annotated[
         int | None,
-        typer.Option("--count", "-c", min=1, metavar="N", help="Exit after so many looks.", show_default=False),
+        typer.Option("--count", "-c", min=1, metavar="N", help="Exit after this many looks.", show_default=False),
     ] = None,
     output: Output = OutputFormat.TABLE,
     bootstrap_servers: Servers = None,
@@ -142,7 +142,7 @@ def _live(shown: "Iterator[dict[str, Any]]") -> None:
 
 
 def screen(told: "Mapping[str, Any]", most_rows: int) -> "Group":
-    """Return what is shown of a look: at most so many rows of each table."""
+    """Return what is shown of a look: at most this many rows of each table."""
     from rich.console import Group
     from rich.text import Text
 

@@ -131,7 +131,7 @@ def alter(
     name: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")],
     partitions: Annotated[
         int | None,
-        typer.Option("--partitions", "-p", min=1, metavar="N", help="Enlarge it to so many.", show_default=False),
+        typer.Option("--partitions", "-p", min=1, metavar="N", help="Enlarge it to this many.", show_default=False),
     ] = None,
     settings: Setting = None,
     unset: Annotated[
@@ -234,7 +234,7 @@ def trim(
                 fail(f"topic {name} has no partition {number}: it has {len(numbers)}", EXIT_NO)
         wanted = [TopicPartition(name, each) for each in numbers if not partitions or each in partitions]
         if place.kind is Kind.OFFSET and place.number >= 0 and len(wanted) > 1:
-            fail("an offset is that of one partition: give -p, too", EXIT_USAGE)
+            fail("an offset belongs to one partition: give -p, too", EXIT_USAGE)
         first = offsets_at(client, wanted, BEGINNING, READ_COMMITTED)
         new = offsets_at(client, wanted, place, READ_COMMITTED)
         for each, end in offsets_at(client, wanted, END, READ_UNCOMMITTED).items():
@@ -279,7 +279,7 @@ def _described(client: "Client", topic: "TopicDescription") -> dict[str, Any]:
     )
     try:
         settings = describe_settings(client, Resource("topic", topic.name))
-    except KafkaError as error:  # whoever may read a topic need not be allowed to see its settings
+    except KafkaError as error:  # a user who may read a topic need not be allowed to see its settings
         note(str(error))
         settings = []
     partitions = []

@@ -241,7 +241,7 @@ def _run(cluster: "Cluster", settings: "CampaignSettings") -> Path:
     from exacta.verify.campaign.run import Campaign
     from exacta.verify.campaign.settings import CampaignError
 
-    # Whoever ends this politely ends the processes that it has started, too.
+    # A polite end of this process ends the processes that it has started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
     try:
         campaign = Campaign(cluster, settings, __version__, lambda text: typer.echo(text, err=True))

@@ -79,7 +79,7 @@ def named(messages: Acknowledgement) -> tuple[Acknowledged, ...]:
 
 
 def can_acknowledge(client: Client) -> bool:
-    """Return whether the cluster is an Exacta that acknowledges messages of Pulsar's in transactions."""
+    """Return whether the cluster is an Exacta that acknowledges Pulsar messages in transactions."""
     return client.offers(Anyone(), AcknowledgeMessagesRequest())
 
 

@@ -73,7 +73,7 @@ def describe_versions(client: Client) -> list[BrokerVersion]:
 
 
 def wait_for_cluster(client: Client, *, brokers: int = 1, topics: Sequence[str] = ()) -> None:
-    """Return when so many brokers are there and each of the topics has its leaders; raises `DeadlineExceeded`."""
+    """Return when this many brokers are there and each of the topics has its leaders; raises `DeadlineExceeded`."""
     deadline = client.deadline()
     backoff = Backoff()
     while True:

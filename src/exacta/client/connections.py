@@ -136,7 +136,7 @@ class Connections:
         raise last
 
     def _setup_deadline(self, deadline: Deadline, candidates: int = 1) -> Deadline:
-        """Return the deadline of a connection's setup, where so many brokers are left to be tried until `deadline`."""
+        """Return the deadline of a connection's setup, where this many brokers are left to try until `deadline`."""
         share_ms = deadline.remaining_s * 1000 / candidates
         return deadline.part(min(share_ms, CONNECTION_SETUP_TIMEOUT_MS))
 

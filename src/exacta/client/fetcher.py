@@ -43,11 +43,11 @@ class OffsetOutOfRange(KafkaError):
 
 
 class TopicReplaced(ClientError):
-    """A topic is not the one that was asked for: it was deleted and made anew under the same name (KIP-516)."""
+    """A topic is not the one that was asked for: it was deleted and created again under the same name (KIP-516)."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
-        super().__init__(f"topic '{topic}' was deleted and made anew")
+        super().__init__(f"topic '{topic}' was deleted and created again")
 
 
 def send_fetch(connection: Connection, request: FetchRequest, deadline: Deadline) -> None:

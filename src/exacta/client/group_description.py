@@ -1,7 +1,7 @@
 """Look at a group and its members, of the classic protocol or of KIP-848's, as an administrator does.
 
 This module owns the shapes of DescribeGroups and ConsumerGroupDescribe, and what an assignment of the classic protocol
-looks like. A cluster knows a group by one of the two protocols, and does not say which to whoever asks by the other.
+looks like. A cluster knows a group by one of the two protocols, and does not say which when it is asked by the other.
 """
 
 import struct

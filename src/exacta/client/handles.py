@@ -16,7 +16,7 @@ def handle_name(transaction_id: int) -> str:
 
 
 def handle_named(name: str) -> int | None:
-    """Return the id of the handle that has this name, here or at a client of Pulsar's; None for any other name."""
+    """Return the id of the handle that has this name, here or at a Pulsar client; None for any other name."""
     found = _NAME.fullmatch(name)
     return None if found is None else int(found[1] or found[2])
 

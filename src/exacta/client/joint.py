@@ -30,7 +30,7 @@ def join_transaction(
 ) -> tuple[int, int]:
     """Let one transaction span a Kafka producer and Apache Pulsar's clients; return the two numbers of its TxnID.
 
-    `transaction` has the two numbers of the TxnID of a transaction that a client of Pulsar's has begun. It must be
+    `transaction` has the two numbers of the TxnID of a transaction that a Pulsar client has begun. It must be
     open, and the producer of `transactional_id` must have none open. It keeps its own time-out. Without `transaction`,
     the one is joined that the producer has open. The producer must have written a record or sent offsets, and flushed.
     Either side may write into the transaction and end it; docs/explanation/one-log.md says what the other side is told.

@@ -100,5 +100,5 @@ def rates(before: Overview, after: Overview) -> dict[str, float]:
     found = {}
     for name, topic in after.topics.items():
         grown = topic.end_offsets - (before.topics[name].end_offsets if name in before.topics else 0)
-        found[name] = max(0, grown) / seconds  # a topic that was made anew ends earlier than it did
+        found[name] = max(0, grown) / seconds  # a topic that was created again ends earlier than it did
     return found

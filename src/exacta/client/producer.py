@@ -105,7 +105,7 @@ class IdempotentProducer:
         self._compression = compression
         self._delivery_timeout_ms = delivery_timeout_ms
         self._memory_bytes = memory_bytes
-        self._partitions: dict[TopicPartition, _Partition] = {}  # whoever has waited longest for its turn is first
+        self._partitions: dict[TopicPartition, _Partition] = {}  # the one that has waited longest for its turn is first
         self._connections: dict[int, Connection] = {}
         self._sent: dict[Connection, deque[list[_Partition]]] = {}  # requests in flight: what each one carries
         self._batch_bytes = 0  # not acknowledged
@@ -189,7 +189,7 @@ class IdempotentProducer:
                 self._add_partitions()
                 while self._send_round():
                     pass
-                # A reply is only waited for above the limit: whoever appends should not stand still.
+                # A reply is only waited for above the limit: an append should not stand still.
                 if self._held_bytes <= most_held_bytes:
                     return
                 waiting = self._busiest_connection()

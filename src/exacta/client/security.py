@@ -81,7 +81,7 @@ class Security(Struct, frozen=True, kw_only=True):
             return f"user '{self.sasl.username}'"
         if self.tls is not None and self.tls.keystore is not None:
             return "the owner of the client certificate"
-        return "whoever does not log in"
+        return "a client that does not log in"
 
 
 PLAINTEXT = Security()

@@ -144,7 +144,7 @@ class Tail:
         return self._client.refused(part, code, f"reading {partition}")
 
     def _after(self, error: ConnectionLost | KafkaError) -> None:
-        """Begin anew after a moment, if time may mend the error; else raise it."""
+        """Begin again after a moment, if time may mend the error; else raise it."""
         if isinstance(error, KafkaError) and error.error_class is not ErrorClass.RETRIABLE:
             raise error
         for connection in self._connections.values():

@@ -111,4 +111,4 @@ def _modified_ns(location: str) -> int:
     try:
         return os.stat(location).st_mtime_ns
     except OSError:
-        return 0  # whoever reads it says what is wrong
+        return 0  # its reader says what is wrong

@@ -3,9 +3,9 @@
 This module owns the choice of a partition and the transactions; `producer.py` sends, and repeats what got lost. The
 sink, whose transactions other processes end, uses that directly.
 
-Theory of operation. Each transaction is that of a new incarnation of the transactional id, taken over from the one
-before: whoever else has taken the id meanwhile fences us. So sequences begin anew with each, and nothing need be
-remembered from one to the next.
+Theory of operation. Each transaction has a new incarnation of the transactional id, taken over from the one
+before: another writer that has taken the id meanwhile fences us. So sequences begin again with each, and nothing need
+be remembered from one to the next.
 """
 
 import random

@@ -105,8 +105,8 @@ def list_offsets(
     """Return an offset of each partition: `at` is EARLIEST, LATEST or a timestamp in ms (first offset not older).
 
     It is one for all partitions, or one for each. With READ_COMMITTED the latest offset is the last stable one. A
-    timestamp after all records yields -1. The offsets come in the order in which they are asked for, not in that of the
-    answers.
+    timestamp after all records yields -1. The offsets come in the order in which they are asked for, not in the
+    order of the answers.
     """
     deadline = deadline or client.deadline()
     wanted = list(dict.fromkeys(partitions))

@@ -5,7 +5,7 @@ run, on the command line or in a file, nowhere. The core keeps what was set at r
 (`State.broker_configs`); `options.py` says which options can be set so, and `kafka/broker_config_changes.py` how
 requests do it.
 
-The reasons stand in decision 0046. Whoever is to see a change asks for `now` whenever a value is needed, and keeps no
+The reasons stand in decision 0046. Code that is to see a change asks for `now` whenever a value is needed, and keeps no
 configuration.
 """
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 
 class KeyClass(Enum):
-    """The class of a key of Kafka's."""
+    """The class of a Kafka key."""
 
     SERVED = auto()
     NO_MEANING = auto()
@@ -229,9 +229,9 @@ _PROMISES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("offsets.topic.replication.factor", _ONE_REPLICA, ("1",)),
     ("transaction.state.log.min.isr", _ONE_REPLICA, ("1",)),
     ("transaction.state.log.replication.factor", _ONE_REPLICA, ("1",)),
-    ("authorizer.class.name", "there are no access rules: whoever reaches the broker may do everything", ("",)),
-    ("super.users", "there are no access rules: whoever reaches the broker may do everything", ("",)),
-    ("allow.everyone.if.no.acl.found", "whoever reaches the broker may do everything", ("true",)),
+    ("authorizer.class.name", "there are no access rules: every client may do everything", ("",)),
+    ("super.users", "there are no access rules: every client may do everything", ("",)),
+    ("allow.everyone.if.no.acl.found", "there are no access rules: every client may do everything", ("true",)),
     ("alter.config.policy.class.name", f"{_NO_CLASSES}: no policy is asked", ("",)),
     ("create.topic.policy.class.name", f"{_NO_CLASSES}: no policy is asked", ("",)),
     ("client.quota.callback.class", "there are no quotas", ("",)),

@@ -38,7 +38,7 @@ class LogOptions:
             ge=1,
             le=60_000,
             description="Longest time for which a stop of the machine can lose what needs no sync of its own: writes "
-            "into open transactions, and acknowledgements for which a client of Pulsar's wants no answer. A killed "
+            "into open transactions, and acknowledgements for which a Pulsar client wants no answer. A killed "
             "broker loses neither.",
         ),
     ] = Limits().flush_interval_ms

@@ -72,7 +72,7 @@ DYNAMIC = frozenset(
         "pulsar.transaction.repeat",
     }
 )
-"""The options that can be changed while the broker runs: whoever goes by one of them looks it up each time.
+"""The options that can be changed while the broker runs: code that goes by one of them looks it up each time.
 
 The limits of the core are none of them: what is open has been accepted under them (`core/state/limits.py`).
 """
@@ -170,12 +170,12 @@ def _find(given: str) -> Option:
 
 
 def _refuse_kafkas(given: str, name: str) -> None:
-    """Raise ConfigurationError, with the reason, for a key of Kafka's that has no effect here."""
+    """Raise ConfigurationError, with the reason, for a Kafka key that has no effect here."""
     from exacta.config.kafka_keys import KeyClass, kafka_key  # a server that has no use for the table does not load it
 
     key = kafka_key(name)
     if key is not None and key.key_class is not KeyClass.SERVED:
-        raise ConfigurationError(f"{given} is an option of Kafka's that has no effect here: {key.reason.rstrip('.')}")
+        raise ConfigurationError(f"{given} is a Kafka option that has no effect here: {key.reason.rstrip('.')}")
 
 
 _TRUTHS = {"true": True, "false": False}

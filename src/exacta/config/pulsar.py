@@ -27,7 +27,7 @@ class PulsarOptions:
         Meta(
             ge=0,
             le=LONG_MAX,
-            description="How long a message waits for a durable subscription of Pulsar's to acknowledge it, where its "
+            description="How long a message waits for a durable Pulsar subscription to acknowledge it, where its "
             "topic does not say; then the broker acknowledges it. 0: for ever.",
         ),
     ] = 0
@@ -36,7 +36,7 @@ class PulsarOptions:
         Meta(
             ge=-1,
             le=LONG_MAX,
-            description="Bytes of a partition that are kept only because a durable subscription of Pulsar's has not "
+            description="Bytes of a partition that are kept only because a durable Pulsar subscription has not "
             "acknowledged them, where its topic does not say; pulsar.backlog.quota.policy acts on what is more. -1: "
             "without a bound.",
         ),
@@ -46,7 +46,7 @@ class PulsarOptions:
         Meta(
             ge=-1,
             le=LONG_MAX,
-            description="Age of the messages that are kept only because a durable subscription of Pulsar's has not "
+            description="Age of the messages that are kept only because a durable Pulsar subscription has not "
             "acknowledged them, where its topic does not say; pulsar.backlog.quota.policy acts on what is older. -1: "
             "without a bound.",
         ),

@@ -95,7 +95,7 @@ def _off(description: str) -> TopicConfig:
 
 
 _ONE_STORAGE: Final = "There is one storage: remote.storage.enable can only be false."
-_LEVEL: Final = "Of the batches that compression.type has compressed anew; others are kept as their producer made them."
+_LEVEL: Final = "The level of batches that compression.type recompresses; others stay as their producer made them."
 _NO_REPLICATION: Final = "There is nothing to replicate, hence to throttle."
 
 TOPIC_CONFIGS: dict[str, TopicConfig] = {
@@ -104,7 +104,7 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
     COMPRESSION_LEVELS[LZ4]: _int(9, _LEVEL, lowest=1, highest=17),
     COMPRESSION_TYPE: _choice(
         "producer",
-        "How batches are kept; producer: as theirs made them. Others are compressed anew, by the broker's one thread.",
+        "How batches are kept; producer: as theirs made them. Others are recompressed, by the broker's one thread.",
         *CODECS,
     ),
     COMPRESSION_LEVELS[ZSTD]: _int(3, _LEVEL, lowest=-131_072, highest=22),

@@ -42,7 +42,7 @@ class Body(IntEnum):
     KAFKA = 2
     """Kafka's record format version 2."""
     PULSAR = 0x50
-    """One entry of Pulsar's, as its producer sent it."""
+    """One Pulsar entry, as its producer sent it."""
 
 
 class TransactionVersion(IntEnum):

@@ -21,7 +21,7 @@ class Ended(NamedTuple):
 class Database(ABC):
     """A database that is used over one connection, by one thread. Its errors are those of its driver.
 
-    It makes the connection itself, and makes it anew when it is lost, unless the user has given one.
+    It makes the connection itself, and makes it again when it is lost, unless the user has given one.
     """
 
     name: str

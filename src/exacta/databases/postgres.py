@@ -4,7 +4,7 @@ psycopg refuses `commit()` and `rollback()` within the block. It does not read S
 be executed, and another transaction begun behind it. The number of the transaction tells whether it is still the one
 that was begun, and PostgreSQL knows what became of that.
 
-The driver is loaded when it is needed, so that whoever uses SQLite need not have it.
+The driver is loaded when it is needed, so that users of SQLite need not have it.
 """
 
 from collections.abc import Sequence

@@ -8,7 +8,7 @@ rolls a transaction back by itself, too: by `INSERT OR ROLLBACK`, `RAISE(ROLLBAC
 interrupt. A program that passes over such an error goes on outside of the transaction, and each of its rows is
 committed at once, or in a transaction that `sqlite3` begins. So an authorizer refuses BEGIN, COMMIT and ROLLBACK
 within the block (with them `commit()`, `rollback()` and `executescript()`), and every statement once the transaction
-is over. It is asked when a statement is prepared, and our own connections prepare each one anew. Connections of the
+is over. It is asked when a statement is prepared, and our own connections prepare each one again. Connections of the
 user's may know a statement already: there `sqlite3` is to begin a transaction before it writes, which is refused. A
 savepoint of a drawn name tells whether the transaction is still the one that was begun.
 
@@ -55,7 +55,7 @@ class Sqlite(Database):
             self._connection = database
             self.name = "SQLite"
         else:
-            # The program may go to another folder before the connection is made anew.
+            # The program may go to another folder before the connection is made again.
             self._path = Path(database) if str(database) == _MEMORY else Path(database).absolute()
             self.name = str(database)
 

@@ -38,7 +38,7 @@ class Transaction:
     ) -> None:
         """Write a message into a topic. Its partition is chosen by the key, as the Java client does.
 
-        Messages without a key go to one partition of the topic, which each transaction draws anew. Strings are
+        Messages without a key go to one partition of the topic, which each transaction draws again. Strings are
         written as UTF-8. The time is now, unless `timestamp_ms` says another one, in ms since 1970. Raises
         `TwoPhaseError`, and TypeError for what cannot be a message.
         """

@@ -110,7 +110,7 @@ class TwoPhase:
             if self._decisions is not None and self._holder is None and self._taken_over is None:
                 self._recover()
         except TakenOver:
-            pass  # whoever has taken over ends it
+            pass  # the successor ends it
         except TwoPhaseError as error:
             logger.error(
                 "the last transaction of '%s' is still open in the log, and holds readers back until the next start: "
@@ -377,7 +377,7 @@ class _Found(NamedTuple):
     left_open: Pair | None
     """The pair of the transaction that is open in the log."""
     decided: Pair | None
-    """The pair in the row: that of the last transaction that was committed."""
+    """The pair in the row: the last transaction that was committed."""
 
 
 def _tell_of_late_end(late: TwoPhaseError, *, commit: bool) -> None:

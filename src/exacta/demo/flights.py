@@ -5,7 +5,7 @@ does not write to a broker (`load`) and does not compute any output (`expectatio
 
 Theory of operation: the package is never imported (it asks `pkg_resources`, which new setuptools no longer bring);
 its files are found through its import specification. The flights are put in the order of their days and stay, within
-a day, in the file's order, which is that of actual departure with the cancelled flights last: an input as a log has
+a day, in the file's order, which is by actual departure with the cancelled flights last: an input as a log has
 it, with a disorder in scheduled time of about a day. A flight's key is its aircraft, or carrier and flight number for
 those that never had one, so that a key's order means something.
 """

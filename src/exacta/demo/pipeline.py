@@ -134,7 +134,7 @@ def _json(columns: list[str]) -> F.Column:
 def _table(spark: SparkSession, directory: Path, name: str) -> DataFrame:
     """Return one of the package's tables, every column as text; `NA` is what it writes for a missing value.
 
-    Kept in memory: each micro-batch plans its joins anew.
+    Kept in memory: each micro-batch plans its joins again.
     """
     return spark.read.csv(str(directory / f"{name}.csv"), header=True, nullValue="NA", escape='"').cache()
 
@@ -154,7 +154,7 @@ def start_query(frame: DataFrame, name: str, topic: str, arguments: argparse.Nam
 
 
 def source(spark: SparkSession, arguments: argparse.Namespace) -> DataFrame:
-    """Read the input topic from its beginning, so many messages to a micro-batch."""
+    """Read the input topic from its beginning, this many messages to a micro-batch."""
     return (
         spark.readStream.format("exacta")
         .option("kafka.bootstrap.servers", arguments.bootstrap_servers)

@@ -1,7 +1,7 @@
 """A sink as Kafka sinks for Spark are today: it writes, and a row that is written again is there twice.
 
 This module owns the format `at-least-once`, against which the demo shows what Exacta's sink is for. The format is no
-straw man: its producer is idempotent and waits for every acknowledgement, as that of Spark's own connector does. But an
+straw man: its producer is idempotent and waits for every acknowledgement, as in Spark's own connector. But an
 idempotent producer only recognises its own repetitions, and a task that runs again is another producer; and what a task
 wrote is there for all readers at once, whether its micro-batch ends or not.
 """

@@ -1,4 +1,4 @@
-"""Load the demo's input as any client of Apache Pulsar would, by its own client for Python.
+"""Load the demo's input as any Apache Pulsar client would, by its own client for Python.
 
 The producer has a name, by which the broker tells repeats: what a client sends again after it has lost its connection
 is stored once.

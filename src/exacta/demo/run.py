@@ -219,7 +219,7 @@ class _Demo:
         self._feed(len(self._flights) if self._nemesis.finished else int(len(self._flights) * (1 - _HELD_BACK_SHARE)))
 
     def _feed(self, count: int) -> None:
-        """Load so many more flights, or those that are left."""
+        """Load this many more flights, or those that are left."""
         some = list(islice(self._unfed, count))
         self._produce(some, partial(self._screen.advance, "flights loaded"))
         self._fed += len(some)

@@ -47,7 +47,7 @@ def wait_until_ready(bootstrap_servers: str, timeout_s: float) -> bool:
 
 
 def create(bootstrap_servers: str, topics: Iterable[str], partitions: int) -> None:
-    """Create topics, each with so many partitions."""
+    """Create topics, each with this many partitions."""
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": _SILENT})
     wanted = [NewTopic(topic, num_partitions=partitions, replication_factor=1) for topic in topics]
     for future in admin.create_topics(wanted, request_timeout=_REQUEST_TIMEOUT_S).values():

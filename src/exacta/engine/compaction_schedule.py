@@ -34,12 +34,12 @@ from exacta.ports.compaction import MOST_STREAMS, Rules
 from exacta.ports.journal import CompactionOrder, Joining, JournalReader, JournalSpace
 
 MOST_BYTES = 256 << 20
-"""Partitions that are compacted at once have at most so many bytes, unless a single one has more.
+"""Partitions that are compacted at once have at most this many bytes, unless a single one has more.
 
 Their compaction needs room for them a second time.
 """
 MOST_ENTERED = 1_000
-"""At one look at a partition the journal is asked about so many entered streams. Each takes some microseconds."""
+"""At one look at a partition the journal is asked about this many entered streams. Each takes some microseconds."""
 
 
 class CompactionPolicy(Struct, frozen=True, kw_only=True):

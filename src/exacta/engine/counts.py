@@ -1,6 +1,6 @@
-"""Counts: the integers that the engine keeps of its work. They only grow, and a restart begins anew.
+"""Counts: the integers that the engine keeps of its work. They only grow, and a restart begins again.
 
-Whoever shows them (`exacta.metrics`) reads them when asked. Nothing here is decided by them.
+`exacta.metrics` reads them when it is asked. Nothing here is decided by them.
 """
 
 from collections import defaultdict

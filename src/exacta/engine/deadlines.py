@@ -10,7 +10,7 @@ LONGEST_SLEEP_MS = 60_000
 
 
 MOST_CANCELLED = 100
-"""So many cancelled deadlines are borne, and more while they are not the larger part, so that each costs little."""
+"""This many cancelled deadlines are borne, and more while they are not the larger part, so that each costs little."""
 
 
 class Deadline:
@@ -55,7 +55,7 @@ class Deadlines:
         return deadline
 
     def after(self, wait_ms: int, callback: Callable[[], None]) -> Deadline:
-        """Call back once, so many milliseconds from now."""
+        """Call back once, this many milliseconds from now."""
         return self.add(self._clock() + wait_ms, callback)
 
     def cancel(self, deadline: Deadline) -> None:
@@ -70,7 +70,7 @@ class Deadlines:
             self._cancelled = 0
 
     def clock_was_moved(self) -> None:
-        """Call back what has become due, and wait anew for the rest: the clock has not only passed."""
+        """Call back what has become due, and wait again for the rest: the clock has not only passed."""
         if self._timer is not None:
             self._timer.cancel()
             self._fire()

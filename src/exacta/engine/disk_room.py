@@ -77,19 +77,26 @@ class RoomWatch:
         self._has_stopped = True
 
     def refused(self, size: int) -> None:
-        """Take no batch any more until there is clearly room, and for this one, too: it was refused."""
+        """Take no batch any more until there is clearly room, and for this one, too: it was refused.
+
+        That there is room by now does not count before the next look, after a sync or an interval: later batches of its
+        client may be here already, and would overtake it.
+        """
         self._refused_bytes = max(size, self._refused_bytes)
-        self.look()
+        self._look(was_refused=True)
 
     def look(self) -> None:
         """Tell the core what the journal has measured, if there is anything to tell."""
+        self._look(was_refused=False)
+
+    def _look(self, *, was_refused: bool) -> None:
         measured = self._journal.room
         if measured is None and self._state.volatile.disk_room is None:
             return
         room = None
         if measured is not None:
             left = measured.append_bytes - self._gathering_bytes()
-            if measured.is_low or left < self._refused_bytes:
+            if was_refused or measured.is_low or left < self._refused_bytes:
                 left = 0 if self._refused_bytes else left
             else:
                 self._refused_bytes = 0

@@ -8,8 +8,8 @@ Theory of operation. A subscription is looked at in the loop's next turn after s
 be delivered: readers may see more, a consumer has come, has gone or takes more, a message has been acknowledged or
 given back, or a delay has ended. One read is under way for a subscription at a time, so that its entries go out in the
 order in which they were chosen. Entries that wait are chosen first, and then read. New ones are read first, as far as
-readers of the subscription's isolation level may see them, and then chosen: the core takes no look at what was read
-elsewhere than where delivery goes on by now. What was read passes the conversion that the consumers' sinks have before
+readers of the subscription's isolation level may see them, and then chosen. If delivery has gone on elsewhere
+meanwhile, the core ignores what was read. What was read passes the conversion that the consumers' sinks have before
 anybody looks at it. So the core, too, knows entries only as these consumers read them. Compaction may remove messages
 of an entry between the choice and the read. They are acknowledged for the subscription then, since no client would ever
 do it. Nothing is read while no consumer takes a message, or none has a sink. A front that cannot send just grants no
@@ -264,7 +264,7 @@ class Dispatcher:
         visible_end, read_committed = self._seen_by(key)
         if begin >= visible_end:
             return
-        # An entry has at least one offset, so that consumers can take nothing behind so many; but they take one whole.
+        # An entry has at least one offset, so consumers can take nothing behind this many; but they take one whole.
         limit = Offset(min(begin + permits, visible_end))
         extents = find_few(self._journal, key[0], begin, limit)
         if not extents:

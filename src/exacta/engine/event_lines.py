@@ -40,7 +40,7 @@ groups = logger.getChild("groups")
 subscriptions = logger.getChild("subscriptions")
 
 SHOWN = 5
-"""So many partitions, or names, are named in a line."""
+"""This many partitions, or names, are named in a line."""
 
 _ABORTS = {
     Cause.NEW_INSTANCE: (logging.INFO, "was aborted, because a new instance of its producer came"),
@@ -56,7 +56,7 @@ _ABORTS = {
 
 
 class EventLines:
-    """Makes the lines, and tells them when they are due. `number` gives that of the commit group that gathers."""
+    """Makes the lines, and tells them when they are due. `number` gives the number of the commit group that gathers."""
 
     def __init__(self, state: State, number: Callable[[], int]) -> None:
         self._state = state

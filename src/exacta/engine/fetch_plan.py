@@ -25,10 +25,10 @@ from exacta.ports.journal import Buffer, Extent, JournalReader
 LONGEST = 2**63 - 1
 
 LONG_FETCH = 1_000
-"""A fetch of more partitions is planned in steps, each of which looks at so many."""
+"""A fetch of more partitions is planned in steps, each of which looks at this many."""
 
 MOST_WITH_RECORDS = 1_000
-"""One answer has records of at most so many partitions. Those that follow have theirs in the next answer, as where an
+"""One answer has records of at most this many partitions. Those that follow have theirs in the next answer, as where an
 answer has no room left: a client asks for the partitions first that it has got no records of (KIP-74)."""
 
 
@@ -36,8 +36,8 @@ class FetchPartition(Struct, gc=False):
     """The offset from which one partition is read, and how much of it.
 
     The answer holds at most `max_bytes` of it, but at least one batch if it would be empty otherwise. `topic_id` is
-    empty where the reader goes by the name. Otherwise a topic that was made anew under the name is not read, not even
-    by a fetch that was waiting meanwhile (KIP-516).
+    empty where the reader goes by the name. Otherwise a topic that was created again under the name is not read, not
+    even by a fetch that was waiting meanwhile (KIP-516).
     """
 
     topic: str

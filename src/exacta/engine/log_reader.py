@@ -6,7 +6,7 @@ the same. Owns how the pieces are put together. Owns neither the batches nor how
 
 Theory of operation. A partition has pieces: runs of its own stream, and entered streams between them, in the order of
 their offsets. A question is put to each piece that it concerns, in the piece's own numbers, and the answers are moved.
-The bytes of an entered batch are as they were staged. Whoever reads them sees to it that they say where the batch is
+The bytes of an entered batch are as they were staged. Their reader sees to it that they say where the batch is
 now (`Moved`). Compaction writes what it leaves of an entered stream into the partition's own. So entered streams are
 passed over below the offset to which the partition is compacted.
 

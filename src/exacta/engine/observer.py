@@ -36,7 +36,7 @@ FENCING = frozenset({Cause.NEW_INSTANCE, Cause.TIME_OUT, Cause.MARKER, Cause.IDL
 class Observer:
     """Counts what happens; `hears` has a function for each event that it wants to hear.
 
-    `number` gives that of the commit group that gathers. `tell` tells the lines about what is durable.
+    `number` gives the number of the commit group that gathers. `tell` tells the lines about what is durable.
     """
 
     def __init__(self, state: State, number: Callable[[], int]) -> None:

@@ -79,7 +79,7 @@ class PresentState:
         return entry is not None and self._state.subscription((entry.partition_id, name)) is not None
 
     def find_staged(self, partition_id: PartitionId, provisional_offset: int) -> Offset | NotEntered:
-        """Return the offset at which a staged message of Pulsar's has entered a partition, or why there is none."""
+        """Return the offset at which a staged Pulsar message has entered a partition, or why there is none."""
         partition = self._state.partitions.get(partition_id)
         return NotEntered.GONE if partition is None else staging.find_staged(partition, provisional_offset)
 

@@ -66,7 +66,7 @@ class BatchReader:
         size: int,
         done: Callable[[list[Read]], None],
     ) -> None:
-        """Check until the turn is over, from where `number` batches of `size` bytes of the next piece are checked."""
+        """Check pieces until the turn is over. Of the next one, `number` batches (`size` bytes) are checked already."""
         room = BATCHES_A_TURN
         while len(reads) < len(pieces):
             if room <= 0:

@@ -12,7 +12,7 @@ from exacta.engine.deadlines import Deadlines
 from exacta.ports.journal import Failed, JournalSnapshots
 
 FOLD_EVERY_MS = 5_000
-"""The shortest time from the begin of one snapshot to that of the next.
+"""The shortest time between the begins of two snapshots.
 
 A replay may find so much more work than the journal would like.
 """

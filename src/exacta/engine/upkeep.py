@@ -10,7 +10,7 @@ or too many are deleted, but neither beyond the last stable offset, since an ope
 beyond what a subscription has acknowledged (`exacta.core.log.keeping`). Batches go one by one, from the front, up to
 the first that is young enough, although older ones may follow it.
 
-At other intervals the journal is asked to free the space of deleted records, whoever deleted them, until it has nothing
+At other intervals the journal is asked to free the space of deleted records until it has nothing
 more to free. Compaction comes before that, because it makes space to free; its partitions are also looked at some in
 each turn. `fold_snapshot` makes a snapshot, now or soon, where the journal wants one in order to free more.
 """
@@ -196,7 +196,7 @@ class Upkeep:
         if retention.retention_ms is not None:
             kept_from = first_young(reader, stream, now_ms - retention.retention_ms, offset, end_offset)
         if retention.retention_bytes is not None:
-            # At least so many bytes are kept: a batch goes if the others come to that without it.
+            # At least this many bytes are kept: a batch goes if the others come to that without it.
             size_bytes = reader.size_bytes(stream, offset, seen.high_watermark) + staged_bytes(partition)
             excess = size_bytes - retention.retention_bytes
             if excess > 0:

@@ -57,7 +57,7 @@ class Broker:
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration as it is in this step. A change of it is seen by whoever looks here each time."""
+        """The configuration as it is in this step. A change of it is seen by code that looks here each time."""
         return self.options.now
 
     def submit(

@@ -21,7 +21,7 @@ from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.ports.record_format import Buffer
 
 SENT_AT_ONCE = 4 << 20
-"""So many bytes are handed to the transport in one turn of the loop, which may copy them; the rest follows in others,
+"""This many bytes are handed to the transport in one turn of the loop, which may copy them; the rest follows in others,
 when the transport has room."""
 
 

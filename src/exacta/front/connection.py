@@ -1,6 +1,6 @@
 """A client's connection whose bytes are frames: bytes to frames, answers to bytes, and the memory that both may hold.
 
-A frame is a size of four bytes, which does not count itself, and so many bytes. This module owns the assembly of
+A frame is a size of four bytes, which does not count itself, and this many bytes. This module owns the assembly of
 frames, back-pressure and fairness. It knows no protocol: a front derives its connection from `FramedConnection` and
 says what a frame means.
 

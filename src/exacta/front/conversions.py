@@ -1,10 +1,10 @@
 """Long work on bytes, such as conversions between the protocols and compressions: it is done on threads.
 
 What is unpacked may be many times as long as it lies in the log, and is there beside it. So `MOST_AT_ONCE` pieces are
-worked on at a time, whoever asks, and the memory of each is bounded by what may be decompressed at once. The pieces of
-one owner, which is a client's host (`hosts.share_of`), are done one after another in their order: so one client keeps
-neither another one nor the event loop from the machine's processors. Short work is done where it is asked for, because
-the way to a thread and back takes longer.
+worked on at a time for all clients, and the memory of each is bounded by what may be decompressed at once. The pieces
+of one owner, which is a client's host (`hosts.share_of`), are done one after another in their order: so one client
+keeps neither another one nor the event loop from the machine's processors. Short work is done where it is asked for,
+because the way to a thread and back takes longer.
 """
 
 from collections import deque
@@ -48,7 +48,7 @@ class Conversions:
         is_wanted: Callable[[], bool] = lambda: True,
         owner: str = "",
     ) -> None:
-        """Call back with what comes of the work on so many bytes, an exception included; at once where they are few.
+        """Call back with what comes of the work on this many bytes, an exception included; at once where they are few.
 
         Work that waits and is not wanted any more is forgotten, with what it holds, as soon as other work comes.
         """

@@ -31,7 +31,7 @@ class Security(enum.Enum):
 
 
 class Door(Struct, frozen=True, kw_only=True):
-    """One endpoint of one front, by its name: that of a listener of Kafka's, for instance."""
+    """One endpoint of one front, by its name: the name of a Kafka listener, for instance."""
 
     front: str
     """The name of the front."""

@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 SHARE_BITS = 64
 CACHED = 1_000
-"""It is asked for with every request. Hosts beyond so many cost some microseconds."""
+"""It is asked for with every request. Hosts beyond this many cost some microseconds."""
 
 
 def is_loopback(host: str) -> bool:
@@ -20,7 +20,7 @@ def is_loopback(host: str) -> bool:
 
 
 def same_host(host: str) -> str:
-    """Return the one way to write a host: an address of IPv4 that is mapped to IPv6 is that of IPv4."""
+    """Return the one way to write a host: an IPv4 address that is mapped to IPv6 is written as IPv4."""
     address = _address(host)
     return str(address) if isinstance(address, IPv4Address) else host
 

@@ -42,10 +42,10 @@ from exacta.ports.scheduler import Scheduler, TimerHandle
 logger = logging.getLogger("exacta.front")
 
 ALLOWANCE_BYTES = 16 << 10
-"""A connection may hold so many bytes of requests, whatever others hold: heartbeats and small batches always pass."""
+"""Bytes of requests that one connection may always hold, even when the budget is used up."""
 
 READ_BYTES = 256 << 10
-"""One read takes small requests by the thousand, and not so many that back-pressure comes late."""
+"""One read takes small requests by the thousand, and few enough that back-pressure does not come late."""
 
 LONG_READ_BYTES = (1 << 20) + (64 << 10)
 """One read takes so much after a request longer than `READ_BYTES`, where there is room: another is likely to follow. It
@@ -54,7 +54,7 @@ holds the largest batch (`message.max.bytes`), and what a request has around it.
 SCARCE_READ_BYTES = 4 << 10
 
 LEAST_PROGRESS_BYTES = 64 << 10
-"""A peer that owes bytes must move so many within `connections.max.stall.ms` while others wait."""
+"""A peer that owes bytes must move this many within `connections.max.stall.ms` while others wait."""
 
 LEAST_ANSWER_BYTES = 1 << 20
 """An answer gets room for no less: most batches are shorter, and one batch is answered in any case (KIP-74)."""
@@ -110,7 +110,7 @@ class MemoryBudget:
         return max((self.most_bytes - self.used_bytes) // SHARE, LEAST_ANSWER_BYTES)
 
     def give(self, size: int) -> None:
-        """Count so many bytes less."""
+        """Count this many bytes less."""
         self.used_bytes -= size
         if self.line:
             self.wake()

@@ -3,7 +3,7 @@
 Owns the numbers, by front and by API. Where no metrics are served there is no meter, and a request costs nothing more.
 
 A request's time is from the moment when it was whole until its answer was made. So the time of a fetch includes its
-wait for records, and that of a write its sync, but not the time that bytes take on the network.
+wait for records, and the time of a write includes its sync, but not the time that bytes take on the network.
 """
 
 import time

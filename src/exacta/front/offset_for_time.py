@@ -115,8 +115,8 @@ def position_of_time(
 ) -> None:
     """Call back with the offset at which a subscription gets the first message of a time or later; `LATEST`: none is.
 
-    A message that an open transaction holds back counts: a reader gets it later. A record of Kafka's has its own time,
-    and the messages of an entry of Pulsar's have the one of their entry.
+    A message that an open transaction holds back counts: a reader gets it later. A Kafka record has its own time,
+    and the messages of a Pulsar entry have the one of their entry.
     """
 
     def found(record: RecordTime | Rejection | None) -> None:

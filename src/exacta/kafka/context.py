@@ -1,4 +1,4 @@
-"""One request of Kafka's on its way: its version and correlation id, and the answer in its place in the order."""
+"""One Kafka request on its way: its version and correlation id, and the answer in its place in the order."""
 
 import logging
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from exacta.protocol.kafka.schema import Buffer, Message
 logger = logging.getLogger("exacta.kafka")
 
 LONGEST_CLIENT_ID = 255
-"""So many characters of a client id are kept. Transactions, their incidents and group members keep it; the bounds on
+"""This many characters of a client id are kept. Transactions, their incidents and group members keep it; the bounds on
 those count them, not their bytes."""
 
 ApiVersions = tuple[tuple[int, int, int], ...]

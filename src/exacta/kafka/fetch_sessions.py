@@ -123,7 +123,7 @@ class FetchSession:
             known = self.partitions.get(asked.key)
             if known is not None:
                 asked.sent = known.sent
-                if asked.topic is None and known.topic is not None:  # it is gone, and may have been made anew
+                if asked.topic is None and known.topic is not None:  # it is gone, and may have been created again
                     asked.named(known.topic)
             self.partitions[asked.key] = asked
         for key in forgotten:

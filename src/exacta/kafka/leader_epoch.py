@@ -1,6 +1,6 @@
-"""The leader epoch that a client believes in (KIP-320), beside that of the log (`core.state.leader_epochs`).
+"""The leader epoch that a client believes in (KIP-320), beside the log's (`core.state.leader_epochs`).
 
-The batches of the log say epoch 0, whoever has led. The state knows which are of which, and a reader is told that.
+The batches of the log say epoch 0 under every leader. The state knows which are of which, and a reader is told that.
 """
 
 from exacta.core.state.leader_epochs import LeaderEpochs, epoch_at

@@ -24,7 +24,7 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Message
 
 MOST_COMMITTED = 15_000
-"""One request commits offsets of at most so many partitions: they are decided in one step. Apache Kafka refuses a
+"""One request commits offsets of at most this many partitions: they are decided in one step. Apache Kafka refuses a
 request whose offsets do not fit into one batch, which holds about as many by default."""
 
 MOST_METADATA = 4 << 20

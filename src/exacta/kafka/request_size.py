@@ -1,4 +1,4 @@
-"""The bound on what one request may ask for: so many elements, and nothing twice where an answer is long.
+"""The bound on what one request may ask for: this many elements, and nothing twice where an answer is long.
 
 A request is served in one turn of the event loop, in which everybody else waits, and its answer lies in memory whole.
 Both grow with the elements of its arrays, which cost a sender a few bytes each. Hence two rules for all APIs:

@@ -15,7 +15,7 @@ class ToKafka:
     """The conversion of batches for Kafka's clients; the first call loads what that needs."""
 
     def convert(self, shares: Sequence[tuple[Sequence[Buffer], int]], *, zstd: bool) -> list[list[Buffer]]:
-        """Return batches for Kafka's clients; each share has room for so many bytes.
+        """Return batches for Kafka's clients; each share has room for this many bytes.
 
         With `zstd` the client understands that codec.
         """

@@ -2,7 +2,7 @@
 
 Theory of operation. Which topics are busy changes, and yet every series must only grow. So what a topic has done is
 given out at each scrape: what has come since the last one is added to the topic's own series if it has one now, else to
-that of the others. A topic that becomes one of the busiest begins its series where it was, or with what comes from then
+the others. A topic that becomes one of the busiest begins its series where it was, or with what comes from then
 on. One that is so no more keeps its number for the time when it is back.
 """
 
@@ -33,7 +33,7 @@ class Busiest:
             before = self._seen.get(topic, nothing)
             if amounts != before:
                 if any(now < then for now, then in zip(amounts, before, strict=True)):
-                    before = nothing  # the topic was made anew
+                    before = nothing  # the topic was created again
                 grown[topic] = tuple(now - then for now, then in zip(amounts, before, strict=True))
         self._seen = dict(totals)
         self._choose(totals, grown)

@@ -1,7 +1,7 @@
 """`/metrics`: reads all metrics in turns of the event loop, and lets prometheus-client make the text on a thread.
 
-The text is that of Prometheus, or of OpenMetrics where the scraper asks for it. One scrape runs at a time. prometheus
-client also adds what every process has (`process_cpu_seconds_total`, `process_resident_memory_bytes`, open files).
+The text has the form of Prometheus, or of OpenMetrics where the scraper asks for it. One scrape runs at a time.
+prometheus client also adds what every process has (`process_cpu_seconds_total`, `process_resident_memory_bytes`).
 """
 
 import asyncio

@@ -9,7 +9,7 @@ from enum import Enum
 from msgspec import Struct
 
 OTHERS = "(others)"
-"""The label of all that has no series of its own. No topic and no group of Kafka's has such a name."""
+"""The label of all that has no series of its own. No Kafka topic and no Kafka group has such a name."""
 
 
 class Kind(Enum):
@@ -87,7 +87,7 @@ REJECTIONS = _counter(
 
 REQUESTS = _histogram(
     "exacta_request_duration_seconds",
-    "The time from a whole request to its answer; that of a fetch includes its wait for records. Its _count is the "
+    "The time from a whole request to its answer; for a fetch it includes its wait for records. Its _count is the "
     "number of requests.",
     "front",
     "api",

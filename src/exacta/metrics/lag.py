@@ -1,7 +1,7 @@
 """The lag of consumer groups and the backlog of subscriptions, counted record by record as `exacta groups lag` does.
 
-Counting looks into the index of the journal. So the count of a group's partition is kept, and made anew only where an
-offset has moved. One scrape counts at most `MOST_COUNTED` partitions anew, in turns of the loop.
+Counting looks into the index of the journal. So the count of a group's partition is kept, and made again only where an
+offset has moved. One scrape counts at most `MOST_COUNTED` partitions again, in turns of the loop.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from exacta.metrics.sources import MOST_COUNTED
 from exacta.readmodel.subscriptions import Place
 
 AT_ONCE = 50
-"""So many partitions are counted in one turn of the loop."""
+"""This many partitions are counted in one turn of the loop."""
 
 _PAGE = 200
 _PAGE_SIZE = 2_000

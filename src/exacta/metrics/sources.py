@@ -15,7 +15,7 @@ from exacta.metrics.traffic import OF_TOPICS
 from exacta.release import release
 
 MOST_COUNTED = 10_000
-"""The lag of so many partitions of groups and subscriptions is counted anew in one scrape. Each may take 0.05 ms."""
+"""The lag of this many partitions of groups and subscriptions is counted again in one scrape. Each may take 0.05 ms."""
 
 
 class Journal(Protocol):

@@ -16,7 +16,7 @@ from exacta.metrics import families
 from exacta.metrics.measured import Labels, Measured, labelled, largest, single
 
 AT_ONCE = 200
-"""So many transactions are looked at in one turn of the loop."""
+"""This many transactions are looked at in one turn of the loop."""
 
 LATE_BUFFER_MS = 300_000
 """Kafka calls a transaction late that is open for so much longer than any transaction may be (KIP-890's metric)."""

@@ -89,8 +89,8 @@ class Authorizer(Protocol):
     def allows(self, principal: Principal, host: str, operation: Operation, resource: Resource) -> bool:
         """Return whether the principal may do this, from this host (an address, without a port).
 
-        What an operation implies is the answerer's knowledge: whoever may read, write, delete or alter a resource may
-        describe it, and whoever may alter its configurations may describe them.
+        What an operation implies is the answerer's knowledge: who may read, write, delete or alter a resource may
+        describe it, and who may alter its configurations may describe them.
         """
 
 

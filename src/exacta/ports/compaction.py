@@ -14,7 +14,7 @@ If the keys are too many for memory, the stream is compacted slice by slice, `sl
 Each pass, `note` and `rewrite`, goes over what the pass before it has written, with the same rules. Only the last pass
 finishes the compaction: until then the dirty batches stay dirty. What a pass has written must take effect whole, or
 from the front on: if a tombstone were removed before the record that it hides, that record would be seen again. After a
-crash all passes begin anew, maybe with another number of slices.
+crash all passes begin again, maybe with another number of slices.
 """
 
 from typing import Final, NamedTuple, Protocol

@@ -34,7 +34,7 @@ class Wanted(NamedTuple):
     end: int = UNBOUNDED
     """The offset from which on messages of such batches are not wanted yet."""
     most_bytes: int = UNBOUNDED
-    """So many bytes are wanted at once, with what each entry costs besides; the first entry is wanted in any case."""
+    """This many bytes are wanted at once, with what each entry costs besides; the first entry is wanted in any case."""
 
 
 class Converted(NamedTuple):

@@ -41,8 +41,8 @@ NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
 """The rejections that say that the subscription is gone, and with it what was to be acknowledged."""
 
 MOST_PARTS: Final = 20_000
-"""One ACK may name so many parts of entries that do not adjoin. A subscription, or a transaction, has room for half as
-many, and so many fill all gaps between those.
+"""One ACK may name this many parts of entries that do not adjoin. A subscription, or a transaction, has room for half
+as many, and this many fill all gaps between those.
 
 The thousand ids of one frame may have thousands of parts each, which would hold up the loop for long.
 """
@@ -120,7 +120,7 @@ def name(broker: Broker, consumer: Consumer, command: CommandAck, ids: Sequence[
             if in_transaction and each.batch_size > 0:
                 sizes[len(bases)] = each.batch_size
             bases.append(each.entry_id)
-    # Each message of Kafka's is an entry of its own there, since several consumers may share its batch.
+    # Each Kafka message is an entry of its own there, since several consumers may share its batch.
     alone = Body.KAFKA if consumer.subscription_type is SubscriptionType.KEY_SHARED else None
     lasts, gaps = lookups.entries((partition_id, consumer.subscription), set(bases), alone)
     runs = to.runs
@@ -165,7 +165,7 @@ def named_up_to(lookups: Lookups, consumer: Consumer, command: CommandAck) -> Of
     """Return the offset before which a cumulative ACK acknowledges everything; None: its message is not there.
 
     A client that does not acknowledge the messages of a batch one by one acknowledges what is before the batch, by the
-    number before that of the batch's entry. Here that is the last message of the entry before it.
+    number before the number of the batch's entry. Here that is the last message of the entry before it.
     """
     [message] = command.message_id
     if message.ledger_id != consumer.partition_id or is_earliest(message):

@@ -1,4 +1,4 @@
-"""The topics and subscriptions that clients have announced for their transactions, for whoever asks about one.
+"""The topics and subscriptions that clients have announced for their transactions, for a client that asks about one.
 
 Owns names for diagnosis only. ADD_PARTITION_TO_TXN and ADD_SUBSCRIPTION_TO_TXN change nothing here: the writes and the
 acknowledgements themselves register what takes part, durably. Apache Pulsar shows what was announced, by the names that

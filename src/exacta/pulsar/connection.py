@@ -44,7 +44,7 @@ PING_SECONDS = 30.0
 """Clients ask as often, and give a connection up that is silent for twice this time."""
 
 MOST_BEGUN = 10_000
-"""So many of the last transactions that were begun over a connection are known: as many as may be open."""
+"""This many of the last transactions that were begun over a connection are known: as many as may be open."""
 
 GATHERED = frozenset({BaseCommand.SEND, BaseCommand.ACK})
 """The commands that are decided together with others of their kind."""

@@ -45,10 +45,10 @@ MOST_CONSUMERS = 10_000
 """The consumers that one connection may have open."""
 
 MOST_IN_PART = 1000
-"""The broker remembers of so many entries which part of them a consumer has not got. It forgets the oldest ones."""
+"""The broker remembers of this many entries which part of them a consumer has not got. It forgets the oldest ones."""
 
 MOST_PERMITS = 2**31 - 1
-"""A consumer may have permitted so many messages that it has not got; further ones do not count."""
+"""A consumer may have permitted this many messages that it has not got; further ones do not count."""
 
 
 T = TypeVar("T")
@@ -242,7 +242,7 @@ class Consumers:
     # --- permits ------------------------------------------------------------------------------------------------------
 
     def permit(self, consumer: Consumer, messages: int) -> None:
-        """Let a consumer be sent so many messages more."""
+        """Let a consumer be sent this many messages more."""
         consumer.allowed = min(consumer.allowed + messages, MOST_PERMITS)
         if self._can_send:
             self._grant([consumer])

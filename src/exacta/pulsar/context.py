@@ -153,7 +153,7 @@ class PulsarRequest(AnsweringRequest):
             self.reply(answer)
 
     def fail(self) -> None:
-        """Report the exception that is being handled; the client connects anew, and asks again."""
+        """Report the exception that is being handled; the client connects again, and asks again."""
         if not self.connection.engine_has_failed:
             logger.exception("%s from %s failed", type(self.command).__name__, self.connection.peer)
         self.connection.abort()

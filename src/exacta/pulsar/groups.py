@@ -18,7 +18,7 @@ class RequestGroup(Request):
         self.requests = requests
 
     def fail(self) -> None:
-        """Report the exception that is being handled; the client connects anew, and asks again."""
+        """Report the exception that is being handled; the client connects again, and asks again."""
         if not self.connection.engine_has_failed:
             name = type(self.requests[0].command).__name__
             logger.exception("%d times %s from %s failed", len(self.requests), name, self.connection.peer)

@@ -13,7 +13,7 @@ ISOLATION_LEVEL: Final = "isolation.level"
 """The property, by the name of Kafka's option."""
 
 _MOST_SHOWN: Final = 50
-"""So many values, and so many characters of each, are told to a client that has sent others: a frame has room for
+"""This many values, and this many characters of each, are told to a client that has sent others: a frame has room for
 millions."""
 
 

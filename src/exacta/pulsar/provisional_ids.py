@@ -48,7 +48,7 @@ def entry_id(provisional_offset: int) -> int:
 
 
 def is_provisional(message: MessageIdData) -> bool:
-    """Return whether an id is that of a staged message."""
+    """Return whether an id names a staged message."""
     return staging.is_provisional(entry_offset_of(message))
 
 

@@ -1,8 +1,8 @@
 """The SENDs of one connection: gathered into one step of the log, and answered in their order.
 
 Owns what an entry is checked for, how it becomes a command of the core, and the order of receipts. A client takes a
-receipt for that of its oldest message without one, so the receipts of a connection leave in the order of its SENDs,
-even if the core could answer a later one sooner. The id of a staged entry is provisional (`provisional_ids.py`).
+receipt as the one for its oldest message without a receipt, so the receipts of a connection leave in the order of its
+SENDs, even if the core could answer a later one sooner. The id of a staged entry is provisional (`provisional_ids.py`).
 
 Theory of operation. A long batch for a compacted topic is looked at on a thread, and the connection's next commands
 wait for it. `take` gathers; `flush` appends all that has come in this turn of the loop by one submit. Every
@@ -68,7 +68,7 @@ _CLOSING = frozenset(
 )
 """The rejections that close a producer: its client opens it again, or is told why not."""
 CPP_CLIENT = "Pulsar-CPP-"
-"""The name of the client for C++ begins so, and that of the clients that are made from it, for Python and others."""
+"""The names of the client for C++, and of those made from it (Python and others), begin so."""
 
 
 class Send(Struct, eq=False):
@@ -123,7 +123,7 @@ class SendGroup(Request):
         self.leave = leave
 
     def fail(self) -> None:
-        """Report the exception that is being handled; the client connects anew, and sends again."""
+        """Report the exception that is being handled; the client connects again, and sends again."""
         if not self.connection.engine_has_failed:
             logger.exception("%d SENDs from %s failed", len(self.sends), self.connection.peer)
         self.connection.abort()
@@ -235,7 +235,7 @@ class Sends:
         """Return the error by which the client gives up a message that will never be taken.
 
         The client for C++ does so for one error only. For any other one it connects again and sends the message again,
-        without end: its time-out begins anew with each connection. It writes the text of the error to its log.
+        without end: its time-out begins again with each connection. It writes the text of the error to its log.
         """
         return ServerError.ChecksumError if self._connection.client_version.startswith(CPP_CLIENT) else error
 

@@ -70,7 +70,7 @@ def pulsar_name(topic: str) -> TopicName:
 def names_in(tenant: str, namespace: str, topics: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Return those of the topics of the log that lie in a namespace, each with its local name.
 
-    What Pulsar's clients cannot name is left out, such as a topic whose name ends like that of a partition.
+    What Pulsar's clients cannot name is left out, such as a topic whose name ends like a partition's name.
     """
     is_default = (tenant, namespace) == (DEFAULT_TENANT, DEFAULT_NAMESPACE)
     prefix = _written(tenant, namespace) + ".."
@@ -100,7 +100,7 @@ def _written(*parts: str) -> str:
 
 
 def _parts(topic: str) -> tuple[str, str, str] | None:
-    """Return tenant, namespace and local name of a written name; None: it is none."""
+    """Return tenant, namespace and local name of a written name, or None if it is not a name."""
     found = _WRITTEN.fullmatch(topic)
     if found is None:
         return None

@@ -23,7 +23,7 @@ from exacta.pulsar.topic_names import coordinator_partition, kafka_name
 
 
 def parsed_name(request: AnsweringRequest, topic: str) -> TopicName | None:
-    """Read a topic's name. None: it is none that a topic here can have, and the request is answered so."""
+    """Read a topic's name; answer the request and return None if no topic here can have it."""
     try:
         name = parse_topic_name(topic)
         kafka_name(name)

@@ -31,7 +31,7 @@ class NamedAgain(TypedDict):
 
 
 def transaction_of(command: InTransaction) -> TransactionId | None:
-    """Return the transaction that a command names; None: it is none of this coordinator's."""
+    """Return the transaction that a command names, or None if it is not of this coordinator."""
     if command.txnid_most_bits != COORDINATOR_NUMBER:
         return None
     return TransactionId(command.txnid_least_bits)

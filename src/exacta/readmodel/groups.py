@@ -45,7 +45,7 @@ class AskLag(Struct, frozen=True, kw_only=True, tag="lag"):
 class GroupLag(Struct, frozen=True, kw_only=True):
     """The lag of a group, in each partition where it has a position, or will have one if an open transaction commits.
 
-    If `exact`, it is counted in records. Else it is counted in offsets, and is at most so many.
+    If `exact`, it is counted in records. Else it is counted in offsets, and the records may be fewer.
     """
 
     group: str

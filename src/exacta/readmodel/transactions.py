@@ -52,7 +52,7 @@ class Held(Struct, frozen=True, kw_only=True):
 
 
 class Acknowledged(Struct, frozen=True, kw_only=True):
-    """The messages of one subscription of Apache Pulsar that an open transaction has acknowledged.
+    """The messages of one Pulsar subscription that an open transaction has acknowledged.
 
     They are pending, and come again if it aborts.
     """

@@ -6,7 +6,7 @@ go, is made from theirs, as Apache Kafka makes it. With LogAppendTime the broker
 that for the time of all of the batch's records.
 
 Of the rest of the records nothing is read (decision D5), with two exceptions. If the topic's compression.type is
-another than the producer's, the records are compressed anew as a whole. If the topic is compacted, each record must
+another than the producer's, the records are recompressed as a whole. If the topic is compacted, each record must
 have a key, since the next compaction would remove a record without one.
 """
 
@@ -62,7 +62,7 @@ times as long as its default."""
 
 
 MAX_KNOWN_RULES = 10_000
-"""The rules of so many topics are kept; beyond that all are read again."""
+"""The rules of this many topics are kept; beyond that all are read again."""
 
 INLINE_RECORDS = 12_000
 """The most records of one request that are walked over on the event loop. That takes two milliseconds, or a tenth of it
@@ -89,14 +89,14 @@ class Allowance(Struct):
     inline_records: int = INLINE_RECORDS
 
     def charge(self, size: int) -> None:
-        """Count work of so many bytes; raises `NeedsThread`."""
+        """Count work of this many bytes; raises `NeedsThread`."""
         if self.inline_bytes is not None:
             if size > self.inline_bytes:
                 raise NeedsThread
             self.inline_bytes -= size
 
     def charge_walk(self, record_count: int) -> None:
-        """Count a walk over so many records; raises `NeedsThread`."""
+        """Count a walk over this many records; raises `NeedsThread`."""
         if self.inline_bytes is not None:
             if record_count > self.inline_records:
                 raise NeedsThread
@@ -212,7 +212,7 @@ def admit(
 ) -> Admitted | Refused:
     """Check what a Kafka producer sent for one partition, and make of it what is to be kept.
 
-    `rules` is None where there is no such topic. The allowance is that of the whole request, and shrinks. Raises
+    `rules` is None where there is no such topic. The allowance is for the whole request, and shrinks. Raises
     `NeedsThread`.
     """
     if rules is not None and len(records) > rules.max_bytes:

@@ -1,8 +1,8 @@
 """Log compaction: the last record of each key stays, whichever protocol wrote it, with the markers that readers need.
 
 Implements `exacta.ports.compaction`, which tells the order of calls, slices and crashes. Decides which records and
-markers are removed. `keyed_records.py` finds the records of a batch, and writes it anew, for each encoding. What the
-rules call a record is a message of Pulsar's as well.
+markers are removed. `keyed_records.py` finds the records of a batch, and rewrites it, for each encoding. What the
+rules call a record is a Pulsar message as well.
 
 The rules, as Apache Kafka's (`Cleaner.java`, `MemoryRecords.filterTo`, KIP-58, KIP-534):
 

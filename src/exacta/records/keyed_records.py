@@ -2,7 +2,7 @@
 
 Owns the interface, its implementation for Kafka's record batches, and the choice among the bodies. Pulsar's entries are
 read in `pulsar_records.py`, which is imported only where such a batch is met, because it loads `protobuf`. Where that
-is not installed, no batch of Pulsar's can be read.
+is not installed, no Pulsar batch can be read.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -43,7 +43,7 @@ class KeyedRecords(Protocol):
 
 
 class KafkaRecords:
-    """Implement `KeyedRecords` with the records of a batch of Kafka's, decompressed."""
+    """Implement `KeyedRecords` with the records of a Kafka batch, decompressed."""
 
     def __init__(self, header: BatchHeader, plain: bytes, found: RecordKeys) -> None:
         self.keys, self.tombstones, self.offset_deltas = found.keys, found.tombstones, found.offset_deltas
@@ -68,9 +68,9 @@ def unopened(batch: Buffer, header: BatchHeader) -> LogEntry:
 
 
 def gaps_of(batch: Buffer) -> tuple[tuple[int, int], ...]:
-    """Return the runs of offsets of an entry of Pulsar's from which compaction has removed the messages.
+    """Return the runs of offsets of a Pulsar entry from which compaction has removed the messages.
 
-    The entry is opened for that only if something was removed. A batch of Kafka's has none here: its conversion finds
+    The entry is opened for that only if something was removed. A Kafka batch has none here: its conversion finds
     them (`records/conversion/into_pulsar.py`).
     """
     header = parse_batch_header(batch)

@@ -1,4 +1,4 @@
-"""The admission of an entry of Pulsar's: it is judged by its topic's configurations, and made a batch of the log.
+"""The admission of a Pulsar entry: it is judged by its topic's configurations, and made a batch of the log.
 
 Messages are not looked into, with one exception: if the topic is compacted, each message must have a key that can be
 seen, since the next compaction would remove a message without one. Then a compressed batch is opened, as far as an

@@ -48,7 +48,7 @@ def on_the_wire(batch: Buffer) -> tuple[bytes, memoryview]:
 
 
 def is_entry(batch: Buffer) -> bool:
-    """Return whether a batch of the log is an entry of Pulsar's."""
+    """Return whether a batch of the log is a Pulsar entry."""
     return memoryview(batch)[MAGIC_OFFSET] == Body.PULSAR
 
 
@@ -56,7 +56,7 @@ def delivery_facts(batch: Buffer) -> tuple[int, int]:
     """Return the hash by which a Key_Shared subscription chooses a consumer, and the time before which to hold back.
 
     The hash is the one that Apache Pulsar computes. A message without a key counts as one of its own, and the time is 0
-    where there is none. Any other bytes have the hash 0. A batch of Kafka's is converted before anybody asks for it.
+    where there is none. Any other bytes have the hash 0. A Kafka batch is converted before anybody asks for it.
     """
     if not is_entry(batch):
         return 0, 0

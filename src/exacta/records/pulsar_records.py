@@ -5,8 +5,8 @@ marked as `compacted_out`, and has neither key nor payload, as Apache Pulsar's c
 there). So the others keep their places, hence their ids and offsets. Those that stay are copied byte for byte.
 
 A tombstone is a message without a value: one that says so (`null_value`), or one whose payload is empty. Apache Pulsar
-deletes the key of either, and its tables (TableView) take them so. Older clients can send no other tombstone. A record
-of Kafka's with an empty value is none, since Kafka's clients tell null from empty: each message means what it means in
+deletes the key of either, and its tables (TableView) take them so. Older clients can send no other tombstone. A Kafka
+record with an empty value is none, since Kafka's clients tell null from empty: each message means what it means in
 the protocol that wrote it.
 
 Two kinds of entries stay whole: an encrypted batch, because its keys are inside, and a chunk of a large message,
@@ -118,7 +118,7 @@ class PulsarRecords:
 
 
 def pulsar_records(batch: Buffer, header: BatchHeader, most_bytes: int) -> PulsarRecords | None:
-    """Read the messages of a sound batch of Pulsar's; see `keyed_records.keyed_records`."""
+    """Read the messages of a sound Pulsar batch; see `keyed_records.keyed_records`."""
     try:
         entry = entry_of(batch)
         if entry.message_count != header.last_offset_delta + 1:

@@ -1,7 +1,7 @@
 """The record of a time in one batch of the log.
 
-Owns which record of a batch is the first one of a time or later, and which has the latest time. A batch of Apache
-Pulsar's has one time for all of its messages, and so has a batch with the broker's time. Another batch is opened.
+Owns which record of a batch is the first one of a time or later, and which has the latest time. A Pulsar batch
+has one time for all of its messages, and so has a batch with the broker's time. Another batch is opened.
 """
 
 from typing import Final

@@ -10,5 +10,5 @@ _MESSAGE_BYTES: Final = 64
 
 
 def work_bytes(size: int, message_count: int) -> int:
-    """Return the work on so many bytes and messages, in bytes. A few compressed bytes may be very many messages."""
+    """Return the work on this many bytes and messages, in bytes. A few compressed bytes may be very many messages."""
     return size + _MESSAGE_BYTES * message_count

@@ -12,7 +12,7 @@ they agree with the index rows, and each continues its partition where the one b
 
 The lost part becomes empty batches, as Kafka's log cleaner leaves them, so that readers pass over it and every
 partition still ends where its producers were told that it ends; and markers of aborted transactions, which readers of
-committed records need to tell what comes after, are written anew.
+committed records need to tell what comes after, are rewritten.
 """
 
 from exacta.adapters.local.damage.repair import finish, is_interrupted

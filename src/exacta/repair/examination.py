@@ -51,7 +51,7 @@ def examine(files: Files) -> Examination:
 
 
 def apply_remedy(examined: Examination, remedy: Remedy, files: Files, keep: Files) -> list[str]:
-    """Write the journal anew and change over; return the lines of the report.
+    """Rewrite the journal and change over; return the lines of the report.
 
     Raises OSError, or NotRepaired; nothing has changed then, unless the change over had begun: then the journal is not
     opened before the repair is run again, which finishes it.

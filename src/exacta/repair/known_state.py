@@ -1,6 +1,6 @@
 """Find the state that the journal had at a position, if that can be known, and the damaged parts to be believed.
 
-If the state cannot be known, the functions raise `Unknown` with the position from which on that is so.
+If the state cannot be known, the functions raise `Unknown` with the first position at which it is unknown.
 """
 
 from collections.abc import Sequence
@@ -123,7 +123,7 @@ def _agree(event: DurableEvent, rows: list[IndexEntry]) -> bool:
 
 
 def _is_row_of(rows: list[IndexEntry], event: BatchAppended | BatchStaged, stream: int, first: int) -> bool:
-    """Return whether there is one row, and it is that of the event's batch."""
+    """Return whether there is exactly one row, and the event's batch is in it."""
     if len(rows) != 1:
         return False
     row = rows[0]
@@ -144,7 +144,7 @@ def _follow(rows: list[IndexEntry], entries: Sequence[tuple[int, int, int]]) -> 
 
 
 def is_batch_sound(found: Survey, lost: Lost, payload_start: int, row: IndexEntry) -> bool:
-    """Return whether the batch of this row, in what is lost, is unaltered. `payload_start` is that of its entry."""
+    """Return whether this row's batch, in what is lost, is unaltered. Its entry's payload is at `payload_start`."""
     slot = found.slot(lost.slot)
     offset = lost.payload_position + payload_start + row.start - slot.base + SEGMENT_HEADER_BYTES
     with found.opened(lost.name) as handle:

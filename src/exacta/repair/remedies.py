@@ -70,7 +70,7 @@ def _mend(found: Survey, at_the_end: State | Unknown) -> tuple[Plan, list[str]]:
         raise _NoRemedy("not all that is damaged can be put right")
     if isinstance(at_the_end, Unknown):
         raise at_the_end
-    # A place that is empty, such as that of a last segment of which nothing is known, is filled at no price.
+    # A place that is empty, such as the place of a last segment of which nothing is known, is filled at no price.
     known_at = found.end if found.lost else None
     blob = snapshot(at_the_end) if known_at is not None and known_at not in found.snapshots else None
     return Plan(known_at=known_at, blob=blob), []
@@ -85,7 +85,7 @@ def _drop(found: Survey, at_the_end: State | Unknown) -> tuple[Plan, list[str]]:
     is_behind = any(each.begin < each.end and each.end > newest for each in found.lost if each.begin < end)
     known_at = end if is_behind else newest
     if not found.lost:
-        known_at = 0  # all of the journal stays; only compacted segments are written anew
+        known_at = 0  # all of the journal stays; only compacted segments are rewritten
     gaps = find_gaps(found, at_the_end, end)
     blob = None if known_at in (newest, 0) else snapshot(at_the_end)
     plan = Plan(known_at=known_at or None, blob=blob, stand_ins=stand_ins_for(at_the_end, gaps))

@@ -97,8 +97,8 @@ def assemble_broker(
     """Return the facade of the engine for the handlers of all fronts.
 
     `entropy` is the operating system's by default, and the `authorizer` allows everything. Without a `log_dir` the
-    broker lies in memory; without a `wall_clock` the engine's time is also that of records. The `memory` has threads
-    and a clock, those of the machine by default.
+    broker lies in memory; without a `wall_clock` the engine's time is also the time of records. The `memory` has
+    threads and a clock, those of the machine by default.
     """
     return Broker(
         engine,

@@ -49,7 +49,7 @@ class ConfigurationFile(Struct, frozen=True, kw_only=True):
     passed_over: tuple[str, ...]
     """Keys of Kafka's that change nothing here."""
     not_kept: tuple[str, ...]
-    """One line for each key of Kafka's that promises what is not done here."""
+    """One line for each Kafka key that promises what is not done here."""
     mistakes: tuple[str, ...]
     """One line for each mistake, with its place."""
 

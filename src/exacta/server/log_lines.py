@@ -71,7 +71,7 @@ class _Kind:
 
 
 def never(seconds: float, tell: Callable[[], None]) -> None:
-    """Call nothing: whoever has the filter tells what was left out."""
+    """Call nothing: the owner of the filter tells what was left out."""
 
 
 class Flood(logging.Filter):
@@ -115,7 +115,7 @@ class Flood(logging.Filter):
         return passes
 
     def tell(self) -> None:
-        """Write how many lines of each kind were left out, and begin to count anew."""
+        """Write how many lines of each kind were left out, and begin to count again."""
         with self._lock:
             self._is_due = False
             told = [(key, kind.unsaid) for key, kind in self._kinds.items() if kind.unsaid]

@@ -88,7 +88,7 @@ def allow_many_files(configuration: Configuration) -> None:
     Says so where that is few, or fewer than were asked for.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(ValueError, OSError):  # where it is unlimited, some systems refuse so many
+    with contextlib.suppress(ValueError, OSError):  # where it is unlimited, some systems refuse this many
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     allowed, wanted = files_allowed(), configuration.max_connections
     if allowed < _FEW_FILES or (wanted != Configuration().max_connections and allowed // 2 < wanted):
@@ -151,7 +151,7 @@ async def _serve(
     gc.enable()
     for reachable in server.reception.reachable:
         logger.warning(
-            "%s can be reached from other machines, and there are no logins yet (no SASL or ACLs): whoever "
+            "%s can be reached from other machines, and there are no logins yet (no SASL or ACLs): everybody who "
             "reaches it can read, write and delete everything",
             reachable,
         )

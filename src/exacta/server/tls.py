@@ -2,8 +2,8 @@
 
 Theory of operation. Connections are taken one by one, and their handshakes run side by side. asyncio's own server would
 let any number of handshakes run, and a connection has no protocol before its handshake has ended, so that nothing would
-count it: whoever connects and says nothing could use up all files of the process. Here the next connection waits in the
-backlog while `MOST_HANDSHAKES` are under way, and a handshake may take `HANDSHAKE_SECONDS`.
+count it: clients that connect and say nothing could use up all files of the process. Here the next connection waits in
+the backlog while `MOST_HANDSHAKES` are under way, and a handshake may take `HANDSHAKE_SECONDS`.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ def server_context(certificate: str, key: str) -> ssl.SSLContext:
 class Certificate:
     """A certificate and its key. Files that have changed are read again for the connections that come then.
 
-    Whoever renews a certificate need not stop the server. If the new files are of no use, the operator is told once,
+    A renewed certificate needs no stop of the server. If the new files are of no use, the operator is told once,
     and what was read before is presented on.
     """
 

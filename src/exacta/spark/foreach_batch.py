@@ -72,7 +72,7 @@ class Collected(NamedTuple):
 
     table: Any  # of pyarrow
     cut: bool  # a partition has more rows
-    partitions: int  # at least so many
+    partitions: int  # at least this many
 
 
 class WrittenBatch(Struct, frozen=True, kw_only=True):
@@ -99,7 +99,7 @@ def write(
     """Write a micro-batch of a streaming query exactly once; to be called from a function of `foreachBatch`.
 
     `options` and `named` are the options of the streaming writer, with those of `ForeachBatchOptions`. `acknowledge`
-    are messages of Apache Pulsar's, by the names of their subscriptions: they are acknowledged together with the batch,
+    are Apache Pulsar messages, by the names of their subscriptions: they are acknowledged together with the batch,
     both or neither, on an Exacta. They are not if the batch was committed already (`replayed`).
 
     Raises `OptionError`, and `SinkError`; then the function must let the query fail: its next start repeats the batch.
@@ -274,7 +274,7 @@ def _checkpoint(batch_df: DataFrame, sink: SinkOptions, query: RunningQuery | No
 
 
 def _rows_up_to(batch_df: DataFrame, most_of_each: int, *, few: bool) -> Collected | None:
-    """Return at most so many rows of each partition, and one more if it has more; None if Spark refuses to send them.
+    """Return at most this many rows of each partition, and one more if it has more; None if Spark refuses to send them.
 
     If `few` rows are expected, they come without their numbers: Spark has one operator less to plan, which is a tenth
     of the time of a small batch. Then a partition may have been cut if there are more rows than one partition may send.

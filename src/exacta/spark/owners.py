@@ -70,7 +70,7 @@ def _owners(
 def _owner(client: Client, name: str, deadline: Deadline | None) -> Owner | None:
     try:
         heads = fetch_offsets(client, QueryNames(name).decision_group(0), deadline=deadline)
-    except KafkaError:  # whoever may not read that group is not told
+    except KafkaError:  # a user who may not read that group is not told
         return None
     for head in heads.values():
         try:

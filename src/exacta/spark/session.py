@@ -33,7 +33,7 @@ _UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
 
 class Setting(NamedTuple):
-    """A setting of Spark's, and why it is ours."""
+    """A Spark setting, and why it is ours."""
 
     value: str
     why: str

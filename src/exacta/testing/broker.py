@@ -55,7 +55,7 @@ class Broker(Questions):
     (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`).
 
     The broker listens on `host`, by default for this machine alone, at `port`, and 0 takes a free one. With
-    `pulsar=True` it serves clients of Apache Pulsar, too, at `pulsar_port` (`pulsar_url`) and by HTTP (`web_url`). With
+    `pulsar=True` it serves Apache Pulsar clients, too, at `pulsar_port` (`pulsar_url`) and by HTTP (`web_url`). With
     `pulsar_tls_certificate` and `pulsar_tls_key` it also serves them by TLS (`pulsar_tls_url` and `web_tls_url`).
     Pulsar needs the extra `exacta-log[pulsar]`.
 

@@ -160,7 +160,7 @@ class Armed:
         return fault
 
     def meet(self, place: Place, subject: str = DISK) -> Fault | None:
-        """Return the fault that is met here now; whoever asked must do what it says, and then call `act` with it."""
+        """Return the fault that is met here now; the caller must do what it says, and then call `act` with it."""
         if not self._armed:
             return None
         with self._lock:

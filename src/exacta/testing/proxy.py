@@ -3,7 +3,7 @@
 It is for a broker in another process, also an Apache Kafka: the embedded one meets faults by itself. The broker must
 advertise the proxy's address, so that every connection of a client comes through here. Owns the frames on their way.
 
-Theory of operation. A connection is two pumps that copy whole frames: a size of four bytes, then so many bytes. A
+Theory of operation. A connection is two pumps that copy whole frames: a size of four bytes, then this many bytes. A
 request begins with API key, version and correlation id. Its answer begins with the correlation id, by which the API is
 known again. A frame that is lost is swallowed, the fault's action runs, and then the connection is cut. So a client is
 left in the doubt of a crash at this moment: was that request carried out or not? Everything else passes unchanged. The

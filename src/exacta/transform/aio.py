@@ -6,11 +6,11 @@ own the consumer, which the program starts and stops.
 Theory of operation. aiokafka sends offsets without member and generation (TxnOffsetCommit before version 3), and asks
 for committed offsets without waiting for transactions (OffsetFetch before version 7). So the group fences nobody here
 (KIP-447 needs both), and the transactional id does, as Kafka Streams did before KIP-447. Each partition that is
-consumed has a transactional id of its own, the same in all instances. Whoever is given the partition claims it. The new
-owner starts a producer by that id, which ends the transaction of the owner before and fences its producer. Only then it
-asks for the committed offset, and begins there. So no claim commits anything once there is a later one.
+consumed has a transactional id of its own, the same in all instances. The instance that is given the partition claims
+it. The new owner starts a producer by that id, which ends the transaction of the owner before and fences its producer.
+Only then it asks for the committed offset, and begins there. So no claim commits anything once there is a later one.
 
-The group may rebalance at any moment, since aiokafka joins in the background. It sets the positions anew then, also to
+The group may rebalance at any moment, since aiokafka joins in the background. It sets the positions again then, also to
 offsets that an open transaction is about to leave behind. So a claim remembers how far it is, and takes nothing below.
 
 aiokafka has no public way to learn a consumer's group and whether it commits by itself, nor a producer's transactional
@@ -204,7 +204,7 @@ class AsyncExactlyOnce:
             # A message must come for a new claim, which knows where to begin.
             self._seek(claim.partition, transaction._first)
             await self._give_up(claim)
-            logger.info("%s begins anew, and its messages come again: %r", claim.partition, failure)
+            logger.info("%s begins again, and its messages come again: %r", claim.partition, failure)
             return True
         await self._go_back(transaction, claim)
         if error is None:

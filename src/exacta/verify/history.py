@@ -6,7 +6,7 @@ it will ever send, written before anything is sent), `CommitAsked` (written befo
 transaction can never be committed; with it and without `End` the outcome is unknown. In Jepsen's words an outcome is
 ok, fail or info (`UNKNOWN`): it was done, it was not done, nobody knows.
 
-A message that a client of Pulsar's sends outside of a transaction is a transaction of one record here, whose commit is
+A message that a Pulsar client sends outside of a transaction is a transaction of one record here, whose commit is
 asked for when it is sent. Its receipt is the answer.
 
 Times are microseconds of one monotonic clock that all processes of a machine share, since the run began. An operation
@@ -93,7 +93,7 @@ class Run(Line, frozen=True, kw_only=True, tag="run"):
 
 
 class Init(Line, frozen=True, kw_only=True, tag="init"):
-    """A producer took a transactional id for itself: whoever had it before is fenced."""
+    """A producer took a transactional id for itself: the holder before is fenced."""
 
     process: str
     producer: str
@@ -107,7 +107,7 @@ class Init(Line, frozen=True, kw_only=True, tag="init"):
 class Begin(Line, frozen=True, kw_only=True, tag="begin"):
     """A transaction begins. `records`: topic, partition, value of all that it will send, in order.
 
-    A transaction of Pulsar's has no `transactional_id`.
+    A Pulsar transaction has no `transactional_id`.
     `sources`: for `etl`, topic, partition and offset of the record that each one is made from.
     """
 
@@ -131,7 +131,7 @@ class CommitAsked(Line, frozen=True, kw_only=True, tag="commit"):
 class End(Line, frozen=True, kw_only=True, tag="end"):
     """The client's knowledge at the end of a transaction.
 
-    `committing` tells whether the outcome is that of a commit or of an abort.
+    `committing` tells whether the outcome is a commit's or an abort's.
 
     An abort may follow a commit that was asked for and refused; `error` is then what the commit was told.
     `offsets`: from the delivery reports, for each record of `Begin`; None where there was none.

@@ -130,7 +130,7 @@ def test_what_the_options_amount_to(options, expected):
                     "key.password": "s4cret",
                 }
             ),
-            "'kafka.ssl.key.password' must be that of the store",
+            "'kafka.ssl.key.password' must be the store's password",
         ),
         (ssl_options(**{"key.password": "x"}), "'kafka.ssl.key.password' needs option 'kafka.ssl.keystore.location'"),
         (ssl_options(**{"endpoint.identification.algorithm": "ldaps"}), "must be https or empty"),

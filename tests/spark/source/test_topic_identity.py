@@ -1,4 +1,4 @@
-"""Topics that are deleted and made anew, old checkpoints, and offsets told to a consumer group."""
+"""Topics that are deleted and created again, old checkpoints, and offsets told to a consumer group."""
 
 import logging
 
@@ -31,7 +31,7 @@ def test_a_topic_made_anew_is_told_from_the_old_one_even_when_longer(bootstrap, 
     assert list(topic_ids_in(first)) == [topic]
     make_anew(bootstrap, topic)
     produced(bootstrap, topic, 5)
-    with pytest.raises(DataLost, match=f"topic '{topic}' was deleted and made anew since .* set option"):
+    with pytest.raises(DataLost, match=f"topic '{topic}' was deleted and created again since .* set option"):
         strict.latestOffset(first, ReadAllAvailable())
     again = tolerant.latestOffset(first, ReadAllAvailable())
     assert offsets_of(again) == {topic: {"0": 5}}
@@ -84,7 +84,7 @@ def test_a_topic_made_anew_between_planning_and_reading(bootstrap, prompt):
     end = strict.latestOffset(start, ReadAllAvailable())
     make_anew(bootstrap, topic)
     produced(bootstrap, topic, 5)
-    with pytest.raises(DataLost, match=f"topic '{topic}' was deleted and made anew while offsets 0 to 2 of its"):
+    with pytest.raises(DataLost, match=f"topic '{topic}' was deleted and created again while offsets 0 to 2 of its"):
         rows_between(strict, start, end)
     assert rows_between(tolerant, start, end) == []
 

@@ -18,7 +18,7 @@ class BackgroundFiles(PosixFiles):
 
     _PIECE_BYTES = 512 << 10
     _PAUSES = 3
-    """The disk is left alone for so many times as long as it was used."""
+    """The disk is left alone for this many times as long as it was used."""
     _OWED_S = 0.001
     """So much time at the disk may add up before it is left alone."""
 

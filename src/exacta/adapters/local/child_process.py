@@ -1,4 +1,4 @@
-"""Child processes for the journal's long jobs: folding a snapshot, writing segments anew.
+"""Child processes for the journal's long jobs: folding a snapshot, rewriting segments.
 
 This module begins a child process, gives it its job, takes its answer, and ends it. The child itself runs `child_main`.
 A job is a function that can be imported and its arguments, all of which pickle takes; what it returns or raises comes

@@ -112,7 +112,7 @@ def compacted_of(names: Sequence[str], suffix: str) -> list[SegmentId]:
 
 
 class SegmentHeader(NamedTuple):
-    """The first bytes of a segment; `previous_checksum` is that of the last group before it.
+    """The first bytes of a segment; `previous_checksum` belongs to the last group before it.
 
     What was cleaned (`generation` above 0) holds what is left of the journal up to `end`; the last group there had
     `last_checksum`. The file has `size` bytes. What was compacted has `size`, too, and its number for a base.
@@ -147,7 +147,7 @@ def unpack_segment_header(data: bytes) -> SegmentHeader | None:
 
 
 class GroupHeader(NamedTuple):
-    """Precede a group's table; `size` is that of the whole group, header included.
+    """Precede a group's table; `size` counts the whole group, header included.
 
     `durable_end` is a position: when this group was written, all before it was durable. `flags` says whether the group
     was written ahead of its sync, so that others may have followed before it was durable itself.

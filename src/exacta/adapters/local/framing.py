@@ -21,7 +21,7 @@ class Framed(NamedTuple):
 
 
 def frame(entries: Sequence[Entry], position: int, last_offset: Callable[[int], int]) -> Framed:
-    """Lay out a group that begins at `position`; `last_offset` returns that of a stream, -1 for a stream without any.
+    """Lay out a group that begins at `position`; `last_offset` returns a stream's last offset, -1 for an empty stream.
 
     Raises ValueError for an index that points outside its payload or goes back in a stream.
     """

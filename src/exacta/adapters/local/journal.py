@@ -53,7 +53,7 @@ from exacta.ports.journal import (
 
 SEGMENT_BYTES = 128 << 20
 SNAPSHOT_EVENTS = 200_000
-"""Beyond so many events a replay would take seconds, even if they do not fill a segment."""
+"""Beyond this many events a replay would take seconds, even if they do not fill a segment."""
 AT_ONCE_BYTES = 64 << 10
 """The event loop copies at most so much in one write, which takes some ten microseconds. It waits for the sync of at
 most so much, counting what was written ahead."""
@@ -346,7 +346,7 @@ class LocalJournal(LocalJournalSpace):
         """See `JournalSnapshots.save_snapshot`."""
         is_durable = self._in_flight_end is None and self._writer.durable_end == self.position
         if position != self.position or not is_durable or self._failure is not None:
-            raise ValueError(f"position {position} is not that of a durable journal")
+            raise ValueError(f"position {position} is not a position of a durable journal")
         self._snapshotter.save(blob, position, done)
 
     def fold_snapshot(self, fold: Fold, done: SnapshotDone) -> None:

@@ -18,11 +18,11 @@ MEASURED_BYTES = 32 << 20
 DEAR_S_PER_BYTE = 1.5e-9
 """A copy into free pages takes 0.2 to 0.5 ms a megabyte, one into pages that must be obtained first 2.5 to 3.5."""
 SEGMENTS_REFUSED = 16
-"""Growth is refused for so many segments, and then tried again: memory may be free by now."""
+"""Growth is refused for this many segments, and then tried again: memory may be free by now."""
 SEGMENTS_IN_VAIN = 4
-"""Growth is refused in vain if so many segments in a row are expensive: what was given back was gone again."""
+"""Growth is refused in vain if this many segments in a row are expensive: what was given back was gone again."""
 SEGMENTS_LET_BE = 16
-"""The cache may then grow for so many segments, whatever that costs."""
+"""The cache may then grow for this many segments, whatever that costs."""
 
 
 class Growth:

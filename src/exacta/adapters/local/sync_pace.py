@@ -6,7 +6,7 @@ clients waiting. The last syncs of a disk are the best guess at its next one.
 
 QUICK_SECONDS = 0.001
 QUICK_SYNCS = 16
-"""The disk is quick after so many quick syncs in a row; after a slow one it takes as many again."""
+"""The disk is quick after this many quick syncs in a row; after a slow one it takes as many again."""
 
 
 class Pace:

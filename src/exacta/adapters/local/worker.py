@@ -24,7 +24,7 @@ class Jobs(Protocol):
 
 
 NewWorker = Callable[[str, int], Jobs]
-"""Makes a runner of jobs with this name, which may run so many jobs at a time."""
+"""Makes a runner of jobs with this name, which may run this many jobs at a time."""
 
 
 class Worker:

@@ -42,7 +42,7 @@ class Writer:
         self.mark = header.mark
         self.durable_end = durable_end
         self.give_room: Callable[[int], bool] = lambda size: False
-        """Makes so many bytes free for a write that has met a full disk; False: there are none to be had."""
+        """Makes this many bytes free for a write that has met a full disk; False: there are none to be had."""
         self._files = files
 
     def write_group(
@@ -142,7 +142,7 @@ def put_in_place(files: Files, temporary_name: str, name: str) -> None:
 
 
 def write_temporary(files: Files, temporary_name: str, buffers: Sequence[Buffer]) -> None:
-    """Write a whole file, durably but for its name; if that fails, there is no such file."""
+    """Write and sync a whole file; the caller syncs the directory. If the write fails, there is no such file."""
     handle = files.create(temporary_name)
     try:
         try:

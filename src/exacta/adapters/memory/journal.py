@@ -178,7 +178,7 @@ class MemoryJournal(MemoryJournalReader):
         """See `JournalSnapshots.save_snapshot`."""
         storage = self._storage
         if position != self._position or storage.unsynced or storage.in_flight is not None or self._failure is not None:
-            raise ValueError(f"position {position} is not that of a durable journal")
+            raise ValueError(f"position {position} is not a position of a durable journal")
         self._store_snapshot(blob, position, done)
         self.wants_snapshot = False
 

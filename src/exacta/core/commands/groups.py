@@ -187,7 +187,7 @@ class CommitOffsets(Command, frozen=True, kw_only=True):
 class CommitTransactionalOffsets(Command, frozen=True, kw_only=True):
     """Put offsets into the open transaction (TxnOffsetCommit), fenced by member and generation (KIP-447).
 
-    The transaction is that of a transactional id, named by its holder's pair, or the handle that `transaction` names.
+    The holder's pair names the transaction of a transactional id, and `transaction` the one of a handle.
     """
 
     promises: ClassVar[Promise] = Promise.WRITE

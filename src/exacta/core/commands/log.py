@@ -133,7 +133,7 @@ class AppendBatch(Command, frozen=True, kw_only=True):
     partition_id: PartitionId | None = None
     closings: int | None = None
     takes_append_time: bool = False
-    """Its timestamps are the log's, so that of a batch that is staged they become the time of the commit."""
+    """Its timestamps are the log's, so in a batch that is staged they become the time of the commit."""
 
 
 class TakePartition(Command, frozen=True, kw_only=True):

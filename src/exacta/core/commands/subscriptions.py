@@ -45,7 +45,7 @@ class ForgetIdleSubscription(Command, frozen=True, kw_only=True):
 
 
 class Unsubscribe(Command, frozen=True, kw_only=True):
-    """Delete a subscription for one of its consumers, if it is the only one; None: whoever is connected."""
+    """Delete a subscription for one of its consumers, if it is the only one; None: also with consumers connected."""
 
     topic: str
     partition: int
@@ -133,7 +133,7 @@ class Disconnect(Command, frozen=True, kw_only=True):
 
 
 class Permit(Command, frozen=True, kw_only=True):
-    """Let a consumer be sent so many messages more (FLOW), or fewer where its front cannot send now."""
+    """Let a consumer be sent this many messages more (FLOW), or fewer where its front cannot send now."""
 
     promises: ClassVar[Promise] = Promise.NOTHING
 

@@ -125,7 +125,7 @@ class ConsumerDisconnected(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class PermitsGranted(Event, frozen=True, kw_only=True, array_like=True):
-    """Volatile: a consumer takes so many messages more."""
+    """Volatile: a consumer takes this many messages more."""
 
     durable: ClassVar[bool] = False
     partition_id: PartitionId
@@ -135,7 +135,7 @@ class PermitsGranted(Event, frozen=True, kw_only=True, array_like=True):
 
 
 class EntriesDelivered(Event, frozen=True, kw_only=True, array_like=True):
-    """Volatile: consumers have these entries, and each entry has taken so many permits.
+    """Volatile: consumers have these entries, and each entry has taken this many permits.
 
     Every entry before `read_to` is known now. Those of `noted` wait, and `passed` are offsets that are for nobody.
     """

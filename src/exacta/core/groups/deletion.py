@@ -1,7 +1,7 @@
 """Deleting a group (KIP-229), with what is remembered of its membership, or only some of its offsets (KIP-496).
 
 Offsets in it that wait for the end of an open transaction are deleted as well, as in Apache Kafka, and that end brings
-none of them back. The transaction itself goes on, and may commit further offsets to the group, which begins anew.
+none of them back. The transaction itself goes on, and may commit further offsets to the group, which begins again.
 """
 
 from collections.abc import Callable

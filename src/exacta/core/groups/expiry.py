@@ -29,7 +29,7 @@ KEPT_METADATA = ("spark replay marker ", '{"form":')
 
 
 def expire_groups(state: State, command: ExpireGroups, now_ms: int) -> Outcome:
-    """Forget the groups that nobody has used for too long; after so many offsets go on in a further step."""
+    """Forget the groups that nobody has used for too long; after this many offsets go on in a further step."""
     limits = state.limits
     since_ms = now_ms - limits.offsets_retention_ms
     expired: list[GroupDeleted] = []

@@ -143,7 +143,7 @@ def _append_named(
 def _append_in_handle(
     state: State, partition: Partition, command: AppendBatch, transaction_id: TransactionId, now_ms: int
 ) -> Outcome:
-    """Append a batch under the producer id of a handle, whoever wrote it."""
+    """Append a batch under the producer id of a handle, from any writer."""
     transaction = open_handle(state, transaction_id, now_ms)
     if isinstance(transaction, Rejection):
         return Outcome(reply=transaction)
@@ -203,7 +203,7 @@ def _check_producer(
         # The id is somebody else's, or it has rotated. Then even a repeat is a zombie's: its transaction was aborted.
         return Rejection.INVALID_PRODUCER_ID_MAPPING
     if held is None and _is_of_a_handle(state, producer_id):
-        return Rejection.INVALID_PRODUCER_ID_MAPPING  # whoever writes into a handle names it
+        return Rejection.INVALID_PRODUCER_ID_MAPPING  # a writer into a handle names it
     if producer_id >= state.volatile.next_producer_id:
         # Accepting it would let a later owner of this id be taken for a repeat of it.
         return Rejection.UNKNOWN_PRODUCER_ID

@@ -9,7 +9,7 @@
 Where a batch has found no room the engine says that there is none, until there is clearly more (`engine/disk_room.py`).
 
 A command that would write nothing is answered as ever: a repeat is a repeat on a full disk, too. How much room there is
-is the journal's to measure (decision 0051), and volatile: a start measures it anew.
+is the journal's to measure (decision 0051), and volatile: a start measures it again.
 """
 
 from exacta.core import commands as c

@@ -1,6 +1,6 @@
 """The lead of the log: who takes it begins a new epoch in every partition, and what is written then is of it.
 
-Where one machine has the log nobody takes the lead, and the epoch is that of a new log. Several brokers agree outside
+Where one machine has the log nobody takes the lead, and the epoch stays as in a new log. Several brokers agree outside
 of the core on who leads. The one that does takes the lead by the first event that it writes, and serves nobody before
 that is durable. So an epoch is given once, and no client is told one that a crash takes back.
 """

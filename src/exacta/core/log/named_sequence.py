@@ -26,9 +26,9 @@ from exacta.core.state.writer import KnownWriter
 from exacta.core.writers import NamedWriter
 
 MOST_LOOKED_AT = 1_000
-"""So many writers of a full partition are looked at: those that wrote there longest ago may be at work elsewhere."""
+"""This many writers of a full partition are looked at: those that wrote there longest ago may be at work elsewhere."""
 MOST_FORGOTTEN = 10
-"""So many names that are not needed make room at once, so that the next new ones find it."""
+"""This many names that are not needed make room at once, so that the next new ones find it."""
 
 
 def check(state: State, partition: Partition, writer: NamedWriter, now_ms: int) -> Known | AlreadyStored | Rejection:

@@ -125,7 +125,7 @@ def entry(partition: Partition, producer_id: ProducerId, first_offset: Offset) -
 
 
 def offset_of_receipt(partition: Partition, provisional_offset: int) -> Offset | None:
-    """Return the offset at which a staged message of Pulsar's has entered; None: it has not, or is not there any more.
+    """Return the offset at which a staged Pulsar message has entered; None: it has not, or is not there any more.
 
     Only the last receipts of a partition are known (`staging_fold.MOST_RECEIPTS`).
     """
@@ -141,7 +141,7 @@ def offset_of_receipt(partition: Partition, provisional_offset: int) -> Offset |
 
 
 def find_staged(partition: Partition, provisional_offset: int) -> Offset | NotEntered:
-    """Return the offset at which a staged message of Pulsar's has entered, or why there is none."""
+    """Return the offset at which a staged Pulsar message has entered, or why there is none."""
     found = offset_of_receipt(partition, provisional_offset)
     if found is not None:
         return found

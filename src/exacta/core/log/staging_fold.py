@@ -16,15 +16,15 @@ from exacta.core.state.state import State
 from exacta.core.state.usage import Table
 
 MOST_RECEIPTS = 100_000
-"""A partition remembers so many runs of staged messages of Pulsar's. Each costs about a hundred bytes.
+"""A partition remembers this many runs of staged Pulsar messages. Each costs about a hundred bytes.
 
 Transactions that commit one after another make one run, if nothing else is written between them and none aborts. Each
 other transaction makes at least one.
 """
 FEWER_RECEIPTS = 1_000
-"""So many are remembered while the table of all of them is more than half full."""
+"""This many are remembered while the table of all of them is more than half full."""
 FEW_RECEIPTS = 50
-"""So many are put in their places one by one. More of them are merged with those that are known, in one pass."""
+"""This many are put in their places one by one. More of them are merged with those that are known, in one pass."""
 
 
 def _batch_staged(state: State, event: BatchStaged) -> None:

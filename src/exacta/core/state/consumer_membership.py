@@ -34,7 +34,7 @@ class GroupPhase(IntEnum):
 
     EMPTY = 0
     ASSIGNING = 1
-    """The members have changed, and the target has not been made anew."""
+    """The members have changed, and the target has not been made again."""
     RECONCILING = 2
     """Some members do not have their target yet."""
     STABLE = 3

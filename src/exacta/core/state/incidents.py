@@ -20,7 +20,7 @@ class IncidentKind(IntEnum):
 
 
 class Incident(Struct, frozen=True, kw_only=True, array_like=True):
-    """One happening. The pair is that of who lost by it; the client is who asked for it, where somebody did."""
+    """One happening. The pair is of the client that lost by it; `client` is the one that asked for it, if any."""
 
     kind: IncidentKind
     cause: Cause

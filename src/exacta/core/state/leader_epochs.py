@@ -15,7 +15,7 @@ EpochStart = tuple[int, Offset]
 LeaderEpochs = tuple[EpochStart, ...]
 
 MOST_EPOCHS = 1_000
-"""A partition remembers so many. The records of older ones are taken for those of the oldest that is known."""
+"""A partition remembers this many. The records of older ones are taken for those of the oldest that is known."""
 
 
 def led(epochs: LeaderEpochs, epoch: int, next_offset: Offset, log_start_offset: Offset) -> LeaderEpochs:

@@ -26,13 +26,13 @@ class Limits(Struct, frozen=True, kw_only=True):
     """The most that one step forgets, which bounds how long everybody else waits for it."""
     max_incidents_per_id: int = 8
     max_ids_with_incidents: int = 2_000
-    """Reasons of fencings and aborts are remembered for so many transactional ids: those with the latest ones."""
+    """Reasons of fencings and aborts are remembered for this many transactional ids: those with the latest ones."""
     max_transactions_ended_at_once: int = 10_000
     """The most that one command ends (EndTransactions). Together with the bound on their partitions it bounds how long
     everybody else waits for it."""
     max_partitions_ended_at_once: int = 20_000
     max_open_handles: int = 10_000
-    """So many transactions without a transactional id may be open. A further one is refused."""
+    """This many transactions without a transactional id may be open. A further one is refused."""
     max_participants_per_handle: int = 20_000
     """Partitions, groups and subscriptions of one open transaction without a transactional id. What would take part as
     a further one is refused. An end holds up everybody else while it goes through all of them."""
@@ -42,8 +42,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Writes into open transactions, and acknowledgements without an answer, stay unsynced for so long at most.
     Readers of uncommitted records may not see such a write for so long."""
     max_ended_handles: int = 10_000
-    """So many ended transactions without a transactional id are remembered, so that a repeat of an end is answered like
-    the first."""
+    """This many ended transactions without a transactional id are remembered, so that a repeat of an end is answered
+    like the first."""
     ended_handle_retention_ms: int = 900_000
     """An ended transaction without a transactional id is remembered for so long at most."""
     transaction_buffer: str = MARKER
@@ -52,14 +52,14 @@ class Limits(Struct, frozen=True, kw_only=True):
     """A staged stream of more bytes lies in the journal. A smaller one is written twice: when it is staged, and when it
     commits (decision 0041)."""
     max_held_batches_per_stream: int = 500
-    """A staged stream of more batches lies in the journal, too: a commit lays out each held batch anew."""
+    """A staged stream of more batches lies in the journal, too: a commit lays out each held batch again."""
     max_held_bytes: int = 32 << 20
     """The bytes of all staged streams that the state holds. They are in memory, and in each snapshot."""
     max_held_batches: int = 50_000
     """The batches of all staged streams that the state holds. A commit takes some microseconds for each, and nobody
     else gets a turn meanwhile."""
     small_held_bytes_per_stream: int = 16 << 10
-    """Half of what may be held is kept for streams of at most so many bytes. A small stream that spills does as much
+    """Half of what may be held is kept for streams of at most this many bytes. A small stream that spills does as much
     harm as a large one: it is noted for as long as its partition keeps it, and nothing is compacted behind it."""
     max_staged_bytes: int = 100 << 30
     """The bytes of all that open transactions have staged. A further batch is refused."""
@@ -74,8 +74,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_offsets_looked_at: int = 10_000
     """The most offsets that one step of this looks at, and one group more. Everybody else waits meanwhile."""
     max_pending_members: int = 1_000
-    """So many member ids of one group may be given out and not used yet (KIP-394). Each waits for a session's time, and
-    every join copies all of them."""
+    """This many member ids of one group may be given out and not used yet (KIP-394). Each waits for a session's time,
+    and every join copies all of them."""
     group_initial_rebalance_delay_ms: int = 0
     group_consumer_session_timeout_ms: int = 45_000
     group_consumer_max_size: int = 2**31 - 1
@@ -83,16 +83,16 @@ class Limits(Struct, frozen=True, kw_only=True):
     """The assignors by preference: the first is for groups whose members ask for none."""
     max_partitions_per_topic: int = 10_000
     max_partitions: int = 100_000
-    """All topics together have so many partitions at most. Each costs memory and time at every start."""
+    """All topics together have this many partitions at most. Each costs memory and time at every start."""
     max_groups: int = 100_000
-    """So many groups may have offsets, or have had members since the last start. Each costs what a partition costs."""
+    """This many groups may have offsets, or have had members since the start. Each costs as much as a partition."""
     max_transactional_ids: int = 1_000_000
     """A further id is refused, and no old id is forgotten: a client that floods the broker with ids must not fence
     others."""
     max_producers_per_partition: int = 10_000
     """A further producer takes the place of the one that has been silent longest, if that is long enough."""
     max_named_writers: int = 100_000
-    """All partitions together remember so many names of writers. When the limit is reached, those make room that have
+    """All partitions together remember this many names of writers. When the limit is reached, those make room that have
     been idle for `producer_protected_ms`; if there is none, a new name is refused."""
     max_named_writers_per_partition: int = 10_000
     """Both limits hold for nameless writers as well, which are remembered as long as a transaction is open."""
@@ -147,7 +147,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_noted_entries: int = 200_000
     """Entries of one Shared or Key_Shared subscription that are not acknowledged; delivery of new ones waits then."""
     max_delayed_entries: int = 100_000
-    """Entries of one Shared or Key_Shared subscription that are held back until their time comes. When there are so
+    """Entries of one Shared or Key_Shared subscription that are held back until their time comes. When there are this
     many, delivery of new ones waits."""
     max_look_ahead_entries: int = 2_000
     """Entries of a Key_Shared subscription that may wait for their key while delivery looks at later ones."""

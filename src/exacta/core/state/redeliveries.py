@@ -14,9 +14,9 @@ RedeliveryCount = tuple[Offset, Offset, int]
 """The first and the last offset of an entry, and how often it was delivered again."""
 
 MOST_KNOWN = 1_000
-"""The counts of so many entries are known, those of the oldest messages. The others begin anew after a restart."""
+"""The counts of this many entries are known, those of the oldest messages. The others begin again after a restart."""
 MOST_AT_ONCE = 100
-"""An event carries so many counts; the next one carries more."""
+"""An event carries this many counts; the next one carries more."""
 
 
 def count_of(known: list[RedeliveryCount], base: Offset) -> int:

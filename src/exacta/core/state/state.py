@@ -62,7 +62,7 @@ class Volatile(Struct):
     """The non-durable subscriptions of each partition that has some. No durable one there has such a name."""
     non_durable_subscriptions: int = 0
     left_by_all: set[SubscriptionKey] = field(default_factory=set)
-    """The durable subscriptions that all consumers have left since the last start: redeliveries are counted anew."""
+    """The durable subscriptions that all consumers have left since the last start: redeliveries are counted again."""
     uncommitted: set[SubscriptionKey] = field(default_factory=set)
     """The non-durable subscriptions that read uncommitted messages."""
     refusing: dict[PartitionId, Rejection] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class State(Struct):
     leader_epoch: int = FIRST_EPOCH
     """The epoch of the leader that has the log; FIRST_EPOCH: nobody has taken the lead (decision 0060)."""
     commit_number: int = 0
-    """The number of the last commit: so many transactions and batches outside of one were committed (decision 0058)."""
+    """The number of the last commit: it counts committed transactions, and batches outside of one (decision 0058)."""
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""A subscription of Apache Pulsar on one partition: which messages are acknowledged, and which wait for transactions.
+"""A Pulsar subscription on one partition: which messages are acknowledged, and which wait for transactions.
 
 Messages are named by their offsets. A message is *acknowledged* if it lies before the position or in one of the
 acknowledged runs. It is *pending* if an open transaction has acknowledged it: alone, or with all messages before it.

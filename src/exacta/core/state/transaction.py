@@ -162,7 +162,7 @@ class TransactionalId(Struct, array_like=True):
 
 
 class EndedHandle(Struct, frozen=True, array_like=True):
-    """The outcome of a handle or joint transaction, for whoever asks again; it is remembered for a time (`Limits`)."""
+    """The outcome of a handle or joint transaction, for clients that ask again. It is kept for a time (`Limits`)."""
 
     transaction_id: TransactionId
     committed: bool

@@ -1,7 +1,7 @@
 """The weight of each entry of the state's tables: about the bytes of memory that it takes, from its sizes alone.
 
 The constants are measured, with some room: `tests/core/test_bounds.py` fills each table and compares. A weight
-never depends on what a client says of a size, and can be made anew from the state (`weigh`).
+never depends on what a client says of a size, and can be made again from the state (`weigh`).
 """
 
 from collections.abc import Collection, Iterable, Mapping

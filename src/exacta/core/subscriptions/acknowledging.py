@@ -90,7 +90,7 @@ def acknowledge(state: State, command: Acknowledge, now_ms: int) -> Outcome:
 
 
 def _counts(state: State, delivery: Delivery | None, runs: int) -> tuple[RedeliveryCount, ...]:
-    """Return the redelivery counts to write with so many runs; for want of room for them none of these is refused."""
+    """Return the redelivery counts to write with this many runs; for want of room for them none of these is refused."""
     if delivery is None or not delivery.unwritten:
         return ()
     room = state.limits.max_subscription_bytes // 2 - state.volatile.usage[Table.SUBSCRIPTIONS].total
@@ -228,7 +228,7 @@ def _has_cumulative_conflict(subscription: Subscription, before: Offset, transac
 
 
 def _has_room_in_transaction(state: State, subscription: Subscription, transaction: Transaction, new: int) -> bool:
-    """Return whether a transaction may acknowledge so many runs more, and whether all transactions together may."""
+    """Return whether a transaction may acknowledge this many runs more, and whether all transactions together may."""
     limits = state.limits
     if transaction.acknowledged_runs + new > limits.max_acknowledged_runs_per_transaction:
         return False

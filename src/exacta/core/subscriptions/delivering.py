@@ -47,7 +47,7 @@ from exacta.core.subscriptions.durability import acknowledged
 from exacta.core.subscriptions.subscribing import find
 
 MOST_WAITING_AT_ONCE = 100
-"""The entries of which so many are given again in one round: each may be large, and all of them are read at once."""
+"""The entries of which this many are given again in one round: each may be large, and all of them are read at once."""
 
 
 def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
@@ -96,7 +96,7 @@ def room_for_entries(state: State) -> int:
 def looks_further(
     subscription: Subscription, delivery: Delivery, limits: Limits, more: int = 0, at: Offset | None = None
 ) -> bool:
-    """Return whether the new entry at an offset may be delivered, where so many `more` are noted in this round.
+    """Return whether the new entry at an offset may be delivered, where this many `more` are noted in this round.
 
     Delivery waits for acknowledgements of what consumers have, or of the oldest messages, or for the end of delays. The
     oldest messages are those between the acknowledged runs, and are delivered in any case: nobody could acknowledge

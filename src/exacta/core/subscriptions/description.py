@@ -1,7 +1,7 @@
 """Views of subscriptions: lists page by page, descriptions, and why delivery waits; `backlog.py` has the numbers.
 
 A page goes on after the last subscription of the one before, in the order of topics, partitions and names. It ends
-after so many subscriptions, or when what was looked at for them has a certain size.
+after this many subscriptions, or when what was looked at for them has a certain size.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ FIRST: Place = ("", -1, "")
 
 
 MOST_SHOWN = 100
-"""So many runs, and so many transactions, are shown of one subscription. Their numbers are shown in any case."""
+"""This many runs, and this many transactions, are shown of one subscription. Their numbers are shown in any case."""
 
 TYPES = {
     SubscriptionType.EXCLUSIVE: "Exclusive",

@@ -31,7 +31,7 @@ from exacta.core.subscriptions import progress
 from exacta.core.subscriptions.counting import counted
 
 FEW_PASSED = 100
-"""So many runs of offsets that are for nobody are known of each subscription where there is no room for more.
+"""This many runs of offsets that are for nobody are known of each subscription where there is no room for more.
 
 Those that are forgotten fragment what is acknowledged, and are read again once the position has come to them."""
 

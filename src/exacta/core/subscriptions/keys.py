@@ -1,4 +1,4 @@
-"""Key_Shared subscriptions: which consumer each hash of a key belongs to, and which consumers share them so.
+"""Key_Shared subscriptions: which consumer each hash of a key belongs to.
 
     mode         a hash belongs to                              when consumers come and go
     AUTO_SPLIT   one of the consumers, which have equal parts   the parts change
@@ -22,7 +22,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.delivery import Consumer, Delivery, KeyShared, KeySharedMode
 
 HASHES = 1 << 16
-"""A consumer of a Key_Shared subscription has some of so many hashes. Of a larger hash the remainder counts, and
+"""A consumer of a Key_Shared subscription has some of this many hashes. Of a larger hash the remainder counts, and
 1 instead of 0."""
 
 

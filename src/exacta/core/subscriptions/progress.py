@@ -30,7 +30,7 @@ for it by itself after an abort, least of all after one that the time has brough
     delayed            forgotten                passed over           delivered in its time   gone
     withheld           forgotten                passed over           withheld                gone
 
-* Its consumers are disconnected, and delivery begins anew with the next one that connects.
+* Its consumers are disconnected, and delivery begins again with the next one that connects.
 """
 
 from exacta.core.ids import Offset, SubscriptionKey, TransactionId

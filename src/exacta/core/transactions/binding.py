@@ -13,9 +13,9 @@ producer id whatever is presented: that was forgotten, or is another cluster's, 
 ** A repeat of the request that made the present pair, or the first word of a client whose transaction timed out or
 was ended by EndTxn of version 2 (KIP-360). Nobody else has been given the present pair, and nothing was done under it:
 else a late repeat would let a second transaction begin under a pair that names one (decision 0011). While a transaction
-is open this holds only where the pair before is that of the prepared transaction's last holder.
+is open this holds only where the pair before belongs to the prepared transaction's last holder.
 
-*** The transaction stays open under the pair that it has, and whoever holds the id now ends it by the new pair, which
+*** The transaction stays open under the pair that it has, and the holder of the id now ends it by the new pair, which
 writes nothing into it. Its own time-out goes on, or that it has none. Without an open transaction the flag
 means nothing.
 

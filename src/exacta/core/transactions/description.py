@@ -42,7 +42,7 @@ CAUSES = {
 """The reasons in words."""
 
 MOST_DESCRIBED = 100
-"""So many subscriptions of a transaction, and so many runs of each, are described; their numbers are in any case."""
+"""This many subscriptions of a transaction, and this many runs of each, are described. All are counted."""
 
 
 class ListedTransaction(Struct, frozen=True):

@@ -51,7 +51,7 @@ def latest_noted_ms(state: State) -> int:
 
 
 def timers_after_recovery(state: State, now_ms: int) -> list[Timer]:
-    """Return the timers of open transactions, of members, whose sessions begin anew, and of what is idle."""
+    """Return the timers of open transactions, of members, whose sessions begin again, and of what is idle."""
     deadlines = ((each.transaction_id, each.deadline_ms) for each in state.transactions.values())
     timers = [time_out(each, deadline_ms) for each, deadline_ms in deadlines if deadline_ms is not None]
     limits = state.limits
@@ -120,12 +120,12 @@ def expire_producers(state: State, command: ExpireProducers, now_ms: int) -> Out
 def _again(
     state: State, command: ExpireTransactionalIds | ExpireProducers, found: int, now_ms: int, interval_ms: int
 ) -> Timer:
-    """Return the timer of the next look: at once, but after whoever waits, where this one found all it could take."""
+    """Return the timer of the next look: at once, but after those that wait, where this one found all it could take."""
     return Timer(now_ms if found == state.limits.max_expired_at_once else now_ms + interval_ms, command)
 
 
 def _at_most(idle: Iterator[KnownWriter], most: int) -> Iterator[WriterId]:
-    """Yield the first writers until they have about so many sequences in all partitions."""
+    """Yield the first writers until they have about this many sequences in all partitions."""
     for writer in idle:
         yield writer.writer_id
         most -= 1 + len(writer.partitions)

@@ -1,7 +1,7 @@
 """A transaction without a transactional id: a *handle* (decision 0027; Pulsar's transactions are such, PIP-31).
 
-Whoever knows the id of a handle may write into it, put offsets into it, and end it. Several writers may do so at once:
-the records lie under a producer id that is the handle's own, and the sequences of its writers are no affair of it.
+Every client that knows the id of a handle may write into it, put offsets into it, and end it. Several writers may do so
+at once: the records lie under the handle's own producer id, and the sequences of its writers do not matter.
 
     handle \\ input    a write *****    commit ****      abort ****       time-out, marker, loss
     OPEN              taken *          commit           abort            abort
@@ -132,7 +132,7 @@ def extension_in_handle(
 
 
 def end(state: State, command: EndHandle, now_ms: int) -> Outcome:
-    """Commit or abort a handle, whoever asks; a repeat gets the same answer (see the table above)."""
+    """Commit or abort a handle for any client; a repeat gets the same answer (see the table above)."""
     transaction = state.transactions.get(command.transaction_id)
     if transaction is not None and transaction.is_known_by_id:
         return _end_open(state, transaction, command, now_ms)

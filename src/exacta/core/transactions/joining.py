@@ -1,4 +1,4 @@
-"""Joint transactions: a transactional id owns them, and whoever knows their ids writes into them, too (decision 0038).
+"""Joint transactions: a transactional id owns them, and clients that know their ids write into them (decision 0038).
 
 JoinTransaction makes one, in either direction; its answer is the id by which the other side names the transaction.
 
@@ -13,8 +13,8 @@ A handle that is not open is answered as by a write into it (`handle.py`). One t
 is INVALID_STATE. A joint transaction counts as an open handle, and where there are as many as may be, no transaction is
 joined (`Limits.max_open_handles`).
 
-* Nothing would end it: clients send no EndTxn where they have registered nothing. So whoever wants its transaction
-joined must have written a record, or sent offsets, before.
+* Nothing would end it: clients send no EndTxn where they have registered nothing. So a client that wants its
+transaction joined must have written a record, or sent offsets, before.
 
 ** The handle keeps its id, its time-out, and all that it has written. It belongs to the transactional id from now on. A
 transactional id of two-phase commits has no time-out, and joins none (INVALID_STATE).
@@ -22,7 +22,7 @@ transactional id of two-phase commits has no time-out, and joins none (INVALID_S
 *** It gets a producer id of its own for what is written by its id, so that a TxnID never names a transactional id's
 producer, which has the next transaction under the same pair (version 1).
 
-Its end is the one event `TransactionEnded`, whoever asks for it. Two tables say how the other side is answered after
+Its end is the one event `TransactionEnded`, on either side. Two tables say how the other side is answered after
 it: the one in `conclusion.py` for the holder of the transactional id, and the one in `handle.py` for everybody who
 knows the transaction's id.
 """

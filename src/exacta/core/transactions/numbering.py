@@ -18,7 +18,7 @@ from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId
 from exacta.core.state.state import State
 
 IDS_AT_ONCE = 1000
-"""One durable event reserves so many ids; a restart skips what is left of them. There are 2^63 of each."""
+"""One durable event reserves this many ids; a restart skips what is left of them. There are 2^63 of each."""
 
 Pair = tuple[ProducerId, ProducerEpoch]
 

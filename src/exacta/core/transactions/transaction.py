@@ -92,7 +92,7 @@ def add_partitions(state: State, command: AddPartitions, now_ms: int) -> Outcome
         if topic in INTERNAL_TOPICS:
             return Outcome(reply=Rejection.INTERNAL_TOPIC)
         partition = state.partition(topic, index)
-        if partition is None:  # looked at first, as in Kafka, whoever asks
+        if partition is None:  # looked at first, as in Kafka, for every client
             return Outcome(reply=Rejection.UNKNOWN_TOPIC_OR_PARTITION)
         named.append(partition.partition_id)
     held = authorize(state, command.transactional_id, command.producer_id, command.producer_epoch)
@@ -128,7 +128,7 @@ def may_extend(held: TransactionalId, transaction: Transaction | None) -> bool:
     """Return whether requests of version 1 may begin a transaction, or add to the one that is open.
 
     Nothing is added to a prepared transaction. And a pair that takes part in two-phase commits names one transaction in
-    either version, since whoever recovers goes by the pair (KIP-939).
+    either version, since a recovering client goes by the pair (KIP-939).
     """
     if transaction is not None:
         return not held.has_prepared(transaction)

@@ -242,7 +242,7 @@ def _fill(
     if isinstance(outcome, Appended):
         answer.base_offset = outcome.base_offset
         if outcome.repeated:
-            answer.log_append_time_ms = outcome.max_timestamp_ms  # whoever's time it is: as Kafka
+            answer.log_append_time_ms = outcome.max_timestamp_ms  # the producer's time, too: as Kafka
         elif rules is not None and rules.log_append_time:
             answer.log_append_time_ms = command.max_timestamp_ms
     elif isinstance(outcome, Rejection):
@@ -257,7 +257,7 @@ def _finish(request: ProduceRequest, response: ProduceResponse, context: Request
     codes = {answer.error_code for topic in response.responses for answer in topic.partition_responses}
     codes.discard(ErrorCode.NONE)
     if codes:
-        # All that a client with acks=0 can be told: it connects anew and asks for metadata.
+        # All that a client with acks=0 can be told: it connects again and asks for metadata.
         names = ", ".join(sorted(ErrorCode(code).name for code in codes))
         context.hang_up(f"a Produce that wants no answer was refused: {names}")
 

@@ -124,7 +124,7 @@ def _look(broker: Broker, request: ListOffsetsRequest, context: RequestContext, 
 
 
 def _name_topics(response: ListOffsetsResponse, request: ListOffsetsRequest, count: int) -> None:
-    """Let the answer have the first topics of the request, so many of them."""
+    """Let the answer have the first topics of the request, this many of them."""
     for topic in request.topics[len(response.topics) : count]:
         response.topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=[]))
 

@@ -23,7 +23,7 @@ NULL_PROTOCOL_SINCE = 7  # KIP-559
 SKIP_ASSIGNMENT_SINCE = 9  # KIP-814
 
 _NAMED_BY = 250
-"""A member id begins with so many characters of the instance or client id; a Kafka string must hold all of it."""
+"""A member id begins with this many characters of the instance or client id; a Kafka string must hold all of it."""
 
 NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 

@@ -1,4 +1,4 @@
-"""ResetSubscription lets a subscription of Apache Pulsar's go on elsewhere, whoever is connected. Exacta's own.
+"""ResetSubscription lets a Pulsar subscription go on elsewhere, also with consumers connected. Exacta's own.
 
 It is what SEEK is for a consumer, for an operator who is none. `k17784_end_transactions` says why our own keys begin
 where they do.

@@ -1,7 +1,7 @@
 """AcknowledgeMessages acknowledges messages of Pulsar's subscriptions in a transaction (decision 0040). Exacta's own.
 
-A message is named by the numbers of its id, so that whoever knows the id may ask, whichever client has received the
-message. `k17784_end_transactions` says why our own keys begin where they do.
+A message is named by the numbers of its id, so that each client that knows the id may ask, whichever client has
+received the message. `k17784_end_transactions` says why our own keys begin where they do.
 """
 
 from typing import NamedTuple

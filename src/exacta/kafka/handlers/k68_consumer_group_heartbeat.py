@@ -41,7 +41,7 @@ MIN_VERSION = 0
 MAX_VERSION = 1
 CLIENTS_OWN_ID_SINCE = 1  # KIP-1082
 MOST_REHEARSALS = 5
-"""A heartbeat is decided in one step where topics or members have changed during so many rehearsals."""
+"""A heartbeat is decided in one step where topics or members have changed during this many rehearsals."""
 
 MESSAGES = {
     Rejection.UNKNOWN_MEMBER_ID: "Nobody of this member id, or instance id, is a member of the group: join again.",

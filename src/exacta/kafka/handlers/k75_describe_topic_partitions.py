@@ -1,6 +1,6 @@
 """DescribeTopicPartitions describes topics page by page, in the order of their names (KIP-966).
 
-A page has at most so many partitions; topics that are not there take no room in it. A cursor says where it ends.
+A page has at most this many partitions; topics that are not there take no room in it. A cursor says where it ends.
 """
 
 from collections.abc import Iterable

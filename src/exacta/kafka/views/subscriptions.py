@@ -22,10 +22,10 @@ MOST_SUBSCRIPTIONS = 1_000
 """The bound on subscriptions of one answer, whatever a client asks for."""
 
 MOST_SIZE = 100_000
-"""A page ends when so many runs, consumers and entries were looked at for it. The last subscription may have more."""
+"""A page ends when this many runs, consumers and entries were looked at for it. The last subscription may have more."""
 
 MOST_PARTITIONS = 2_500
-"""A page also ends when so many partitions were looked at for it. It may be empty, and others follow."""
+"""A page also ends when this many partitions were looked at for it. It may be empty, and others follow."""
 
 
 def tell(broker: Broker, context: RequestContext, asked: AskSubscriptions, done: Done) -> None:

@@ -1,6 +1,6 @@
 """The view of transactions: what transactional ids are doing, whose they are, and what happened to them.
 
-DescribeTransactions has no room for owner, deadline and first offsets, and no answer of Kafka's says why a producer was
+DescribeTransactions has no room for owner, deadline and first offsets, and no Kafka answer says why a producer was
 fenced. The asker needs DESCRIBE on the transactional ids that it names; what it may not see of others is left out.
 """
 

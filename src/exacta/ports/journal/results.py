@@ -26,7 +26,7 @@ class Conflict(NamedTuple):
 class Failed(NamedTuple):
     """The call failed; `reason` is for a log line.
 
-    After a failed append nobody knows what is stored: the journal accepts no further append until it is opened anew.
+    After a failed append nobody knows what is stored: the journal accepts no further append until it is opened again.
     """
 
     reason: str

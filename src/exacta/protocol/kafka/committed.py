@@ -1,6 +1,6 @@
 """The filter of KIP-98: which batches of a log a reader of committed records sees. Pure, and written once.
 
-Consumers, compaction and whoever delivers records apply it. It lies here because clients import only the protocol.
+Consumers, compaction and the delivery of records apply it. It lies here because clients import only the protocol.
 
 Theory of operation. An aborted transaction is told as producer id, first offset and, where it is known, the offset of
 its marker. A transactional batch of the producer between the two is aborted. A fetch tells no offsets of markers: a

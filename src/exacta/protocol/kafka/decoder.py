@@ -40,7 +40,7 @@ from exacta.protocol.kafka.source import (
 )
 
 Decoder = Callable[[Buffer, int, int], Any]
-"""Decode the message that starts at a position of a buffer and has at most so many elements of arrays."""
+"""Decode the message that starts at a position of a buffer and has at most this many elements of arrays."""
 
 _NAMESPACE = {
     name: getattr(primitives, name)

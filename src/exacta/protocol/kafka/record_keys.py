@@ -1,7 +1,7 @@
 """The places and keys of the records in one batch, for compaction and for topics that refuse records without a key.
 
 Owns the walk over decompressed records as far as their values. Timestamps are stepped over: `record_edits.py` reads
-them where a batch is written anew.
+them where a batch is rewritten.
 
 A record: length varint | attributes i8 | timestamp delta varlong | offset delta varint | key length varint | key |
 value length varint | value | headers; all zigzag, hence an odd number is a negative one. A negative length is null.

@@ -25,7 +25,7 @@ class TooManyHeaders(UnreadableRecords):
 def read_records(plain: bytes, record_count: int, last_offset_delta: int, most_headers: int) -> list[Record]:
     """Return the decompressed records of a batch. Raises `UnreadableRecords`, and nothing else.
 
-    All records together may have so many headers. Two bytes are enough for one, and an object takes a hundred.
+    All records together may have this many headers. Two bytes are enough for one, and an object takes a hundred.
     """
     records: list[Record] = []
     at, last_delta, size = 0, -1, len(plain)

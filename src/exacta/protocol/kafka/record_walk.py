@@ -28,7 +28,7 @@ from exacta.protocol.kafka.record_keys import MOST_VARLONG_BYTES, SMALLEST_LENGT
 from exacta.protocol.kafka.schema import Buffer
 
 _FEW: Final = 16
-"""So many records are read one by one, since columns cost some microseconds before the first record."""
+"""This many records are read one by one, since columns cost some microseconds before the first record."""
 _ALIKE: Final = 64
 """Fewer records of equal length, among others, are not worth a part of their own."""
 _PART: Final = 1 << 10
@@ -37,8 +37,8 @@ _PART: Final = 1 << 10
 _TWO_BYTES_FROM: Final = 1 << 6
 _THREE_BYTES_FROM: Final = 1 << 13
 _FOUR_BYTES_FROM: Final = 1 << 20
-"""Offset deltas from here on have so many bytes. With at most three of them, and two for the time, the shortest record
-has room for the columns."""
+"""Offset deltas from here on have this many bytes. With at most three of them, and two for the time, the shortest
+record has room for the columns."""
 _FIRST: Final = bytes(range(0x80, 0x100, 2)) * (_THREE_BYTES_FROM // _TWO_BYTES_FROM)
 _SECOND: Final = b"".join(bytes([block]) * _TWO_BYTES_FROM for block in range(0x80))
 _SECOND_OF_THREE: Final = bytes(byte | 0x80 for byte in _SECOND)
@@ -59,7 +59,7 @@ _HIGH: Final = tuple(2 + (byte << 6) if 0 < byte < 0x80 else _NOWHERE for byte i
 """The size of a record, with its length, by the one byte of that, or by the sum for its low and its high byte."""
 
 _HEAD: Final = 2
-"""A record's place is so many bytes before its attributes, where it begins if its length has two bytes."""
+"""A record's place is this many bytes before its attributes, where it begins if its length has two bytes."""
 
 _Part: TypeAlias = tuple[int, int]
 """The number of records that have been read, from the first of the batch on, and where they end."""
@@ -152,7 +152,7 @@ def _equally_long(records: memoryview, at: int, attributes_at: int, size: int, m
 
 
 def _places_of_each(records: memoryview, at: int, count: int) -> tuple[list[int], int]:
-    """Return the places of so many records and where they end; none if a length has an unusual form, or leads out."""
+    """Return the places of this many records and where they end; none if a length has an unusual form, or leads out."""
     places: list[int] = []
     add = places.append
     one_byte, low, high = _ONE_BYTE, _LOW, _HIGH
@@ -172,7 +172,7 @@ def _places_of_each(records: memoryview, at: int, count: int) -> tuple[list[int]
 
 
 def _column(records: memoryview, places: Sequence[int], number: int) -> Buffer:
-    """Return the bytes that stand so many bytes behind these places, at least two. Raises IndexError."""
+    """Return the bytes that stand this many bytes behind these places, at least two. Raises IndexError."""
     if isinstance(places, range):
         return records[places.start + number : places.stop + _HEAD : places.step]
     return bytes(itemgetter(*places)(records[number:]))

@@ -8,7 +8,7 @@ Every batch in a log has this header. Its magic byte says how the records behind
 Only that comes from Kafka's clients; what a log may hold is `LOG_MAGICS`.
 
 Layout of a batch (all big-endian); the checksum covers everything from the attributes on, so that a broker can set the
-first two groups of fields without computing it anew:
+first two groups of fields without computing it again:
 
     base_offset i64 | batch_length i32 | partition_leader_epoch i32 | magic i8 | crc u32 |
     attributes i16 | last_offset_delta i32 | base_timestamp i64 | max_timestamp i64 |

@@ -39,7 +39,7 @@ def compress(codec: CompressionType, plain: Buffer) -> bytes:
 def decompress(codec: CompressionType, compressed: Buffer, size: int) -> bytes:
     """Return what was compressed, which has exactly `size` bytes; raises `NotDecompressed`.
 
-    No more room is ever taken than for so many bytes. Whoever calls has decided how many those may be.
+    No more room is ever taken than for this many bytes. The caller has decided how many those may be.
     """
     import cramjam
 

@@ -2,12 +2,12 @@
 
 Owns reading an entry, judging it as far as that can be done without decompressing it, walking over its messages, and
 building one. Nothing here changes the bytes of an entry: `num_messages_in_batch` says by its *presence* that an entry
-is a batch, so metadata that is encoded anew could tell consumers something else.
+is a batch, so metadata that is encoded again could tell consumers something else.
 
     entry = [0x0e01 u16 | CRC-32C u32] body          body = metadata size u32 | MessageMetadata | payload
     payload of a batch, before compression and encryption: (size u32 | SingleMessageMetadata | message) for each message
 
-The checksum is that of the body. A log keeps the body; the checksum is computed again for a consumer.
+The checksum is over the body. A log keeps the body; the checksum is computed again for a consumer.
 """
 
 import base64
@@ -35,7 +35,7 @@ CHECKSUM_MAGIC: Final = 0x0E01
 
 MOST_MESSAGES: Final = 1_000_000
 """The most messages of an entry. That many fill five megabytes with nothing but their sizes, and an ack set of 125 KB.
-A compressed entry could claim two billion, and whoever believed it would make room for their bits."""
+A compressed entry could claim two billion, and a reader that believed it would make room for their bits."""
 
 _CHECKSUM: Final = struct.Struct(">HI")
 _SIZE: Final = struct.Struct(">I")
@@ -151,7 +151,7 @@ def parse_body(body: Buffer) -> Entry:
 def walk_batch(payload: Buffer, count: int) -> Iterator[BatchedMessage]:
     """Yield the messages of a batch whose payload is neither compressed nor encrypted (any more).
 
-    Raises `BrokenEntry` where they are not exactly so many, or do not fill the payload.
+    Raises `BrokenEntry` where they are not exactly this many, or do not fill the payload.
     """
     view = memoryview(payload)
     for index, (metadata, _, start, end) in enumerate(walked(view, count)):
@@ -225,7 +225,7 @@ def _fault(entry: Entry) -> str | None:
 
 
 def _may_hold(entry: Entry) -> bool:
-    """Return whether so many messages can be in the payload, by its size or by what it says of its size."""
+    """Return whether this many messages can be in the payload, by its size or by what it says of its size."""
     room = entry.metadata.uncompressed_size if entry.is_compressed else len(entry.payload)
     return entry.message_count * _SMALLEST_MESSAGE <= room
 

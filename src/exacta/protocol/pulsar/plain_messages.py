@@ -1,9 +1,9 @@
 """The metadata of plain messages, written without an object for each: properties, a key that is text, times, an id.
 
-Whoever makes messages out of something else makes millions of them, and nearly all are plain. These bytes are those
+A conversion makes millions of messages, and nearly all are plain. These bytes are those
 that `protobuf` writes for the same fields; a test holds that.
 
-    field: number << 3 | type, then a varint (type 0), or a length and so many bytes (type 2)
+    field: number << 3 | type, then a varint (type 0), or a length and this many bytes (type 2)
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ _BEGINNINGS: Final = _Beginnings()
 
 
 def _long_varint(number: int) -> bytes:
-    """Return a time or an offset as a varint; most of it is that of the one before."""
+    """Return a time or an offset as a varint. Its upper bits seldom change, so their bytes come from a table."""
     if number < _MOST_KEPT:
         return _VARINTS[number]
     return _BEGINNINGS[number & _MOST_KEPT - 1] + _VARINTS[number >> _LOW_BITS]

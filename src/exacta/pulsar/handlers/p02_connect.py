@@ -11,7 +11,7 @@ from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL
 LONGEST_VERSION: Final = 255
-"""So many characters of a client's version are kept: transactions remember them."""
+"""This many characters of a client's version are kept: transactions remember them."""
 
 
 def handle(broker: Broker, command: CommandConnect, request: PulsarRequest) -> None:

@@ -29,7 +29,7 @@ from exacta.pulsar.topics import find_topic, partition_to_open
 NEEDS: Needs[CommandSubscribe] = (Need(Operation.READ, the_topic),)
 
 LONGEST_NAME: Final = 512
-"""So many characters of a consumer's name are kept."""
+"""This many characters of a consumer's name are kept."""
 
 
 def handle(broker: Broker, command: CommandSubscribe, request: PulsarRequest) -> None:

@@ -27,7 +27,7 @@ from exacta.pulsar.provisional_ids import resolve
 from exacta.pulsar.transactions import is_transactional, name_of, transaction_of
 
 MOST_NAMED = 5
-"""The text of a refusal names so many messages."""
+"""The text of a refusal names this many messages."""
 
 NEEDS = OPEN_TO_ALL
 """Nothing: the right to read was asked for when the consumer was opened."""

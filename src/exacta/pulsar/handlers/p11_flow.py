@@ -1,4 +1,4 @@
-"""FLOW permits a consumer so many messages more."""
+"""FLOW permits a consumer this many messages more."""
 
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandFlow

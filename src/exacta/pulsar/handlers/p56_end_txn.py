@@ -20,7 +20,7 @@ from exacta.pulsar.open_transactions import is_strict
 from exacta.pulsar.transactions import named_again, transaction_of
 
 NEEDS = OPEN_TO_ALL
-"""Nothing: whoever knows the id may end it."""
+"""Nothing: every client that knows the id may end it."""
 
 
 def handle(broker: Broker, command: CommandEndTxn, request: PulsarRequest) -> None:

@@ -1,8 +1,8 @@
 """Namespaces: their topics are listed, and the rest is courtesy.
 
-A namespace is a part of the names of topics (decision 0032), and nothing is kept of it. Whoever creates one is told
-that it is there, and policies that hold anyway may come with it. Other policies are refused, since nobody would keep
-them.
+A namespace is a part of the names of topics (decision 0032), and nothing is kept of it. A client that creates one is
+told that it is there, and policies that hold anyway may come with it. Other policies are refused, since nobody would
+keep them.
 """
 
 from collections.abc import Callable

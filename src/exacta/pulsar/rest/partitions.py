@@ -46,7 +46,7 @@ def _reply(request: RestRequest, partitions: int) -> None:
 
 
 def create(broker: Broker, request: RestRequest) -> None:
-    """Create a topic with so many partitions."""
+    """Create a topic with this many partitions."""
     asked = _asked(request)
     if asked is None:
         return
@@ -97,7 +97,7 @@ def _asked(request: RestRequest) -> tuple[TopicName, int, Mapping[str, str]] | N
 
 
 def _whole_topic(request: RestRequest) -> TopicName | None:
-    """Read the topic's name. None: it is none, or it is that of a partition, and the request is answered so."""
+    """Read the topic's name; answer the request and return None for a partition's name, or no valid name."""
     name = ordinary_name(request, request.topic)
     if name is not None and name.partition is not None:
         request.refuse_with(PRECONDITION_FAILED, "Partitioned Topic Name should not contain '-partition-'")

@@ -22,7 +22,7 @@ Properties = dict[str, str]
 
 
 def in_body(request: RestRequest) -> Properties | None:
-    """Read the properties that are the body, where there is one. None: it is none, and the request is answered so."""
+    """Read the properties from the body, if there is one; answer a bad request and return None."""
     try:
         found: Properties | None = msgspec.json.decode(request.body or b"null", type=Properties | None)
     except msgspec.DecodeError as error:

@@ -89,7 +89,7 @@ class RestRequest(AnsweringRequest, WebRequest):
         self.reply_json({"reason": reason}, status)
 
     def partitioned_topic(self) -> PartitionedTopic | None:
-        """Read the topic that is the body; None: it is none, and the request is answered so.
+        """Read the topic from the body; answer a bad request and return None.
 
         Go's client of the web interface sends a structure of its own media type, and others the bare number.
         """

@@ -93,6 +93,6 @@ def delete(broker: Broker, request: RestRequest, name: TopicName, *, not_found: 
 
 
 def _is_in_use(broker: Broker, producers: Producers, topic: str) -> bool:
-    """Return whether a producer or a consumer of Pulsar's is connected to a topic, given by its name in the log."""
+    """Return whether a Pulsar producer or consumer is connected to a topic, given by its name in the log."""
     indexes = range(broker.engine.present.partition_count(topic))
     return any(producers.has((topic, index)) for index in indexes) or broker.engine.present.has_consumers(topic)

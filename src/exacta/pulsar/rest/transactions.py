@@ -50,7 +50,7 @@ def metadata(broker: Broker, request: RestRequest) -> None:
 
 
 def _number(text: str) -> int | None:
-    """Return a number of a path; None: it is none, or one that no id has. Python itself refuses thousands of digits."""
+    """Return a number of a path, or None if no id can have it. Python itself refuses thousands of digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
 
 

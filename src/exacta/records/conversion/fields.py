@@ -83,7 +83,7 @@ class HeaderFields(Struct, frozen=True, gc=False):
     of_entry: tuple[Header, ...] = ()
     """The headers that stand for fields of an entry. They become fields if all messages of the entry have the same."""
     was_pulsars: bool = False
-    """True if the record was a message of Pulsar's once. If it has no event time then, the message had none."""
+    """True if the record was a Pulsar message once. If it has no event time then, the message had none."""
     key_is_bytes: bool = False
     event_time: int = 0
     ordering_key: bytes | None = None

@@ -1,4 +1,4 @@
-"""Convert what a client of Pulsar's reads of a log that has batches of Kafka's among its own, or has been compacted."""
+"""Convert what a Pulsar client reads of a log that also has Kafka batches, or has been compacted."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -28,8 +28,8 @@ def is_to_be_opened(entry: LogEntry) -> bool:
 def plain_bytes(entry: LogEntry, most_bytes: int) -> int:
     """Return how many bytes are to be read of an entry, decompressed; more than `most_bytes` stand for any number.
 
-    A few bytes may be made of millions, so that a small batch of Kafka's is decompressed as far as that to find out. An
-    entry of Pulsar's says it itself, and has no more, or is not opened.
+    A few bytes may be made of millions, so that a small Kafka batch is decompressed as far as that to find out. An
+    Pulsar entry says it itself, and has no more, or is not opened.
     """
     if len(entry.batch) > most_bytes:
         return len(entry.batch)
@@ -51,7 +51,7 @@ def _said_bytes(entry: LogEntry) -> int:
 
 
 def converted(entries: Sequence[LogEntry], wanted: Wanted, *, largest_entry: int) -> Converted:
-    """Return entries of Pulsar's of at most `largest_entry` bytes, as far as they are wanted."""
+    """Return Pulsar entries of at most `largest_entry` bytes, as far as they are wanted."""
     found: list[LogEntry] = []
     size = 0
     for entry in entries:

@@ -60,8 +60,8 @@ def to_kafka(batch: Buffer, *, allowed_bytes: int, zstd: bool = True) -> bytes:
     """Return the batch of the log as Kafka's, at the same offsets; one of Kafka's own is returned as it is.
 
     An entry that cannot be opened becomes one record that says why. At most `allowed_bytes` come out of a
-    decompression, and at most so many are added to the bytes of the messages. Without `zstd` no batch is compressed by
-    it, because old consumers do not know it. No bytes of an entry raise anything.
+    decompression, and at most this many are added to the bytes of the messages. Without `zstd` no batch is compressed
+    by it, because old consumers do not know it. No bytes of an entry raise anything.
     """
     view = memoryview(batch)
     header = header_of(view, Body.PULSAR)

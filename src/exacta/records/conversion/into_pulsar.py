@@ -62,11 +62,11 @@ def to_pulsar(
     largest_entry: int,
     messages: Container[int] | None = None,
 ) -> list[LogEntry]:
-    """Return the batch of the log as entries of Pulsar's; one that is Pulsar's is returned as it is.
+    """Return the batch of the log as Pulsar entries; one that is Pulsar's is returned as it is.
 
     With `singly` each record becomes an entry of one message, or only those at the offsets `messages`, if these are
     given. Otherwise all become one entry, in which a message's index is its offset's distance from the first one. At
-    most `allowed_bytes` come out of a decompression, and at most so many are added to the bytes of the records. An
+    most `allowed_bytes` come out of a decompression, and at most this many are added to the bytes of the records. An
     entry of more than `largest_entry` bytes is compressed by ZSTD.
 
     A batch that is too large all the same, or cannot be opened, becomes one message at its first offset, which says

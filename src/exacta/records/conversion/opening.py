@@ -16,7 +16,7 @@ class OpaqueReason(StrEnum):
     CODEC = "codec"
     """It is compressed by a codec that is not known here."""
     COUNT = "count"
-    """The number of its messages is not that of its offsets, or is more than an entry may have."""
+    """The number of its messages is not the number of its offsets, or is more than an entry may have."""
     SIZE = "size"
     """It is larger than is allowed, decompressed or converted."""
     DAMAGED = "damaged"

@@ -1,4 +1,4 @@
-"""Headers of Kafka's users as properties of Pulsar's, and back.
+"""Headers of Kafka's users as Pulsar properties, and back.
 
 A property is text, and Pulsar's clients show one value for a name. Where headers cannot be shown so, one more property
 holds all headers of the record, as Kafka encodes them (`names.KAFKA_HEADERS`). On the way back that property alone says
@@ -63,5 +63,5 @@ def _restored(value: bytes) -> list[Header] | None:
 
 
 def _as_text(name: bytes) -> bytes:
-    """Return a name that any consumer of Kafka's can read, not longer than before: "?" stands for what is no text."""
+    """Return a name that any Kafka consumer can read, not longer than before: "?" stands for what is no text."""
     return name.decode("utf-8", "surrogateescape").encode("utf-8", "replace")

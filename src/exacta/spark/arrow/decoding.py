@@ -31,7 +31,7 @@ Bytes = NDArray[np.uint8]
 _CRC_START: Final = 21
 # A record without key, value and headers: seven varints, or as good as.
 _LEAST_RECORD: Final = 7
-# Runs shorter than this are not worth a step of their own; then so many records are walked one by one.
+# Runs shorter than this are not worth a step of their own; then this many records are walked one by one.
 _SHORT_RUN: Final = 64
 _WALK: Final = 128
 # Arrow's offsets into binary data have 32 bits; a sheet is full long before.

@@ -138,7 +138,7 @@ def parse(
 def _unknown(given: str, names: Iterable[str], doing: str) -> str:
     """Return the sentence for a name that is not known, with the one that it may stand for.
 
-    The prefix does not count: with it, all names of Kafka's are alike.
+    The prefix does not count: with it, all Kafka names are alike.
     """
     meant = did_you_mean(given, names, least_ratio=_NEAR, key=_stem, quote="'")
     return f"format \"exacta\" does not know option '{given}' for {doing}; {meant or 'leave it out'}"

@@ -230,7 +230,9 @@ def _keystore(given: dict[str, Any]) -> KeyStore | None:
         _refuse(given, "is not for PEM: there the key has one, 'kafka.ssl.key.password'", "keystore_password")
     if kind == PKCS12:
         if given.get("key_password") not in (None, given.get("keystore_password")):
-            raise OptionError("option 'kafka.ssl.key.password' must be that of the store where the keystore is PKCS12")
+            raise OptionError(
+                "option 'kafka.ssl.key.password' must be the store's password where the keystore is PKCS12"
+            )
         if "keystore_password" not in given:
             raise OptionError("a keystore in PKCS12 needs option 'kafka.ssl.keystore.password'")
     return KeyStore(

@@ -224,8 +224,8 @@ SOURCE = (
         parse=flag,
         default="`true`",
         about=(
-            "`false`: the query goes on with what there is if a topic was deleted or made anew, or if the beginning "
-            "of a range or of a new partition is gone"
+            "`false`: the query goes on with what there is if a topic was deleted or created again, or if the "
+            "beginning of a range or of a new partition is gone"
         ),
     ),
     Option(

@@ -52,7 +52,7 @@ class QueryOnCluster:
     # --- the driver ---------------------------------------------------------------------------------------------------
 
     def take_over(self) -> Producer:
-        """Take the driver's transactional id over, whoever holds it; return the new driver.
+        """Take the driver's transactional id over from any holder; return the new driver.
 
         Raises `SinkError` if the brokers refuse the time-out.
         """

@@ -8,12 +8,12 @@ and the tasks' transactions, all or none: every one of them must be open, its pr
 partitions that its task wrote to. So decision and end are one step. There is no moment after which a part of the batch
 can time out, and nothing to look at before (the check that the transactions are open is part of the step). A reader
 sees a part of the batch only where an older transaction is open in the other part's partitions: another writer's, or
-that of an attempt which lost, until it is swept.
+the one of an attempt which lost, until it is swept.
 
 Acknowledgements lie in the driver's own transaction. It is joined by them when it holds the decision record already.
-From then on it has a TxnID, too, and whoever commits that has decided the batch, which the next run finishes. They are
-not for the other way of committing, in which all of a decided batch may time out: it would be run again without the
-messages.
+From then on it has a TxnID, too, and the client that commits it has decided the batch, which the next run finishes.
+They are not for the other way of committing, in which all of a decided batch may time out: it would be run again
+without the messages.
 
 A lost answer is asked for again. Where the repeat is refused, something may have gone on since the first one succeeded;
 so the driver's transaction is looked at. Unless acknowledgements have joined it, nobody but this driver commits it: it
@@ -56,9 +56,9 @@ def decide_and_end(
 
     `written` are the tasks' transactions and the driver's, which may hold rows itself.
 
-    Returns None if the broker cannot do that, or not for so many: then nothing is decided, though the record may lie in
-    the driver's transaction. Raises a fenced `KafkaError` if there is a newer driver. It is also raised if the broker's
-    machine stopped, and then the batch may be committed. Raises `NotAcknowledged`: then nothing is decided.
+    Returns None if the broker cannot do that, or not for this many: then nothing is decided, though the record may lie
+    in the driver's transaction. Raises a fenced `KafkaError` if there is a newer driver. It is also raised if the
+    broker's machine stopped, and then the batch may be committed. Raises `NotAcknowledged`: then nothing is decided.
     Raises `SinkError`: somebody else has decided it.
     """
     if not can_end_at_once(client, driver):

@@ -38,7 +38,7 @@ _fenced: dict[str, Producer] = {}
 
 
 def take_over(client: Client, transactional_id: str, *, transaction_timeout_ms: int) -> Producer:
-    """Take a transactional id over, whoever holds it; raises `SinkError` where the brokers refuse the time-out."""
+    """Take a transactional id over from any holder; raises `SinkError` where the brokers refuse the time-out."""
     try:
         return init_producer_id(client, transactional_id, transaction_timeout_ms=transaction_timeout_ms)
     except KafkaError as error:

@@ -4,7 +4,7 @@ This module owns one small file per query in Spark's local directory of the driv
 process and calls `abort` in another. Where no task has sent a message, as when a job fails or a query is stopped in the
 middle of a batch, the second process has nothing that tells it from a zombie: a newer run of the query may have the
 transactional id by now, and ending what *that* has open would be wrong. Both processes belong to the same Spark
-application, and so does the directory, which Spark makes anew for each application and removes with it.
+application, and so does the directory, which Spark makes again for each application and removes with it.
 """
 
 import contextlib

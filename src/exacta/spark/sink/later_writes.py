@@ -13,7 +13,7 @@ producer id from batch to batch, and each batch has a newer epoch. So any of the
 - committed rows of a producer in the note, under a newer epoch than the note's. No clock decides: the time in the note
   only tells where to begin to read.
 
-Only data of the same cluster is compared, since producer ids begin anew in each. That nothing is found proves nothing:
+Only data of the same cluster is compared, since producer ids begin again in each. That nothing is found proves nothing:
 ids change when they expire or when their epochs are used up, and the rows in between may be deleted.
 """
 
@@ -44,7 +44,7 @@ _EARLIER_MS = 10 * 60 * 1000
 
 _MOST_BYTES = 64 * 1024 * 1024
 _FETCH_BYTES = 1024 * 1024
-"""All partitions together are read up to so many bytes, each by one fetch at least."""
+"""All partitions together are read up to this many bytes, each by one fetch at least."""
 
 _NEWEST_EPOCH = 2**15 - 1
 """No producer has a newer one."""
@@ -135,7 +135,7 @@ def _later_rows(client: Client, last: LastWrites) -> str | None:
 def _committed(
     client: Client, partition: TopicPartition, start: int, end: int, most_bytes: int
 ) -> Generator[BatchHeader, None, None]:
-    """Yield the headers of committed batches, up to about so many bytes."""
+    """Yield the headers of committed batches, up to about this many bytes."""
     max_bytes = min(most_bytes, _FETCH_BYTES)
     with closing(
         fetch_range(client, partition, start, end, isolation_level=READ_COMMITTED, max_bytes=max_bytes)

@@ -16,7 +16,7 @@ MARKER_METADATA = "spark replay marker "
 """The beginning of a replay marker's metadata: by it an Exacta knows groups that never expire."""
 
 _MOST_SHOWN = 8
-"""A line of a log names so many transactional ids and counts the others."""
+"""A line of a log names this many transactional ids and counts the others."""
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 

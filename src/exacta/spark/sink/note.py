@@ -162,7 +162,7 @@ def _changes(identity: SinkIdentity, note: SinkNote) -> list[tuple[str, str | No
     """Return the options that differ, each with its value in the note and now."""
     now = identity.note()
     guarantee = ("delivery.guarantee", note.guarantee, now.guarantee)
-    # Without transactions there are no names; whoever leaves them has left these options too.
+    # Without transactions there are no names; a job that leaves them has left these options too.
     if note.guarantee != now.guarantee:
         return [guarantee]
     names = [

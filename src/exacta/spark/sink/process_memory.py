@@ -6,7 +6,7 @@ only, so the second call would be taken for a replay, and its rows left out. And
 query has used, by which a further sink is told from one whose name was changed (`note.py`).
 
 The known size of a row grows old while tasks write: one huge row must not keep all later batches from the driver. So
-the module asks again after some batches, and learns anew. If it asked in vain, one batch of many was computed twice.
+the module asks again after some batches, and learns again. If it asked in vain, one batch of many was computed twice.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ class SinkMemory:
         self._bytes_per_row = _ASSUMED_BYTES_PER_ROW
         self._last_rows = 0
         self._unseen = 0  # batches since rows were seen, or taken to be smaller
-        self._resting = 0  # for so many batches the driver does not ask
+        self._resting = 0  # for this many batches the driver does not ask
         self._partitions: int | None = None
 
     @contextmanager
@@ -68,7 +68,7 @@ class SinkMemory:
         return max(1, _at_most(most_rows, share / self._bytes_per_row))
 
     def expects_less_than(self, rows: int) -> bool:
-        """Return whether the next batch will most likely have fewer rows than so many, by the last one."""
+        """Return whether the next batch will most likely have fewer rows than this many, by the last one."""
         return 0 < self._last_rows * _GROWTH <= rows
 
     def expect(self, partitions: Callable[[], int]) -> None:
@@ -88,7 +88,7 @@ class SinkMemory:
         self._last_rows = rows
 
     def wrote_by_tasks(self, rows: int, asked: int = 0) -> None:
-        """Note a batch that tasks wrote, after the driver had asked for at most so many rows in vain.
+        """Note a batch that tasks wrote, after the driver had asked for at most this many rows in vain.
 
         If there were no more rows than that, they lie in few of its partitions, and most likely will again.
         """
@@ -110,7 +110,7 @@ class SinkMemory:
 def _at_most(wanted: int, rows: float) -> int:
     """Return the wanted number of rows, or the power of two below the number that is allowed.
 
-    The number stands in code that Spark compiles. Spark would compile it anew for every batch if the number followed
+    The number stands in code that Spark compiles. Spark would compile it again for every batch if the number followed
     the size of the batch's rows.
     """
     return wanted if rows >= wanted else 1 << (int(rows).bit_length() - 1) if rows >= 1 else 0

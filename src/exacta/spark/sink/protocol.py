@@ -160,7 +160,7 @@ class SinkDriver:
         recorded = found.pending
         if head is not None:
             origin = record.origin_of(head.metadata)
-            if origin.decides:  # else whoever's it is, nothing was written under it
+            if origin.decides:  # else nothing was written under its id
                 self._check_origin(origin.query_id, origin.location, head.offset)
             recorded = recorded or origin.query_id == self._query_id
         if self._notes is not None:
@@ -186,7 +186,7 @@ class SinkDriver:
                 f"the job named '{self._name}' has committed batches up to {batch_id} as query {query_id}, from "
                 f"the checkpoint at '{location}', and the checkpoint at '{self._location}' is of query "
                 f"{self._query_id}: was the old one deleted? The new one would write everything once more. Go on with "
-                "the old one; or, to begin anew on purpose, run `exacta spark clean --prefix "
+                "the old one; or, to begin again on purpose, run `exacta spark clean --prefix "
                 f"{self._name}` first or set another 'transactional.id.prefix'"
             )
         if record.shown_location(location) not in self._locations:
@@ -203,7 +203,7 @@ class SinkDriver:
         reads: str,
         acknowledged: Sequence[Acknowledged] = (),
     ) -> None:
-        """Decide a batch of so many tasks and end its transactions; `reads` is a digest of what it covers.
+        """Decide a batch of this many tasks and end its transactions; `reads` is a digest of what it covers.
 
         Messages are acknowledged with it, also with a batch that has no rows.
 

@@ -128,7 +128,7 @@ def _share(
     """Return the driver's incarnation, for a task that writes into its transaction, and the partitions written there.
 
     The rows of one attempt cannot be taken back apart from the rest, and a second attempt would number its records from
-    0 again, which a broker takes for repeats. Spark begins to count attempts anew when it runs a stage again, so the
+    0 again, which a broker takes for repeats. Spark begins to count attempts again when it runs a stage again, so the
     partitions tell: a task must not write to a partition that is in the transaction already. (Two tasks that begin in
     the same instant do not see each other; `commit` finds them out if both come to an end.)
     """
@@ -155,7 +155,7 @@ def _take(
 
     Returns the attempt's number too. If the id has a transaction open, that transaction is a sibling's, since the
     driver has swept before the batch: it is the same attempt of a stage that Spark runs again, which counts its
-    attempts anew. The sibling may have been counted already, so it is left alone, and this attempt takes a number
+    attempts again. The sibling may have been counted already, so it is left alone, and this attempt takes a number
     further on.
 
     The cluster is asked before, so that a straggler of an older run takes nothing away from a task of this run; if it

@@ -102,7 +102,7 @@ def behind(end: str | None, latest: str | None) -> Behind | None:
         return None
     if not ends:
         return None
-    # A topic that was made anew may end before what was reached.
+    # A topic that was created again may end before what was reached.
     gaps = [max(0, offset - reached.get(partition, 0)) for partition, offset in ends.items()]
     return Behind(len(gaps), min(gaps), max(gaps), sum(gaps) / len(gaps), sum(gaps))
 

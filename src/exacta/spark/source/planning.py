@@ -3,11 +3,11 @@
 The module is pure. It owns offsets as Spark stores them and the division of a limit. Planning is by last stable offsets
 (read_committed), so a batch never waits for an offset that it cannot read.
 
-The form of offsets: `{"orders": {"0": 42, "1": 7}, "orders#kq3Xn5JcTlO9yZ7n1v0f2w": {}}`. The first entry is that of
+The form of offsets: `{"orders": {"0": 42, "1": 7}, "orders#kq3Xn5JcTlO9yZ7n1v0f2w": {}}`. The first entry is of
 Spark's own Kafka connector: by partition, the next offset to read. The second says which topic that was (KIP-516): one
-that is deleted and made anew under the same name is another one. A topic's name cannot hold the sign `#`, and the entry
-holds no partition, so whoever reads offsets by partition passes it over: Spark's own connector (a query may move from
-`format("kafka")` to this one and back with its checkpoint), older versions of ours, and tools that read a query's
+that is deleted and created again under the same name is another one. A topic's name cannot hold the sign `#`, and the
+entry holds no partition, so a reader of offsets by partition passes it over: Spark's own connector (a query may move
+from `format("kafka")` to this one and back with its checkpoint), older versions of ours, and tools that read a query's
 progress. If a cluster gives no ids, and in older checkpoints, the second entry is not there.
 """
 
@@ -85,7 +85,7 @@ def id_from_text(text: str) -> bytes | None:
 
 
 def replaced(before: TopicIds, now: TopicIds) -> list[str]:
-    """Return the topics that were deleted and made anew: those with another id."""
+    """Return the topics that were deleted and created again: those with another id."""
     return sorted(topic for topic, topic_id in before.items() if now.get(topic, topic_id) != topic_id)
 
 
@@ -93,7 +93,7 @@ def limited(start: Positions, available: Positions, limit: int | None) -> Positi
     """Return the end of a batch of at most about `limit` offsets, shared out by how much each partition has.
 
     Every partition that has something advances, so none starves, and the limit may be exceeded by that much. An end is
-    never before its start, even if a topic was made anew.
+    never before its start, even if a topic was created again.
     """
     sizes = {partition: max(0, end - start.get(partition, 0)) for partition, end in available.items()}
     total = sum(sizes.values())
@@ -153,12 +153,12 @@ def _cut(part: Range, pieces: int) -> list[Range]:
 
 
 def check_not_replaced(topics: Sequence[str]) -> None:
-    """Raise `DataLost` where topics were deleted and made anew."""
+    """Raise `DataLost` where topics were deleted and created again."""
     if topics:
         raise DataLost(
-            f"topic '{topics[0]}' was deleted and made anew since the query read it: what it had not read yet is gone; "
-            f"{REMEDY} (the new topic is then read from its beginning), or option 'check.topic.ids' to false where it "
-            "was moved here with its offsets"
+            f"topic '{topics[0]}' was deleted and created again since the query read it: what it had not read yet is "
+            f"gone; {REMEDY} (the new topic is then read from its beginning), or option 'check.topic.ids' to "
+            "false where it was moved here with its offsets"
         )
 
 

@@ -80,12 +80,12 @@ def _fetched(client: Client, options: SourceOptions, part: Range) -> Iterator[Fe
                     f"offset {error.offset} of {partition} is not there, the first is {first} (retention?); {REMEDY}"
                 ) from error
             if first <= position:
-                return  # the topic was made anew and has not come that far
+                return  # the topic was created again and has not come that far
             position = first
         except TopicReplaced:
             if options.fail_on_data_loss:
                 raise DataLost(
-                    f"topic '{partition.topic}' was deleted and made anew while offsets {position} to {end} of its "
+                    f"topic '{partition.topic}' was deleted and created again while offsets {position} to {end} of its "
                     f"partition {partition.partition} were still to be read; {REMEDY}"
                 ) from None
             return

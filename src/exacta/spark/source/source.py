@@ -157,9 +157,9 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
     def partitions(self, start: Stored, end: Stored) -> list[InputPartition]:
         """Return the tasks that read what lies between `start` and `end`."""
         ids = planning.topic_ids_in(end) if self.options.check_topic_ids else {}
-        # Nothing is planned beyond a topic that was made anew unless the option allows it: else it was moved.
-        anew = [] if self.options.fail_on_data_loss else planning.replaced(planning.topic_ids_in(start), ids)
-        begin = {at: offset for at, offset in planning.from_json(start).items() if at.topic not in anew}
+        # Nothing is planned beyond a topic that was created again unless the option allows it: else it was moved.
+        remade = [] if self.options.fail_on_data_loss else planning.replaced(planning.topic_ids_in(start), ids)
+        begin = {at: offset for at, offset in planning.from_json(start).items() if at.topic not in remade}
         finish = planning.from_json(end)
         first = self._first_offsets([partition for partition in finish if partition not in begin])
         ranges = planning.ranges(begin, finish, first, ids)
@@ -238,10 +238,10 @@ class ExactaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  
         """Return the positions of the topics that are still the same ones; the others are new to the query."""
         if not self.options.check_topic_ids:
             return begin
-        anew = planning.replaced(planning.topic_ids_in(start), self._subscription.topic_ids)
+        remade = planning.replaced(planning.topic_ids_in(start), self._subscription.topic_ids)
         if self.options.fail_on_data_loss:
-            planning.check_not_replaced(anew)
-        return {at: offset for at, offset in begin.items() if at.topic not in anew} if anew else begin
+            planning.check_not_replaced(remade)
+        return {at: offset for at, offset in begin.items() if at.topic not in remade} if remade else begin
 
     def _first_offsets(self, new: Collection[TopicPartition]) -> Positions:
         """Return where partitions that are new to the query begin."""

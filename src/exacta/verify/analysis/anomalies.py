@@ -4,7 +4,7 @@ Terms. A transaction is *committed* if its commit was acknowledged. It is *abort
 its commit was never asked for, or if its commit was asked for after a successor had been given its transactional id (a
 *zombie*'s). Else it is *unknown*. A *final read* is everything that a reader of one isolation got of a partition from
 its first offset to its end, after all clients had ended and every transactional id had been taken over once more. A
-reader of Pulsar's is a read_committed reader, too, if Pulsar's clients take part.
+Pulsar reader is a read_committed reader, too, if Pulsar's clients take part.
 
 A kind that Kafka allows is information. Its transactions do not isolate writes from each other: two of them may
 interleave in opposite orders in two partitions, which is a write cycle (Adya's G0) on every Kafka. And a transaction
@@ -83,7 +83,7 @@ class Kind(Enum):
     )
     HANGING_TRANSACTION = (
         "hanging-transaction",
-        "Every transactional id was taken over, every transaction of Pulsar's had its time, and a last stable offset "
+        "Every transactional id was taken over, every Pulsar transaction had its time, and a last stable offset "
         "still is below its high watermark.",
     )
     UNEXPECTED_VALUE = (

@@ -136,7 +136,7 @@ def skipped(ledger: Ledger) -> Iterator[Anomaly]:
 
 
 def _hidden(ledger: Ledger, number: int, isolation: Isolation) -> bool:
-    """Say whether a reader did well not to get a record, whoever else got it."""
+    """Say whether a reader did well not to get a record that others got."""
     transaction = ledger.records[number].transaction
     committed_only = ledger.run is not None and ledger.run.shows_committed_only(isolation)
     return committed_only and transaction is not None and transaction.fate is Fate.ABORTED

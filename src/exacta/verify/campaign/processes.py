@@ -42,7 +42,7 @@ class ClientProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                start_new_session=True,  # Ctrl-C is for whoever started it
+                start_new_session=True,  # Ctrl-C is for its parent
             )
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it has ended already, and `check` says why

@@ -17,7 +17,7 @@ class CampaignSettings(Struct, frozen=True, kw_only=True):
     workloads: tuple[Workload, ...] = tuple(Workload)
     duration_s: float = 60.0
     most_commits: int | None = None
-    """End early when so many transactions are committed, some of each kind of client, and `least_faults` faults are
+    """End early when this many transactions are committed, some of each kind of client, and `least_faults` faults are
     over."""
     least_faults: int = 0
     producers: int = 2

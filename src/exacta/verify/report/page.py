@@ -70,7 +70,7 @@ def _section(verdict: Verdict, kind: Kind, shown: list[Context]) -> Iterable[str
 
 
 def _timeline(context: Context) -> str:
-    """Return a drawing with a lane for each process; whoever points at a bar sees what it was."""
+    """Return a drawing with a lane for each process; a bar that is pointed at says what it was."""
     lanes = list(dict.fromkeys(bar.lane for bar in sorted(context.bars, key=lambda bar: bar.lane)))
     height = _LANE * (len(lanes) + 1)
     first_us = min([context.first_us, *(bar.start_us for bar in context.bars if bar.involved)])

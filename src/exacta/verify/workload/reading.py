@@ -108,7 +108,7 @@ def look(
 
 
 def is_end_of_partition(message: Message) -> bool:
-    """Say whether this is no record, but that there is none any more: its offset is that of the end."""
+    """Say whether this is no record, but the end: its offset is the end offset."""
     return message.error() is not None and message.error().code() == KafkaError._PARTITION_EOF
 
 

@@ -20,7 +20,7 @@ class Role(StrEnum):
     LOAD_PULSAR = "load-pulsar"
     """A process that sends messages by Pulsar's client, which etl transforms."""
     TRANSFER_PULSAR = "transfer-pulsar"
-    """A process that transfers amounts in transactions of Pulsar's."""
+    """A process that transfers amounts in Pulsar transactions."""
     TRANSFER_JOINT = "transfer-joint"
     """A process that takes an amount by Kafka's producer and gives it by Pulsar's side, in one joint transaction."""
     READER = "reader"

@@ -116,7 +116,7 @@ def _transform_some(
     start_us = notes.now_us()
     found = by_partition(member.consume(_MOST_INPUTS, _WAIT_S))
     end_us = notes.now_us()
-    # Taken now: that of later might be of a generation to which these records do not belong, or of none.
+    # Taken now: a later one might be of a generation to which these records do not belong, or of none.
     generation = member.consumer_group_metadata()
     if not found:
         return True

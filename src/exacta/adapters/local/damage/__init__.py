@@ -1,1 +1,1 @@
-"""Damaged journals: what is sound, what can be mended, and the journal written anew."""
+"""Damaged journals: what is sound, what can be mended, and the journal rewritten."""

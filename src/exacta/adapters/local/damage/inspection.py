@@ -62,7 +62,7 @@ class Place(NamedTuple):
 def inspect(files: Files, schema: Schema | None = None) -> Iterator[Place | Finding]:
     """Yield all groups that can be read, and everything that is not as it was written, in the journal's order.
 
-    The directory must be locked. Without a schema, that of the journal is not judged. Raises OSError, and
+    The directory must be locked. Without a schema, the journal's schema is not judged. Raises OSError, and
     UnsupportedFormat for a directory that another version wrote: nothing is known of damage to it.
     """
     names = files.names()

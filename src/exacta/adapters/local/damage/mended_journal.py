@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 _POLYNOMIAL = 0x82F63B78  # CRC-32C, reflected
 MOST_BYTES = 128 << 20
-"""A flipped bit is looked for in at most so many bytes, which takes some 20 seconds."""
+"""A flipped bit is looked for in at most this many bytes, which takes some 20 seconds."""
 
 
 def _table() -> list[int]:

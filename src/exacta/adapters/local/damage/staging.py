@@ -1,4 +1,4 @@
-"""Staging of a repair: every file that changes is written anew beside the old one.
+"""Staging of a repair: every file that changes is rewritten beside the old one.
 
 Damage is described by `survey`. The caller (`exacta.repair`) knows what events and batches mean, and so decides what is
 given up and what stands in for it.
@@ -96,7 +96,7 @@ def unstage(files: Files) -> None:
 
 
 def copy(files: Files, name: str, to: Files, new_name: str, begin: int = 0, end: int | None = None) -> None:
-    """Copy a file, or a part of it, durably but for its name."""
+    """Copy and sync a file, or a part of it; the caller syncs the directory."""
     source = files.open(name)
     try:
         target = to.create(new_name)

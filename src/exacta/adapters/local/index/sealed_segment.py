@@ -134,7 +134,7 @@ class NewSegmentWriter:
         return NewSegment(segment.id, header.mark, size, name, index_name)
 
     def close(self) -> None:
-        """Close the file; what has no name is removed by whoever has asked for it."""
+        """Close the file; its caller removes a file without a name."""
         if self._handle is not None:
             self._files.close(self._handle)
             self._handle = None

@@ -20,7 +20,7 @@ from exacta.ports.journal import Buffer
 _HEADER = Struct("=8sII8sQIIQ")
 HEADER_BYTES = _HEADER.size
 # In the machine's own byte order, as the columns are. The magic is wrong for a machine of the other order, which makes
-# the segment index anew.
+# the segment index again.
 _MAGIC = (0x4558414354412D4B).to_bytes(8, "little")
 _CHECKED_FROM = 16
 _CHECKSUM_BYTES = 4

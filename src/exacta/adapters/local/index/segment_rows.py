@@ -56,14 +56,14 @@ COLUMN_COUNT = len(Column)
 
 
 class DamagedIndex(JournalDamaged):
-    """A segment index is altered. The next opening makes it anew: nothing is lost."""
+    """A segment index is altered. The next opening makes it again: nothing is lost."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.name = name
 
     def __str__(self) -> str:
-        return f"{self.name} is damaged: start again, and it is made anew from its segment"
+        return f"{self.name} is damaged: start again, and it is made again from its segment"
 
 
 class Rows:

@@ -169,7 +169,7 @@ def _load_segment_index(files: Files, segment: Segment, mark: bytes, end: int) -
         return None  # case 8: the crash came between the roll and the segment index
     if segment_index is not None and segment_index.end == end and is_sound(files, name):
         return segment_index
-    logger.warning("%s does not fit its segment, and is made anew from it", files.directory / name)
+    logger.warning("%s does not fit its segment, and is made again from it", files.directory / name)
     return None
 
 

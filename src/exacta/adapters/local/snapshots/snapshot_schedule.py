@@ -57,7 +57,7 @@ class Snapshotter:
         self._is_wanted = True
 
     def count(self, events: int) -> None:
-        """Note that so many more events are written."""
+        """Note that this many more events are written."""
         self._events_since += events
 
     def save(self, blob: bytes, position: int, done: Done | None) -> None:
@@ -119,7 +119,7 @@ class Snapshotter:
         self.replayed = begin, reached
 
     def _counted(self, position: int, segments: Sequence[Segment]) -> Iterator[bytes]:
-        """Yield the events; so many, or of more than one segment, call for a snapshot."""
+        """Yield the events; this many, or of more than one segment, call for a snapshot."""
         try:
             self._note_replayed(position, position)
             for event in replay.events(self._files, segments, position, reached=partial(self._note_replayed, position)):

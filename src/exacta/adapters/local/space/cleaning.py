@@ -5,7 +5,7 @@ lets readers change over, removes the files that were replaced, and decides what
 
 Theory of operation. A batch is alive if its stream is, and it does not lie below the stream's floor. Events need not be
 kept if two later snapshots hold their outcome. So a run of neighbouring segments of which at most half is alive is
-written anew, as one segment without events, in the same order of batches. It has the base of the first one, and says
+written again, as one segment without events, in the same order of batches. It has the base of the first one, and says
 where the last one ended. All of it is checked while it is read: a damaged batch must not get a new, correct checksum.
 If nothing in the oldest segments is alive they are dropped, and the journal begins later.
 
@@ -36,7 +36,7 @@ from exacta.adapters.local.space import reserve
 SPARED_BYTES = 256 << 10
 """So much of a disk with a reserve is left alone: sizes are known about, and others write meanwhile."""
 MOST_SEGMENTS = 16
-"""At most so many segments are made one at once, which bounds the time of that and of the readers' change-over."""
+"""At most this many segments are made one at once, which bounds the time of that and of the readers' change-over."""
 
 
 class Choice(NamedTuple):

@@ -5,7 +5,7 @@ This module has the list and numbers of compacted segments, on the event loop. `
 
 Theory of operation. A segment gets its number before it is written, one that none had before. It counts from the moment
 that it has its name, for an opening takes in all numbers that the list of names does not know yet (`layout`). Then the
-list is written anew, even if nothing is dropped. A segment that is not named there, and is below its next number, is
+list is rewritten, even if nothing is dropped. A segment that is not named there, and is below its next number, is
 left over.
 """
 

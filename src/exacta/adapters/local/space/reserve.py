@@ -100,7 +100,7 @@ class Reserve:
         )
 
     def give(self, size: int) -> bool:
-        """Make so many bytes free for a write that has met a full disk; return whether there is any hope."""
+        """Make this many bytes free for a write that has met a full disk; return whether there is any hope."""
         with self._lock:
             if not self._held:
                 return False

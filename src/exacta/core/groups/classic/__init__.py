@@ -24,7 +24,7 @@ session ends, or when it does not fetch its assignment in time.
 
 Each step makes a new frozen `Membership` and emits it as a volatile event. When a rebalance has ended (in STABLE, or in
 EMPTY), the step also emits a durable event, before any member is answered. A restart goes on from there, and every
-session begins anew (decision 0025). A restart forgets a rebalance that has not ended, except for its generation number.
+session begins again (decision 0025). A restart forgets a rebalance that has not ended, but not its generation number.
 
 The modules: `step` changes a membership for every decision, `joining` decides on JoinGroup, `belonging` on what members
 do afterwards, `leaving` on members that leave and on deadlines. `core.groups.committing` checks members that commit.

@@ -6,7 +6,7 @@ decides, here as there.
 Theory of operation. To match forty thousand topics, to assign and to compare them takes some tenths of a second, in
 which a broker would serve nobody. So a heartbeat may be decided on a `Scene`: groups and members are frozen data, and
 the topics are copied. Afterwards the command comes to the state with the outcome. It is taken if nothing that the
-decision has looked at has changed, and decided anew otherwise.
+decision has looked at has changed, and otherwise decided again.
 """
 
 from msgspec import Struct

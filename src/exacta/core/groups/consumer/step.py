@@ -51,7 +51,7 @@ class Step:
             self._take_over(classic.members.values())
 
     def _take_over(self, members: Iterable[Member]) -> None:
-        """Answer the members of a classic group that wait, so that they join again; their sessions begin anew."""
+        """Answer the members of a classic group that wait, so that they join again; their sessions begin again."""
         for member in members:
             for ticket in (member.join_ticket, member.sync_ticket):
                 if ticket is not None:

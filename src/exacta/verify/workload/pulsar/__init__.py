@@ -1,5 +1,5 @@
-"""Pulsar's clients: they write into the topics of Kafka's, and read them.
+"""Pulsar's clients: they write into the topics of the Kafka clients, and read them.
 
 Messages are sent and read by Pulsar's own client for Python (`sending.py`, `watching.py`). It has no transactions, so
-that these are made by frames (`side.py`, `transacting.py`), also those that span a producer of Kafka's (`joint.py`).
+that these are made by frames (`side.py`, `transacting.py`), also those that span a Kafka producer (`joint.py`).
 """

@@ -1,4 +1,4 @@
-"""Pulsar's side of transactions: one connection that speaks in frames, and is made anew where it was lost."""
+"""Pulsar's side of transactions: one connection that speaks in frames, and is made again where it was lost."""
 
 import socket
 from typing import Any

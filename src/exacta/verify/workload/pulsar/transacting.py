@@ -1,4 +1,4 @@
-"""Run transactions of Pulsar's alone: commit them, abort them, or leave them to their time-out.
+"""Run Pulsar transactions alone: commit them, abort them, or leave them to their time-out.
 
 An end is asked for until it is answered, over one connection after the other, because a repeat of the same end is
 answered as the first one was. If a commit is refused, an acknowledged abort makes it certain: no broker aborts what it
@@ -38,7 +38,7 @@ def transact(spec: Spec, notes: Notes, stop: threading.Event) -> None:
 
 
 class _Transactor:
-    """One client of Pulsar's with transactions."""
+    """One Pulsar client with transactions."""
 
     def __init__(self, spec: Spec, notes: Notes) -> None:
         self._spec = spec

@@ -1,4 +1,4 @@
-"""The README's example in Java, compiled and run as it is printed, but for the broker's address."""
+"""The example in Java of the quick start for Pulsar, compiled and run as printed, but for the broker's address."""
 
 import subprocess
 from pathlib import Path
@@ -44,7 +44,7 @@ def next_id(wire: Wire, topic: str, subscription: str) -> int:
 
 
 def test_an_order_becomes_an_invoice_once(tmp_path: Path) -> None:
-    [block] = [each for each in blocks_of(ROOT / "README.md") if each.language == "java"]
+    [block] = [each for each in blocks_of(ROOT / "docs/quick-start/pulsar.md") if each.language == "java"]
     with exacta.Broker(pulsar=True) as broker:
         assert ADDRESS in block.text
         source = tmp_path / "Main.java"
