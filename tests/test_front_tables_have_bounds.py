@@ -43,6 +43,7 @@ BOUNDS = {
     "Counts.rejections": "the rejections",
     "Deadlines._heap": "timers of the state's entries, and of connections; half of it may be cancelled",
     "Dispatcher._due": STATE,
+    "Dispatcher._looked_back": STATE,
     "Dispatcher._reading": STATE,
     "EntrySinks._by_consumer": "consumers: max_delivery_bytes",
     "Dispatcher._without_room": STATE,

@@ -247,3 +247,18 @@ def oldest_not_delivered() -> Replacements:
         (dispatch, "looks_further", looks_further),
         (invariants, "looks_further", looks_further),
     ]
+
+
+@canary(
+    "delivery forgets which offsets are for nobody, and the position waits there for an acknowledgement",
+    shows="liveness: ",
+)
+def forgotten_not_read_again() -> Replacements:
+    def pass_over(self: Delivery, runs: tuple[Run, ...], most: int) -> None:
+        original(self, runs, 0)
+
+    original = Delivery.pass_over
+    return [
+        (Delivery, "pass_over", pass_over),
+        (dispatch, "looks_back", lambda subscription, delivery: False),
+    ]

@@ -26,6 +26,7 @@ from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
+from exacta.core.state.limits import Limits
 from exacta.core.state.subscription import SubscriptionType
 from exacta.engine.log_reader import MOST_BYTES
 from exacta.engine.unread import RETRY_SECONDS
@@ -118,6 +119,11 @@ class PushRig(Rig):
         self.engine.dispatcher.remove(consumer)
         assert self.ask(Disconnect(**WHERE, consumer_id=consumer)) == DONE
 
+    def acknowledge(self, base: int) -> None:
+        run = (Offset(base), Offset(base))
+        assert self.ask(Acknowledge(**WHERE, runs=(run,))) == DONE
+        self.settle()
+
     def fetched(self) -> list[FetchResult]:
         results = self.fetch()
         self.settle()
@@ -149,6 +155,70 @@ def test_what_is_written_is_pushed_once_it_is_committed(rig: PushRig, subscripti
     rig.end(aborted.transaction_id, commit=False)
     assert rig.bases() == [3, 4]
     assert not rig.failures
+
+
+@pytest.mark.parametrize("subscription_type", SubscriptionType)
+def test_what_delivery_has_forgotten_to_be_for_nobody_holds_up_nothing(
+    rig: PushRig, monkeypatch: pytest.MonkeyPatch, subscription_type: SubscriptionType
+) -> None:
+    monkeypatch.setattr(rig.engine._state, "limits", Limits(max_acknowledged_runs=2))
+    rig.connect(1, PLENTY, subscription_type)
+    for _ in range(6):
+        handle = rig.begin()
+        rig.write(1, handle)
+        rig.end(handle.transaction_id, commit=True)
+    assert rig.bases() == [0, 2, 4, 6, 8, 10]
+    for base in (10, 2, 0):
+        rig.acknowledge(base)
+    rig.write()
+    assert rig.bases() == [12], "the markers before 2 and 4 are read again"
+    for base in (6, 4, 8):
+        rig.acknowledge(base)
+    rig.acknowledge(12)
+    [subscription] = rig.engine._state.partitions[PartitionId(0)].subscriptions.values()
+    assert (subscription.position, subscription.acknowledged) == (13, [])
+    assert not rig.failures
+
+
+def test_an_offset_is_read_again_once(rig: PushRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message at the position is its consumer's, however often the subscription is looked at."""
+    monkeypatch.setattr(rig.engine._state, "limits", Limits(max_acknowledged_runs=1))
+    consumer = rig.connect(1, PLENTY)
+    for _ in range(3):
+        handle = rig.begin()
+        rig.write(1, handle)
+        rig.end(handle.transaction_id, commit=True)
+    reads: list[Offset] = []
+    find = rig.journal.find
+    monkeypatch.setattr(
+        rig.journal, "find", lambda stream, begin, *rest: reads.append(begin) or find(stream, begin, *rest)
+    )
+    for _ in range(3):
+        rig.permit(consumer, 1)
+    assert reads == [], "what lies at the position is known by now"
+    rig.acknowledge(0)
+    assert reads == [1, 2], "the marker is passed"
+    assert rig.bases() == [0, 2, 4]
+
+
+def test_what_cannot_be_read_again_holds_up_nothing_and_is_tried_again(
+    rig: PushRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rig.engine._state, "limits", Limits(max_acknowledged_runs=1))
+    rig.connect(1, PLENTY)
+    for _ in range(3):
+        handle = rig.begin()
+        rig.write(1, handle)
+        rig.end(handle.transaction_id, commit=True)
+    [subscription] = rig.engine._state.partitions[PartitionId(0)].subscriptions.values()
+    rig.storage.read_fault = "the disk is gone"
+    rig.acknowledge(0)
+    rig.storage.read_fault = None
+    rig.write()
+    assert (rig.bases(), subscription.position) == ([0, 2, 4, 6], 1)
+    rig.loop.pass_time(RETRY_MS)
+    rig.settle()
+    assert subscription.position == 2
 
 
 def test_a_batch_is_pushed_as_it_lies_in_the_log(rig: PushRig) -> None:

@@ -42,7 +42,7 @@ from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.runs import Run, count, missing, subtract
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.delivering import looks_further, permits, room_for_entries
+from exacta.core.subscriptions.delivering import looks_back, looks_further, permits, room_for_entries
 from exacta.core.subscriptions.isolation import reads_committed
 from exacta.engine.entry_sinks import EntrySinks
 from exacta.engine.log_reader import find_few
@@ -99,6 +99,8 @@ class Dispatcher:
         self._without_room: dict[SubscriptionKey, None] = {}
         """The subscriptions that wait until others have fewer entries."""
         self._reading: set[SubscriptionKey] = set()
+        self._looked_back: dict[SubscriptionKey, Offset] = {}
+        """The position at which each subscription was read again, where delivery has forgotten what is for nobody."""
         self.unread = Unread(state, scheduler, reader, lambda *said: self._submit(*said), self._look_soon)
         self._is_scheduled = False
         self._has_stopped = False
@@ -193,7 +195,14 @@ class Dispatcher:
                 self._read_chosen(key, chosen, form)
                 return
         subscription = self._state.subscription(key)
-        if subscription is None or not looks_further(subscription, delivery, self._state.limits):
+        if subscription is None:
+            return
+        if not looks_back(subscription, delivery):
+            self._looked_back.pop(key, None)
+        elif self._looked_back.get(key) != subscription.position and key not in self.unread:
+            self._read_new(key, subscription.position, 1, form)
+            return
+        if not looks_further(subscription, delivery, self._state.limits):
             return
         if not delivery.is_in_order and not room_for_entries(self._state):
             self._without_room[key] = None
@@ -247,7 +256,8 @@ class Dispatcher:
     def _read_new(self, key: SubscriptionKey, begin: Offset, permits: int, form: Form) -> None:
         """Read on from where delivery has come to, and deliver what readers of its isolation level may see of it.
 
-        Not much more is read than consumers have permits for.
+        Not much more is read than consumers have permits for. Where `begin` is the position, and delivery has been
+        there, the core learns what is for nobody.
         """
         partition = self._state.partitions[key[0]]
         visible_end, read_committed = self._seen_by(key)
@@ -271,6 +281,7 @@ class Dispatcher:
             entries = [each for each in converted.entries if each.base_offset + each.offset_count > begin]
             seen = self._seen(key, entries, form)
             batches = {each.base_offset: each.batch for each in entries}
+            self._note_look_back(key, begin)
             chosen = self._deliver(key, seen, begin, end if converted.end is None else Offset(converted.end))
             if any(each.base not in batches for each in chosen):
                 self._read_chosen(key, chosen, form)  # some have waited since before the read
@@ -282,6 +293,14 @@ class Dispatcher:
 
         wanted = Wanted(self._is_by_key(key), range(begin, limit), end=limit, most_bytes=MOST_CONVERTED_BYTES)
         self._read(key, extents, aborted, wanted, form, deliver)
+
+    def _note_look_back(self, key: SubscriptionKey, begin: Offset) -> None:
+        """Note a position, at which nothing is read again then; forget those of deliveries that have ended."""
+        deliveries = self._state.volatile.deliveries
+        if key in deliveries and deliveries[key].read_to != begin:
+            self._looked_back[key] = begin
+        if len(self._looked_back) > len(deliveries):
+            self._looked_back = {each: at for each, at in self._looked_back.items() if each in deliveries}
 
     def _seen_by(self, key: SubscriptionKey) -> tuple[Offset, bool]:
         """Return the end of what consumers of a subscription may see, and whether they get committed messages only."""

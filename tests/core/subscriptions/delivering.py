@@ -7,6 +7,7 @@ from exacta.core.replies import DONE, Delivered, Delivering, Subscribed
 from exacta.core.state.delivery import Delivery, KeyShared, SeenEntry
 from exacta.core.state.runs import Run
 from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
+from exacta.core.subscriptions.delivering import looks_back
 from exacta.core.subscriptions.isolation import end_of
 from exacta.core.subscriptions.keys import HASHES
 from tests.core.subscriptions.consumer import Consumer, Where
@@ -111,12 +112,22 @@ class Dispatcher:
         """Deliver until nobody takes any more; return what was sent."""
         sent: list[tuple[ConsumerId, Delivering]] = []
         while self.delivery is not None:
-            begin = self.delivery.read_to
             end = end_of(self.world.state.partitions[PartitionId(0)], self.subscription)
+            sent += self.look_back(self.delivery, end)
+            begin = self.delivery.read_to
             found = self.deliver(begin, end)
             if not found and self.delivery.read_to in (begin, end):
                 break
             sent += [(each.consumer_id, each) for each in found]
+        return sent
+
+    def look_back(self, delivery: Delivery, end: Offset) -> list[tuple[ConsumerId, Delivering]]:
+        """Read again what lies at the position, as far as it is for nobody; return what was sent of what waits."""
+        sent: list[tuple[ConsumerId, Delivering]] = []
+        looked_at = None
+        while looks_back(self.subscription, delivery) and looked_at != self.subscription.position:
+            looked_at = self.subscription.position
+            sent += [(each.consumer_id, each) for each in self.deliver(looked_at, end)]
         return sent
 
     def deliver(self, begin: Offset, end: Offset) -> list[Delivering]:

@@ -296,63 +296,6 @@ def test_delivery_waits_where_too_much_is_not_acknowledged(world: World) -> None
     world.check()
 
 
-def test_delivery_waits_where_too_many_runs_are_acknowledged(world: World) -> None:
-    world.state.limits = replace(SMALL, max_acknowledged_runs=2)
-    dispatcher = Dispatcher(world, SHARED)
-    write(world, 9)
-    dispatcher.connect(permits=5)
-    sent = dispatcher.pump()
-    for number in (1, 3):
-        dispatcher.acknowledge(sent[number][1])
-    dispatcher.permit(sent[0][0], 100)
-    assert dispatcher.pump() == []
-    dispatcher.acknowledge(sent[0][1])
-    assert bases(dispatcher.pump()) == [5, 6, 7, 8]
-    world.check()
-
-
-@pytest.mark.parametrize("subscription_type", SubscriptionType)
-def test_the_oldest_messages_are_delivered_where_too_many_runs_are_acknowledged(
-    world: World, subscription_type: SubscriptionType
-) -> None:
-    """A consumer that connects then, or asks for all again, must get them: delivery waits for their acknowledgement."""
-    world.state.limits = replace(SMALL, max_acknowledged_runs=2)
-    dispatcher = Dispatcher(world, subscription_type)
-    write(world, 9)
-    gone = dispatcher.connect(permits=6)
-    sent = dispatcher.pump()
-    for number in (1, 4):
-        assert dispatcher.acknowledge(sent[number][1]) == DONE
-    dispatcher.disconnect(gone)
-    consumer = dispatcher.connect(permits=100)
-    found = dispatcher.pump()
-    assert bases(found) == [0, 2, 3]
-    dispatcher.redeliver(consumer)
-    assert bases(dispatcher.pump()) == [0, 2, 3]
-    [between] = [each for _, each in found if each.base == 3]
-    assert dispatcher.acknowledge(between) == DONE, "it joins a run, and makes none"
-    assert dispatcher.acknowledge(found[0][1]) == DONE
-    assert bases(dispatcher.pump()) == [5, 6, 7, 8]
-    world.check()
-
-
-def test_a_commit_of_too_many_runs_leaves_a_way_out(world: World) -> None:
-    world.state.limits = replace(SMALL, max_acknowledged_runs=1)
-    dispatcher = Dispatcher(world, SHARED)
-    write(world, 9)
-    dispatcher.connect(permits=100)
-    sent = dispatcher.pump()
-    handle = world.handle()
-    for number in (1, 3, 5):
-        assert dispatcher.acknowledge(sent[number][1], inside=handle) == DONE
-    handle.end(commit=True)
-    assert dispatcher.acknowledge(sent[7][1]) == Rejection.LIMIT_REACHED
-    for number in (4, 0, 2, 6, 7, 8):
-        assert dispatcher.acknowledge(sent[number][1]) == DONE
-    assert (dispatcher.subscription.position, dispatcher.subscription.acknowledged) == (9, [])
-    world.check()
-
-
 def test_deleted_records_are_not_delivered_again(world: World) -> None:
     dispatcher = Dispatcher(world, SHARED)
     write(world, 4)

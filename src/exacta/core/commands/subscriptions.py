@@ -148,7 +148,8 @@ class Deliver(Command, frozen=True, kw_only=True):
     """Give consumers the entries that wait, and those that were read from the log.
 
     `seen` are the entries from `read_from` on to `read_to` that have messages for readers of the subscription's
-    isolation level. They are left alone if delivery goes on elsewhere by now.
+    isolation level. They are left alone if delivery goes on elsewhere by now. Those that were read from the position
+    on, where delivery has been already, say what is for nobody there.
     """
 
     promises: ClassVar[Promise] = Promise.NOTHING

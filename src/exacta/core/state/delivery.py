@@ -111,6 +111,8 @@ class Delivery(Struct):
     """The consumer that has entries of a key, and how many (Key_Shared). Without an order it is the latest one."""
     passed: list[Run] = field(default_factory=list)
     """Offsets that were looked at and that are for nobody: markers, aborted records, what compaction has removed."""
+    forgotten_to: Offset = Offset(0)
+    """`passed` has all of them from this offset on; those before it may be too many to know."""
     counts_anew: bool = False
     """True if all consumers had left since the last start: the counts of before are forgotten with them."""
     unwritten: dict[Offset, None] = field(default_factory=dict)
@@ -155,7 +157,9 @@ class Delivery(Struct):
         for first, last in runs:
             add(self.passed, first, last)
         if len(self.passed) > most:
-            del self.passed[: len(self.passed) - most]
+            forgotten = len(self.passed) - most
+            self.forgotten_to = max(self.forgotten_to, Offset(self.passed[forgotten - 1][1] + 1))
+            del self.passed[:forgotten]
 
     def note(self, entry: Entry) -> None:
         """Note an entry, which waits, or is delayed."""
@@ -225,6 +229,7 @@ class Delivery(Struct):
     def begin_again(self, position: Offset) -> None:
         """Deliver from the position on, whatever was delivered before."""
         self.read_to = position
+        self.forgotten_to = Offset(0)
         self.entries.clear()
         self.order.clear()
         self.waiting.clear()

@@ -12,7 +12,8 @@ whose key must wait: it is noted, and the next ones are looked at. So is one tha
 come (`delays.py`).
 
 Offsets of an entry that have no message any more are for nobody, as offsets between entries are. An entry of which
-nothing else is left is not delivered.
+nothing else is left is not delivered. The position passes what is for nobody. Delivery forgets the first of these
+offsets where there are too many to know. No client acknowledges them, so that what lies at the position is read again.
 
     message \\ input   acknowledged   pending     commit          abort       redeliver   its consumer is gone
     not looked at      acknowledged   pending     -               -           -           -
@@ -62,6 +63,8 @@ def deliver(state: State, command: Deliver, now_ms: int) -> Outcome:
     is_next = command.read_from == delivery.read_to < command.read_to
     if is_next and not round_.is_cut and not _keeps_order(subscription, delivery):
         round_.look_at(command)
+    elif command.read_from == subscription.position < command.read_to:
+        round_.look_back_at(command)
     reply = Delivered(entries=tuple(round_.entries))
     advanced = _advanced(partition, subscription, delivery, round_.passed)
     if round_.is_idle:
@@ -107,6 +110,11 @@ def looks_further(
     if len(delivery.delayed) >= limits.max_delayed_entries:
         return False
     return delivery.is_in_order or len(delivery.entries) + more < limits.max_noted_entries
+
+
+def looks_back(subscription: Subscription, delivery: Delivery) -> bool:
+    """Return whether the position may lie at an offset that is for nobody, and that delivery has forgotten."""
+    return subscription.position < min(delivery.forgotten_to, delivery.read_to)
 
 
 def _keeps_order(subscription: Subscription, delivery: Delivery) -> bool:
@@ -204,6 +212,15 @@ class _Round:
             end = Offset(seen.base + seen.count)
         self._pass_over(end, command.read_to)
         self.read_to = command.read_to
+
+    def look_back_at(self, command: Deliver) -> None:
+        """Note what is for nobody of that which was read again, up to where delivery has come to."""
+        end = command.read_from
+        for seen in command.seen:
+            self._pass_over(end, seen.base)
+            self.passed += seen.gaps
+            end = Offset(seen.base + seen.count)
+        self._pass_over(end, min(command.read_to, self._delivery.read_to))
 
     def _left(self, seen: SeenEntry) -> list[Run]:
         """Return the messages of an entry that are there, and neither acknowledged nor pending."""

@@ -33,7 +33,7 @@ from exacta.core.subscriptions.counting import counted
 FEW_PASSED = 100
 """This many runs of offsets that are for nobody are known of each subscription where there is no room for more.
 
-Those that are forgotten only fragment what is acknowledged."""
+Those that are forgotten fragment what is acknowledged, and are read again once the position has come to them."""
 
 
 def _created(state: State, event: SubscriptionCreated) -> None:
