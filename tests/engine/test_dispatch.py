@@ -190,9 +190,12 @@ def test_an_offset_is_read_again_once(rig: PushRig, monkeypatch: pytest.MonkeyPa
         rig.end(handle.transaction_id, commit=True)
     reads: list[Offset] = []
     find = rig.journal.find
-    monkeypatch.setattr(
-        rig.journal, "find", lambda stream, begin, *rest: reads.append(begin) or find(stream, begin, *rest)
-    )
+
+    def counted(stream: int, begin: Offset, *rest: Any) -> Any:
+        reads.append(begin)
+        return find(stream, begin, *rest)
+
+    monkeypatch.setattr(rig.journal, "find", counted)
     for _ in range(3):
         rig.permit(consumer, 1)
     assert reads == [], "what lies at the position is known by now"
