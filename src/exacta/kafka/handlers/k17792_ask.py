@@ -46,7 +46,7 @@ def handle(broker: Broker, request: AskRequest, context: RequestContext, reply: 
 
 
 def decode_question(question: bytes) -> Question | None:
-    """Return the question; None: it is none, or one that this version does not know."""
+    """Return the question; None if it is no question, or one that this version does not know."""
     if len(question) > LONGEST_QUESTION:
         return None
     try:
