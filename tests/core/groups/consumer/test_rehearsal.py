@@ -11,6 +11,7 @@ from exacta.core.decide import decide
 from exacta.core.groups.consumer import rehearsal
 from exacta.core.groups.consumer.heartbeat import heartbeat
 from exacta.core.groups.consumer.rehearsal import Rehearsed, scene_of
+from exacta.core.groups.consumer.subscriptions import topics_version
 from exacta.core.outcome import Outcome
 from exacta.core.replies import ConsumerHeartbeatDone
 from tests.core.groups.classic.members import Group
@@ -60,13 +61,40 @@ def joined(world: World) -> None:
     Consumer(world, "c", "t").join()
 
 
-CHANGES: dict[str, Callable[[World], object]] = {
+GROWTH: dict[str, Callable[[World], object]] = {
     "a topic more": lambda world: world.topic("another"),
-    "a topic less": lambda world: world.send(DeleteTopic(topic="t")),
     "more partitions": lambda world: world.send(CreatePartitions(topic="t", total_count=9, assigned_count=None)),
+}
+
+CHANGES: dict[str, Callable[[World], object]] = {
+    "a topic less": lambda world: world.send(DeleteTopic(topic="t")),
+    "one topic for another": lambda world: (world.send(DeleteTopic(topic="t")), world.topic("another")),
     "another member": joined,
     "the group is a classic one": lambda world: Group(world).join("x"),
 }
+
+
+@pytest.mark.parametrize("what", GROWTH)
+def test_topics_that_come_meanwhile_do_not_count_and_are_looked_at_by_the_next_heartbeat(
+    world: World, what: str
+) -> None:
+    """Else topics that are created steadily would have each heartbeat decided in one step."""
+    command = rehearsed(world, replace(JOIN, topics=frozenset({"t", "another"})))
+    GROWTH[what](world)
+    assert decide(world.state, command, world.now_ms) is outcome_of(command)
+    reply = world.send(command)
+    assert isinstance(reply, ConsumerHeartbeatDone)
+    group = world.state.volatile.consumer_groups["g"]
+    assert group.topics_version != topics_version(world.state)
+    alive = ConsumerHeartbeat(
+        group_id="g", member_id=JOIN.member_id, member_epoch=reply.member_epoch, client_id="c", client_host="h"
+    )
+    world.send(alive)
+    group = world.state.volatile.consumer_groups["g"]
+    assert group.topics_version == topics_version(world.state)
+    known = {topic.topic_id for topic in world.state.topics.values()}
+    assert {topic_id for topic_id, _ in group.target[JOIN.member_id]} == known
+    assert len(group.target[JOIN.member_id]) == sum(each.partition_count for each in world.state.topics.values())
 
 
 @pytest.mark.parametrize("what", CHANGES)

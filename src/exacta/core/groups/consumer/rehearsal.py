@@ -25,7 +25,6 @@ MOST_AT_ONCE = 1_000
 class _Seen(Struct, frozen=True):
     """The facts that a decision has looked at, besides groups, which are compared by identity."""
 
-    topics_version: tuple[int, int]
     epochs: tuple[int, int, int]
     has_recovered: bool
 
@@ -60,14 +59,19 @@ class Scene:
         return self._state
 
     def is_as_it_was(self, state: State) -> bool:
-        """Return whether the same heartbeat would be decided alike now."""
+        """Return whether the same heartbeat would be decided alike now, or would have been before topics came."""
         return (
             state.volatile.consumer_groups.get(self._group_id) is self._group
             and state.settled_consumers.get(self._group_id) is self._settled
             and state.volatile.memberships.get(self._group_id, NOBODY).phase is Phase.EMPTY
             and state.limits == self._state.limits
             and _seen(state) == self._seen
+            and self._has_its_topics(state)
         )
+
+    def _has_its_topics(self, state: State) -> bool:
+        was = self._state
+        return topics_version(was) == topics_version(state) or was.topics.keys() <= state.topics.keys()
 
 
 class Rehearsed(Struct, frozen=True):
@@ -90,7 +94,7 @@ def scene_of(state: State, command: ConsumerHeartbeat) -> Scene | None:
 def _seen(state: State) -> _Seen:
     volatile = state.volatile
     epochs = (state.reserved_group_epoch, volatile.least_group_epoch, volatile.first_group_epoch)
-    return _Seen(topics_version(state), epochs, volatile.has_recovered)
+    return _Seen(epochs, volatile.has_recovered)
 
 
 def _size(state: State, command: ConsumerHeartbeat, group: ConsumerGroup | None) -> int:
