@@ -57,6 +57,11 @@ def test_what_was_rehearsed_is_what_would_be_decided(world: World, has_members: 
     assert isinstance(reply, ConsumerHeartbeatDone)
 
 
+def renamed(world: World) -> None:
+    world.send(DeleteTopic(topic="t"))
+    world.topic("another")
+
+
 def joined(world: World) -> None:
     Consumer(world, "c", "t").join()
 
@@ -68,7 +73,7 @@ GROWTH: dict[str, Callable[[World], object]] = {
 
 CHANGES: dict[str, Callable[[World], object]] = {
     "a topic less": lambda world: world.send(DeleteTopic(topic="t")),
-    "one topic for another": lambda world: (world.send(DeleteTopic(topic="t")), world.topic("another")),
+    "one topic for another": renamed,
     "another member": joined,
     "the group is a classic one": lambda world: Group(world).join("x"),
 }
