@@ -48,6 +48,7 @@ def test_no_request_keeps_the_loop(tmp_path: Path, capsys: pytest.CaptureFixture
             try:
                 wire.ask(request, attack.version)
             except ConnectionError:  # which is how it is refused
+                wire.socket.close()
                 wire = server.connect()
             costs.add(attack.asks, server.cost(), is_one_step=attack.is_one_step)
         wire.socket.close()
