@@ -26,7 +26,7 @@ Place = TypeVar("Place")
 Case = TypeVar("Case", bound=Hashable)
 
 handed_on: frozenset[Path] | None = None
-"""What another process, which has begun the run, has found to be changed."""
+"""The files that the process which has begun the run has found to be changed."""
 
 
 def chosen() -> int | None:

@@ -112,7 +112,7 @@ class SimulatedDisk:
             if grow:
                 content.extend(bytes(max(0, len(file.content) - len(content))))
             disk.put(name, bytes(content))
-        # What comes back of removed files lies where others have written, and what they wrote is lost.
+        # The content of removed files comes back where others have written, and what they wrote is lost.
         disk.taken_by_others = min(self.taken_by_others, disk.free_bytes)
         return disk
 

@@ -158,19 +158,7 @@ class Broker:
                 group_id=self.group,
                 member_id=step.member,
                 generation_id_or_member_epoch=epoch,
-                topics=[
-                    m.OffsetCommitRequestTopic(
-                        name=topic,
-                        topic_id=self.ids[topic],
-                        partitions=[
-                            m.OffsetCommitRequestPartition(
-                                partition_index=index, committed_offset=1, committed_metadata=""
-                            )
-                            for index in indexes
-                        ],
-                    )
-                    for topic, indexes in _by_topic(partitions).items()
-                ],
+                topics=self._named(m.OffsetCommitRequestTopic, m.OffsetCommitRequestPartition, partitions, offset=1),
             )
             return self._codes(self.wire.ask(request, version))
         version = max(version, 5)  # it registers its group itself
@@ -195,20 +183,28 @@ class Broker:
             producer_epoch=self.producer[1],
             member_id=member_id,
             generation_id=epoch,
-            topics=[
-                m.TxnOffsetCommitRequestTopic(
-                    name=topic,
-                    topic_id=self.ids[topic],
-                    partitions=[
-                        m.TxnOffsetCommitRequestPartition(
-                            partition_index=index, committed_offset=2, committed_metadata=""
-                        )
-                        for index in indexes
-                    ],
-                )
-                for topic, indexes in _by_topic(partitions).items()
-            ],
+            topics=self._named(m.TxnOffsetCommitRequestTopic, m.TxnOffsetCommitRequestPartition, partitions, offset=2),
         )
+
+    def _named(
+        self,
+        topic_class: Callable[..., Any],
+        partition_class: Callable[..., Any],
+        partitions: Sequence[tuple[str, int]],
+        offset: int,
+    ) -> list[Any]:
+        """Return what commits an offset in these partitions, in the classes of a request."""
+        return [
+            topic_class(
+                name=topic,
+                topic_id=self.ids[topic],
+                partitions=[
+                    partition_class(partition_index=index, committed_offset=offset, committed_metadata="")
+                    for index in indexes
+                ],
+            )
+            for topic, indexes in _by_topic(partitions).items()
+        ]
 
     def _aborts(self) -> bool:
         request = k26_end_txn.EndTxnRequest(

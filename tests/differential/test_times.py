@@ -66,7 +66,7 @@ OTHERWISE_WHERE_MADE_ANEW = {
     # Kafka gives all records the highest time of them.
     "a producer that says the broker's clock",
 }
-"""What Kafka does otherwise where it compresses records anew than where it does not; Exacta does the latter always."""
+"""The differences between Kafka where it compresses records again and Kafka where it does not, as Exacta does."""
 KINDS: dict[str, dict[str, str]] = {
     "as it comes": {},
     "LogAppendTime": {"message.timestamp.type": "LogAppendTime"},

@@ -1,4 +1,4 @@
-"""Whose share a client's address counts towards: in tables of the state, for work on threads, and at the door."""
+"""A client's address counts towards the share of its host: in tables of the state, for work on threads, at the door."""
 
 import pytest
 

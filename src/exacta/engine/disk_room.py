@@ -22,7 +22,7 @@ from exacta.core.commands import Command, SetDiskRoom
 from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.state import State
 from exacta.engine.deadlines import Deadlines
-from exacta.ports.journal import Journal
+from exacta.ports.journal import Journal, Room
 from exacta.ports.log import DiskLevel
 
 INTERVAL_MS = 1_000
@@ -73,26 +73,28 @@ class RoomWatch:
         client may be here already, and would overtake it.
         """
         self._refused_bytes = max(size, self._refused_bytes)
-        self._look(was_refused=True)
+        self._say()
 
     def look(self) -> None:
         """Tell the core what the journal has measured, if there is anything to tell."""
-        self._look(was_refused=False)
+        measured = self._journal.room
+        if measured is not None and not measured.is_low and self._left(measured) >= self._refused_bytes:
+            self._refused_bytes = 0
+        self._say()
 
-    def _look(self, *, was_refused: bool) -> None:
+    def _left(self, measured: Room) -> int:
+        return measured.append_bytes - self._gathering_bytes()
+
+    def _say(self) -> None:
         measured = self._journal.room
         if measured is None and self._state.volatile.disk_room is None:
             return
         room = None
-        if measured is not None:
-            left = measured.append_bytes - self._gathering_bytes()
-            if was_refused or measured.is_low or left < self._refused_bytes:
-                left = 0 if self._refused_bytes else left
-            else:
-                self._refused_bytes = 0
-            room = DiskRoom(append_bytes=max(0, left), is_used_up=measured.is_used_up)
-        else:
+        if measured is None:
             self._refused_bytes = 0
+        else:
+            left = 0 if self._refused_bytes else max(0, self._left(measured))
+            room = DiskRoom(append_bytes=left, is_used_up=measured.is_used_up)
         self._tell(room)
         self._submit((SetDiskRoom(room=room),))
 
@@ -107,14 +109,10 @@ class RoomWatch:
 
     def _tell(self, room: DiskRoom | None) -> None:
         full_below = FULL_BELOW_BYTES if self.level is DiskLevel.HAS_ROOM else 2 * FULL_BELOW_BYTES
-        has_room = room is None or room.append_bytes >= full_below
-        now = (
-            DiskLevel.HAS_ROOM
-            if has_room
-            else DiskLevel.USED_UP
-            if room is not None and room.is_used_up
-            else DiskLevel.FULL
-        )
+        if room is None or room.append_bytes >= full_below:
+            now = DiskLevel.HAS_ROOM
+        else:
+            now = DiskLevel.USED_UP if room.is_used_up else DiskLevel.FULL
         if now is self.level:
             return
         if now is DiskLevel.HAS_ROOM:

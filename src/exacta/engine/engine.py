@@ -47,7 +47,7 @@ from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, SnapshotSchedule
 from exacta.engine.staged_batches import StreamsLetGo, held_for, with_bytes
 from exacta.engine.timers import ENDINGS, Timers
 from exacta.engine.upkeep import Schedule, Upkeep
-from exacta.engine.visible import Changes, visible_changes
+from exacta.engine.visible import Changes, visible_changes, visible_of
 from exacta.ports.journal import Journal
 from exacta.ports.log import Answer, DiskLevel, FetchRequest, FetchResult, OnAnswers, Sink, Visible
 from exacta.ports.record_format import Buffer, RecordFormat
@@ -329,7 +329,7 @@ class Engine:
 
     def visible_of(self, partition_ids: Iterable[PartitionId | None]) -> list[Visible | None]:
         """See `Log.visible_of`."""
-        return list(map(self._visible.get, partition_ids))  # type: ignore[arg-type]
+        return visible_of(self._visible, partition_ids)
 
     def register_sink(self, key: Hashable, sink: Sink) -> None:
         """See `Log.register_sink`."""

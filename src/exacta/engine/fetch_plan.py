@@ -18,6 +18,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.aborted import aborted_between
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
+from exacta.engine.visible import visible_of
 from exacta.ports.journal import Extent, JournalReader
 from exacta.ports.log import FetchPartition, FetchRequest, FetchResult, Visible
 
@@ -79,8 +80,7 @@ class Planner:
 
     def look(self, wanted: Sequence[FetchPartition]) -> Look:
         """Look at partitions now."""
-        ids = self._ids(wanted)
-        return self._look(wanted, ids)
+        return self._look(wanted, self._ids(wanted))
 
     def ids_in_steps(self, wanted: Sequence[FetchPartition]) -> Generator[None, None, list[PartitionId | None]]:
         """Return the ids of partitions, a part of them in each step; None for one that is not there."""
@@ -111,7 +111,7 @@ class Planner:
         return [None if each is None else each.partition_id for each in found]
 
     def _look(self, wanted: Sequence[FetchPartition], ids: Sequence[PartitionId | None]) -> Look:
-        return Look(wanted, ids, list(map(self._visible.get, ids)))  # type: ignore[arg-type]
+        return Look(wanted, ids, visible_of(self._visible, ids))
 
     def _fill(self, plan: Plan, request: FetchRequest, numbers: range, most_bytes: int) -> None:
         """Plan the partitions of these numbers, which are the next ones."""

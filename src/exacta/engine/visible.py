@@ -1,12 +1,19 @@
 """The changes of what readers may see: taken down when a group is sealed, and shown when it is durable."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from exacta.core.ids import PartitionId
 from exacta.core.state.state import State
 from exacta.ports.log import Visible
 
 Changes = list[tuple[PartitionId, Visible | None]]
+
+
+def visible_of(
+    visible: Mapping[PartitionId, Visible], partition_ids: Iterable[PartitionId | None]
+) -> list[Visible | None]:
+    """Return what is seen of each of these partitions; None for an id that is None, or that nothing is seen of."""
+    return list(map(visible.get, partition_ids))  # type: ignore[arg-type]
 
 
 def visible_changes(state: State, partition_ids: Iterable[PartitionId]) -> Changes:

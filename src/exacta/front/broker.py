@@ -5,6 +5,7 @@ The engine is called through here, so that a bug in a callback harms its own con
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -79,13 +80,11 @@ class Broker:
 
     def when_durable(self, request: Request, done: Callable[[], None]) -> None:
         """See `Log.confirm`, for an answer that rests on the present state: call back once that is durable."""
-        guarded = request.guard(lambda _: done())
-        request.rests_on(self.engine.confirm(lambda: guarded(None)))
+        request.rests_on(self.engine.confirm(_guarded(request, done)))
 
     def confirm_shown(self, request: Request, done: Callable[[], None]) -> None:
         """See `Log.confirm`, for an answer that rests only on what readers see, or on who serves the log."""
-        guarded = request.guard(lambda _: done())
-        self.engine.confirm(lambda: guarded(None), True)
+        self.engine.confirm(_guarded(request, done), True)
 
     def fetch(self, request: Request, wanted: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
         """See `Log.fetch`. Its records wait for room in memory, and it is forgotten with its connection.
@@ -99,8 +98,7 @@ class Broker:
         self, request: Request, partitions: Iterable[tuple[str, int]] | None, done: Callable[[], None]
     ) -> None:
         """See `Log.when_shown`. What the answers to earlier requests of this connection rest on is seen as well."""
-        guarded = request.guard(lambda _: done())
-        self.engine.when_shown(partitions, lambda: guarded(None), request.connection.rests_on)
+        self.engine.when_shown(partitions, _guarded(request, done), request.connection.rests_on)
 
     def topic_configs(self, topic: str) -> Mapping[str, str] | None:
         """See `Advice.topic_configs`."""
@@ -117,3 +115,8 @@ class Broker:
     def new_ticket(self) -> Ticket:
         """See `Log.new_ticket`."""
         return self.engine.new_ticket()
+
+
+def _guarded(request: Request, done: Callable[[], None]) -> Callable[[], None]:
+    """Return a callback in which a bug harms the request's connection only."""
+    return partial(request.guard(lambda _: done()), None)

@@ -11,9 +11,9 @@ class NoJson(Exception):
     """The bytes are no JSON of the wanted type; the text says why."""
 
 
-def decode_json(body: bytes, wanted: type[T]) -> T:
+def decode_json(body: bytes, wanted: json.Decoder[T]) -> T:
     """Decode what a client has sent. Raises `NoJson`, also where it is no UTF-8 or nested too deep."""
     try:
-        return json.decode(body, type=wanted)
+        return wanted.decode(body)
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NoJson(str(error)) from error

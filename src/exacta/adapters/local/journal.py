@@ -53,7 +53,7 @@ from exacta.ports.journal import (
 
 SEGMENT_BYTES = 128 << 20
 SNAPSHOT_EVENTS = 200_000
-"""Beyond this many events a replay would take seconds, even if they do not fill a segment."""
+"""The number of events beyond which a replay would take seconds, even if they do not fill a segment."""
 AT_ONCE_BYTES = 64 << 10
 """The event loop copies at most so much in one write, which takes some ten microseconds. It waits for the sync of at
 most so much, counting what was written ahead."""

@@ -324,12 +324,12 @@ def _add(
         data = PartitionData(partition_index=asked.partition, high_watermark=-1, records=b"")
         topic.partitions.append(data)
         if result is None:
-            epoch = broker.engine.advice.leader_epoch
             data.error_code = _unread(broker, asked)
             if asked.ended is not None and data.error_code == ErrorCode.NONE:
                 data.diverging_epoch = EpochEndOffset(epoch=asked.ended[0], end_offset=asked.ended[1])
             if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and context.version >= LEADER_SINCE:
-                data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=epoch)
+                leader_epoch = broker.engine.advice.leader_epoch
+                data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=leader_epoch)
         else:
             _fill(data, asked, result, request.isolation_level == READ_COMMITTED, context.version)
 

@@ -86,7 +86,6 @@ def _look(broker: Broker, request: ListOffsetsRequest, context: RequestContext, 
     read_committed = request.isolation_level == READ_COMMITTED
     # Whom a visible end helps, and whom it would harm: decision 0013.
     visible_end = read_committed and broker.configuration.list_offsets_visible_end
-    present = broker.engine.advice
 
     def read(topics: Iterable[tuple[int, ListOffsetsTopic]]) -> None:
         for number, topic in topics:
@@ -95,7 +94,7 @@ def _look(broker: Broker, request: ListOffsetsRequest, context: RequestContext, 
             asked.extend((number, topic.name, each) for each in once.values())
 
     def find(piece: Iterable[_Asked]) -> None:
-        ids.extend(present.partition_id(topic, each.partition_index) for _, topic, each in piece)
+        ids.extend(broker.engine.advice.partition_id(topic, each.partition_index) for _, topic, each in piece)
 
     def see() -> None:
         by_pieces(context, list(zip(asked, broker.engine.visible_of(ids), strict=True)), answer, search)

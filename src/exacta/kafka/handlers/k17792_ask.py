@@ -4,6 +4,8 @@ Question and answer are JSON (`exacta.readmodel`); `kafka/views/` has a module f
 needs. `k17784_end_transactions` says why our own keys begin where they do.
 """
 
+from msgspec import json
+
 from exacta.front.broker import Broker
 from exacta.front.untrusted_json import NoJson, decode_json
 from exacta.kafka.context import RequestContext
@@ -20,6 +22,8 @@ from exacta.readmodel.transactions import AskTransactions
 
 LONGEST_QUESTION = 1_000_000
 """The bound on the bytes of a question, which is decoded in one step."""
+
+_QUESTIONS: json.Decoder[Question] = json.Decoder(Question)
 
 NEEDS = (
     Inside(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID),
@@ -50,10 +54,9 @@ def decode_question(question: bytes) -> Question | None:
     if len(question) > LONGEST_QUESTION:
         return None
     try:
-        found: Question = decode_json(question, Question)  # type: ignore[arg-type]
+        return decode_json(question, _QUESTIONS)
     except NoJson:
         return None
-    return found
 
 
 HANDLER = Handler(key=ApiKey.ASK, min_version=0, max_version=0, needs=NEEDS, handle=handle, plain_error=AskResponse)

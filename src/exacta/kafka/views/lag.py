@@ -7,7 +7,7 @@ transactions that it may not see are left out.
 
 from functools import partial
 
-from msgspec import Raw, Struct, json, structs
+from msgspec import json, structs
 
 from exacta.core.groups.lag import Counted, lag_of_group, places_of_group
 from exacta.core.state.state import State
@@ -17,19 +17,10 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.views.view import Asker, Done, encoded
 from exacta.ports.authorizer import ResourceKind
 from exacta.protocol.kafka.errors import ErrorCode
-from exacta.readmodel.groups import AskLag, Lag
+from exacta.readmodel.groups import AskLag, GroupLag, Lag
 
 MOST_IN_A_STEP = 200
 """The most partitions that are looked at in one step."""
-
-
-class _Answer(Struct):
-    """`exacta.readmodel.groups.GroupLag`, whose elements are encoded."""
-
-    group: str
-    partitions: list[Raw]
-    exact: bool = True
-    version: int = 1
 
 
 def tell(broker: Broker, context: RequestContext, asked: AskLag, done: Done) -> None:
@@ -48,14 +39,14 @@ def _steps(broker: Broker, context: RequestContext, asker: Asker, group: str, do
     if places is not None:
         context.is_long = len(places) > STEP_ELEMENTS
         seen = [each for each in places if asker.sees_all or asker.sees(ResourceKind.TOPIC, each[0])]
-        found: list[Raw] = []
+        found: list[Lag] = []
         for begin in range(0, len(seen), MOST_IN_A_STEP):
             looked = Until()
             broker.read(context, partial(_lags, group, seen[begin : begin + MOST_IN_A_STEP]), looked.set)
             counted = (_count(broker, each) for each in (yield looked))
             found.extend(encoded(asker.blocking(each)) for each in counted)
             yield None
-        answer = json.encode(_Answer(group, found))
+        answer = json.encode(GroupLag(group=group, partitions=tuple(found)))
     broker.when_durable(context, lambda: done(answer))
 
 

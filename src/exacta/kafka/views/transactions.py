@@ -6,7 +6,7 @@ fenced. The asker needs DESCRIBE on the transactional ids that it names; what it
 
 from functools import partial
 
-from msgspec import Raw, Struct, json, structs
+from msgspec import json, structs
 
 from exacta.core.ids import TransactionId
 from exacta.core.state.state import State
@@ -16,14 +16,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.listing import describe_all
 from exacta.kafka.views.view import Asker, Done, encoded
 from exacta.ports.authorizer import ResourceKind
-from exacta.readmodel.transactions import AskTransactions, Explanation
-
-
-class _Answer(Struct):
-    """`exacta.readmodel.transactions.Transactions`, whose elements are encoded."""
-
-    transactions: list[Raw]
-    version: int = 1
+from exacta.readmodel.transactions import AskTransactions, Explanation, Transactions
 
 
 def tell(broker: Broker, context: RequestContext, asked: AskTransactions, done: Done) -> None:
@@ -40,12 +33,15 @@ def tell(broker: Broker, context: RequestContext, asked: AskTransactions, done: 
             return list(state.transactions)
         return [*dict.fromkeys(named), *map(TransactionId, dict.fromkeys(asked.handles))]
 
-    def explained(state: State, now_ms: int, name: str | TransactionId) -> Raw | None:
+    def explained(state: State, now_ms: int, name: str | TransactionId) -> Explanation | None:
         found = _explained(state, name, is_open=named is None)
         seen = None if found is None else _seen(asker, found)
         return None if seen is None else encoded(seen)
 
-    describe_all(broker, context, names, explained, lambda found: done(json.encode(_Answer(found))))
+    def told(found: list[Explanation]) -> None:
+        done(json.encode(Transactions(transactions=tuple(found))))
+
+    describe_all(broker, context, names, explained, told)
 
 
 def _explained(state: State, name: str | TransactionId, *, is_open: bool) -> Explanation | None:

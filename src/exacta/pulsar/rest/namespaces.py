@@ -8,12 +8,16 @@ keep them.
 from collections.abc import Callable
 from typing import Final
 
+from msgspec import json
+
 from exacta.core.state.state import State
 from exacta.front.broker import Broker
 from exacta.front.untrusted_json import NoJson, decode_json
 from exacta.pulsar.namespace_topics import topics_of
 from exacta.pulsar.rest.request import CONFLICT, NOT_ACCEPTABLE, NOT_IMPLEMENTED, RestRequest
 from exacta.web.answers import json_answer
+
+_POLICIES: json.Decoder[dict[str, object] | None] = json.Decoder(dict[str, object] | None)
 
 HOLD_ANYWAY: Final = frozenset({"auth_policies", "replication_clusters"})
 """Everybody may do everything until there are logins, and there is one cluster."""
@@ -55,7 +59,7 @@ def deduplication(broker: Broker, request: RestRequest) -> None:
 def create(broker: Broker, request: RestRequest) -> None:
     """Say that a namespace is there now, unless topics lie in it already."""
     try:
-        policies = decode_json(request.body or b"{}", dict[str, object] | None) or {}  # type: ignore[arg-type]
+        policies = decode_json(request.body or b"{}", _POLICIES) or {}
     except NoJson as error:
         request.refuse_with(400, f"the body must be the policies of a namespace: {error}")
         return

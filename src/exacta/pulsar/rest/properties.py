@@ -6,6 +6,8 @@ Owns what a property may be: a configuration of topics with a value that it can 
 
 from collections.abc import Mapping
 
+from msgspec import json
+
 from exacta.config.topic import TOPIC_CONFIGS, UnfitValue, checked, require_consistent
 from exacta.core.commands import SetTopicConfigs
 from exacta.core.rejections import Rejection
@@ -19,11 +21,13 @@ from exacta.pulsar.topics import ordinary_name
 
 Properties = dict[str, str]
 
+_IN_BODY: json.Decoder[Properties | None] = json.Decoder(Properties | None)
+
 
 def in_body(request: RestRequest) -> Properties | None:
     """Read the properties from the body, if there is one; answer a bad request and return None."""
     try:
-        found: Properties | None = decode_json(request.body or b"null", Properties | None)  # type: ignore[arg-type]
+        found = decode_json(request.body or b"null", _IN_BODY)
     except NoJson as error:
         request.refuse_with(400, f"the body must be an object of strings: {error}")
         return None

@@ -31,6 +31,8 @@ class PartitionedTopic(msgspec.Struct):
     properties: dict[str, str] | None = None
 
 
+_PARTITIONED_TOPIC: msgspec.json.Decoder[int | PartitionedTopic] = msgspec.json.Decoder(int | PartitionedTopic)
+
 STATUSES: Final[dict[int, int]] = {
     ServerError.UnknownError: 500,
     ServerError.MetadataError: CONFLICT,
@@ -99,7 +101,7 @@ class RestRequest(AnsweringRequest, WebRequest):
             self.refuse_with(UNSUPPORTED_MEDIA_TYPE, f"the body must be {' or '.join(_MEDIA_TYPES)}")
             return None
         try:
-            body: int | PartitionedTopic = decode_json(self.body, int | PartitionedTopic)  # type: ignore[arg-type]
+            body = decode_json(self.body, _PARTITIONED_TOPIC)
         except NoJson as error:
             self.refuse_with(400, f"the body must be a number of partitions: {error}")
             return None
