@@ -1,8 +1,8 @@
 """The embedded broker: what it can do, and that nothing of it is left."""
 
 import asyncio
-import gc
 import errno
+import gc
 import os
 import signal
 import threading
