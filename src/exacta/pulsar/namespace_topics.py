@@ -6,8 +6,8 @@ the client may not see, are left out.
 
 from collections.abc import Callable, Iterable
 
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.front.request import Request
 from exacta.ports.authorizer import Operation

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.front.topics import create_missing
 from exacta.front.words import words_of

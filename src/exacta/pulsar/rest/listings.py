@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 
 from starlette.responses import PlainTextResponse
 
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.topic_names import DEFAULT_NAMESPACE, DEFAULT_TENANT, PERSISTENT
