@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from exacta.client.errors import AuthenticationFailed, UnsupportedByBroker, code_name
-from exacta.client.scram import Scram, ScramError
+from exacta.protocol.sasl.scram import Scram, ScramError
 from exacta.client.security import PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, Sasl
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest

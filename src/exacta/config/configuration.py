@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from exacta.config.groups import GroupOptions
 from exacta.config.kafka import KafkaOptions
 from exacta.config.log import LogOptions
+from exacta.config.logins import LoginOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.pulsar import PulsarOptions
 from exacta.config.transactions import TransactionOptions
@@ -21,7 +22,7 @@ class ConfigurationError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration(
-    GroupOptions, TransactionOptions, LogOptions, NetworkOptions, PulsarOptions, WebOptions, KafkaOptions
+    GroupOptions, TransactionOptions, LogOptions, NetworkOptions, PulsarOptions, WebOptions, LoginOptions, KafkaOptions
 ):
     """Every option with its default. `exacta serve --help` lists them from the last base to the first."""
 

@@ -22,6 +22,7 @@ from exacta.ports.entropy import Entropy
 from exacta.ports.log import Answer, FetchRequest, FetchResult, Log
 from exacta.ports.record_format import Buffer
 from exacta.records.admission import BatchRules, KnownRules
+from exacta.security.logins import Logins
 
 T = TypeVar("T")
 
@@ -37,6 +38,7 @@ class Broker:
         memory: Memory,
         authorizer: Authorizer,
         *,
+        logins: Logins | None = None,
         cluster_id: str,
         log_dir: Path | None = None,
         wall_clock: Callable[[], int] | None = None,
@@ -48,6 +50,8 @@ class Broker:
         self.meter: Meter | None = None
         """None: nobody asks for the numbers of requests."""
         self.authorizer = authorizer
+        self.logins = logins
+        """The logins at the doors that ask for one; None: no door does."""
         self.cluster_id = cluster_id
         self.node_id = configuration.node_id
         self.log_dir = log_dir

@@ -39,7 +39,7 @@ import asyncio
 import struct
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from exacta.config.configuration import Configuration
 from exacta.front.client_connection import ClientConnection
@@ -67,7 +67,7 @@ _size_of = struct.Struct(">i").unpack_from
 class FramedConnection(ClientConnection):
     """One connection whose bytes are frames. `largest_frame` is in bytes, without the size field."""
 
-    smallest_frame: ClassVar[int]
+    smallest_frame: int
     """The fewest bytes that a frame may have, without its size field."""
 
     def __init__(

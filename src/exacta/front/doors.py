@@ -24,7 +24,7 @@ class Endpoint(Struct, frozen=True):
 
 
 class Security(enum.Enum):
-    """The protection of what passes a door. Nobody logs in yet."""
+    """The protection of what passes a door."""
 
     PLAINTEXT = "plaintext"
     TLS = "tls"
@@ -41,6 +41,8 @@ class Door(Struct, frozen=True, kw_only=True):
     advertised: Endpoint | None = None
     """The endpoint that clients are told to connect to; None: the one that is listened on. Port 0 means its port."""
     security: Security = Security.PLAINTEXT
+    login: bool = False
+    """True: clients log in by SASL, and ask for nothing before."""
 
     @property
     def told(self) -> Endpoint:

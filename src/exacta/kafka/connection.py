@@ -30,13 +30,15 @@ from exacta.front.connection import SIZE_BYTES, FramedConnection
 from exacta.front.doors import Door
 from exacta.front.turns import STEP_ELEMENTS, Steps
 from exacta.kafka.access import serve
-from exacta.kafka.context import ApiVersions, Fetch, RequestContext
+from exacta.kafka.context import ApiVersions, Fetch, RequestContext, TokenContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.handlers import HANDLERS
+from exacta.kafka.login import Login
 from exacta.kafka.long_answers import LONG_ANSWERS
 from exacta.kafka.parts import in_parts, is_too_much, parts_of
 from exacta.kafka.request_size import most_elements
 from exacta.kafka.shared import KafkaShared
+from exacta.ports.authorizer import Principal
 from exacta.ports.log import Admitted
 from exacta.protocol.kafka.apis import API, ApiKey
 from exacta.protocol.kafka.codec import (
@@ -47,6 +49,7 @@ from exacta.protocol.kafka.codec import (
     encode_response,
 )
 from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest
 from exacta.protocol.kafka.schema import Buffer, Message
 
 logger = logging.getLogger("exacta.kafka")
@@ -54,6 +57,8 @@ logger = logging.getLogger("exacta.kafka")
 _HTTP = frozenset({b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"DELE", b"PATC", b"CONN", b"TRAC", b"PRI "})
 """The first bytes of HTTP requests; read as sizes, all are above a gigabyte."""
 _TLS_HANDSHAKE = b"\x16\x03"
+
+SASL_AUTHENTICATE = HANDLERS[ApiKey.SASL_AUTHENTICATE]
 
 _key_of = struct.Struct(">h").unpack_from
 
@@ -104,6 +109,10 @@ class Connection(FramedConnection):
             forget,
             largest_frame=configuration.socket_request_max_bytes,
         )
+        self.login = Login() if door.login else None
+        """How far the login of this connection has come; None: nobody logs in by this door."""
+        if self.login is not None:
+            self._largest_frame = configuration.sasl_server_max_receive_size
         self.client_software = ""
         """The client's software by its own name (KIP-511); empty: it has not said it."""
         self.shared = shared
@@ -129,6 +138,8 @@ class Connection(FramedConnection):
         """See `FramedConnection`."""
         if size <= self._largest_frame:
             return f"a request of {size} bytes cannot be one"
+        if self.login is not None and self.login.principal is None:
+            return f"a message of {size} bytes before the login is above sasl.server.max.receive.size"
         return (
             foreign_protocol(beginning)
             or f"a request of {size} bytes is above socket.request.max.bytes={self._largest_frame}"
@@ -140,6 +151,8 @@ class Connection(FramedConnection):
 
     def receive(self, frame: memoryview) -> None:
         """Hand a request to its handler."""
+        if self.login is not None and not self._is_let_through(self.login, frame):
+            return
         try:
             header, body_start = decode_request_header(frame)
         except DecodeError as error:
@@ -172,6 +185,32 @@ class Connection(FramedConnection):
             self.serve(handler, request, context)
         except Exception:  # noqa: BLE001  # a bug in one handler must not end the server
             context.fail()
+
+    def _is_let_through(self, login: Login, frame: memoryview) -> bool:
+        """Return whether a request is read; else it was a bare token of a login, or the end of the connection."""
+        if login.takes_tokens:
+            context = TokenContext(self, SASL_AUTHENTICATE, SIZE_BYTES + len(frame))
+            self._unanswered.append(context)
+            self._hand(SASL_AUTHENTICATE, context, SaslAuthenticateRequest(auth_bytes=bytes(frame)), context.reply)
+            return False
+        reason = login.refusal(_key_of(frame)[0], self._loop.time())
+        if reason is not None:
+            self.refuse(reason)
+        return reason is None
+
+    def now_s(self) -> float:
+        """Return the time by the clock of the event loop, in seconds."""
+        return self._loop.time()
+
+    def expect_token(self) -> None:
+        """Take the next frame for a bare token, which may be short."""
+        self.smallest_frame = 1
+
+    def let_in(self, principal: Principal) -> None:
+        """Serve the client, which has logged in, on behalf of this principal."""
+        self.principal = principal
+        self.smallest_frame = Connection.smallest_frame
+        self._largest_frame = self.configuration.socket_request_max_bytes
 
     def serve(self, handler: Handler, request: Message, context: RequestContext) -> None:
         """Let the handler serve a request, as far as the client may ask for it; a long one in parts where it may be."""

@@ -9,10 +9,13 @@ from exacta.front.doors import Door
 from exacta.front.meter import ApiMeter
 from exacta.front.request import Request, RequestConnection
 from exacta.front.turns import Steps
+from exacta.kafka.login import Login
 from exacta.kafka.shared import KafkaShared
+from exacta.ports.authorizer import Principal
 from exacta.ports.log import Admitted, FetchRequest
 from exacta.protocol.kafka.codec import encode_response
 from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateResponse
 from exacta.protocol.kafka.schema import Buffer, Message
 
 logger = logging.getLogger("exacta.kafka")
@@ -31,6 +34,8 @@ class KafkaConnection(RequestConnection, Protocol):
     configuration: Configuration
     shared: KafkaShared
     door: Door
+    login: Login | None
+    """How far the login of the connection has come; None: nobody logs in by its door."""
     client_software: str
     """The client's software by its own name (KIP-511); empty: it has not said it."""
 
@@ -54,6 +59,18 @@ class KafkaConnection(RequestConnection, Protocol):
         self, steps: Steps, failed: Callable[[], None], abandoned: Callable[[], None], what: Callable[[], str]
     ) -> None:
         """Do work in steps; no further request begins until it has ended, or is abandoned with the connection."""
+
+    def now_s(self) -> float:
+        """Return the time by the clock of the event loop, in seconds."""
+
+    def expect_token(self) -> None:
+        """Take the next frame for a bare token, which may be short."""
+
+    def let_in(self, principal: Principal) -> None:
+        """Serve the client, which has logged in, on behalf of this principal."""
+
+    def close(self) -> None:
+        """Close once everything that is ready has been sent."""
 
     def close_if_idle(self) -> bool:
         """Close, or do nothing and return False where an answer is owed."""
@@ -187,3 +204,19 @@ class RequestContext(Request):
         """Let a fetch wait for room before its records are read, and be forgotten with the connection."""
         fetch = self.fetch = Fetch(request)
         request.admit = lambda size, admitted: self.connection.admit(fetch, size, admitted)
+
+
+class TokenContext(RequestContext):
+    """A bare token of a login by SaslHandshake v0: its answer is another one, or the end of the connection."""
+
+    __slots__ = ()
+
+    def __init__(self, connection: KafkaConnection, handler: ServedApi, size: int) -> None:
+        super().__init__(connection, handler, 0, 0, "", size)
+
+    def reply(self, message: Message | None) -> None:
+        """Answer with the token alone; there is no room for an error."""
+        if isinstance(message, SaslAuthenticateResponse) and message.error_code == ErrorCode.NONE:
+            self.send([len(message.auth_bytes).to_bytes(4, "big"), message.auth_bytes])
+        else:
+            self.send([])

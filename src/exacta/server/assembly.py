@@ -25,6 +25,7 @@ from exacta.ports.record_format import RecordFormat
 from exacta.ports.scheduler import Scheduler
 from exacta.records.compaction import compaction
 from exacta.records.record_format import KafkaRecordFormat
+from exacta.security.logins import Logins
 
 E = TypeVar("E", bound=Engine)
 
@@ -92,6 +93,7 @@ def assemble_broker(
     wall_clock: Callable[[], int] | None = None,
     entropy: Entropy | None = None,
     authorizer: Authorizer | None = None,
+    logins: Logins | None = None,
     memory: Memory | None = None,
 ) -> Broker:
     """Return the facade of the engine for the handlers of all fronts.
@@ -106,6 +108,7 @@ def assemble_broker(
         SystemEntropy() if entropy is None else entropy,
         Memory(configuration, engine.scheduler) if memory is None else memory,
         AllowAll() if authorizer is None else authorizer,
+        logins=logins,
         cluster_id=cluster_id,
         log_dir=log_dir,
         wall_clock=wall_clock,

@@ -77,6 +77,8 @@ def handle(broker: Broker, request: ApiVersionsRequest, context: RequestContext,
         reply(ApiVersionsResponse(error_code=code))
         return
     context.connection.client_software = request.client_software_name
+    if context.connection.login is not None:
+        context.connection.login.versions_told()
     response = _response(context.connection.api_versions(), ErrorCode.NONE)
     lowest = 0 if context.version >= LEVEL_0_SINCE else 1
     in_force = features(broker.configuration)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exacta.client.scram import Scram, ScramError
+from exacta.protocol.sasl.scram import Scram, ScramError
 from tests.client.secured import ScramServer, Script
 from tests.shares import examples
 

@@ -1,0 +1,72 @@
+"""SaslAuthenticate carries the messages of a login (KIP-152), and tells the length of the session (KIP-368)."""
+
+from exacta.front.broker import Broker
+from exacta.front.hosts import share_of
+from exacta.front.turns import Steps, Until
+from exacta.kafka.context import RequestContext
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.login import Login, Phase
+from exacta.kafka.needs import OPEN_TO_ALL
+from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from exacta.security import audit
+from exacta.security.logins import LoginRefused, Logins
+
+KEY = ApiKey.SASL_AUTHENTICATE
+MIN_VERSION = 0
+MAX_VERSION = 2
+
+NEEDS = OPEN_TO_ALL
+
+
+def handle(broker: Broker, request: SaslAuthenticateRequest, context: RequestContext, reply: Reply) -> None:
+    """Take the exchange one message further. No other request of the connection begins meanwhile."""
+    login, logins = context.connection.login, broker.logins
+    if login is None or logins is None or login.phase is not Phase.EXCHANGE:
+        message = "SaslAuthenticate belongs to a login, and none has begun"
+        reply(SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=message))
+        return
+    context.in_steps(_proceed(broker, login, logins, bytes(request.auth_bytes), context, reply))
+
+
+def _proceed(
+    broker: Broker, login: Login, logins: Logins, message: bytes, context: RequestContext, reply: Reply
+) -> Steps:
+    connection = context.connection
+    try:
+        answer = yield from login.proceed(message)
+    except LoginRefused as error:
+        audit.login_refused(error.user, login.mechanism, connection.peer, connection.door.name, str(error))
+        waited = Until()
+        broker.engine.scheduler.call_later(logins.backoff.failed(share_of(connection.peer_host)), waited.set)
+        yield waited
+        reply(_refusal(login.mechanism))
+        connection.close()
+        return
+    if isinstance(answer, bytes):
+        reply(SaslAuthenticateResponse(auth_bytes=answer))
+        return
+    now_s = connection.now_s()
+    login.open(answer, now_s + logins.session_ms / 1000 if logins.session_ms else None)
+    connection.let_in(answer.principal)
+    audit.logged_in(answer.principal, login.mechanism, connection.peer, connection.door.name)
+    reply(SaslAuthenticateResponse(auth_bytes=answer.last_message, session_lifetime_ms=logins.session_ms))
+
+
+def _refusal(mechanism: str) -> SaslAuthenticateResponse:
+    """Return the same answer to a wrong password and to an unknown user."""
+    return SaslAuthenticateResponse(
+        error_code=ErrorCode.SASL_AUTHENTICATION_FAILED,
+        error_message=f"Authentication failed: invalid credentials with SASL mechanism {mechanism}",
+    )
+
+
+HANDLER = Handler(
+    key=KEY,
+    min_version=MIN_VERSION,
+    max_version=MAX_VERSION,
+    needs=NEEDS,
+    handle=handle,
+    plain_error=SaslAuthenticateResponse,
+)

@@ -1,0 +1,27 @@
+"""The audit log: one line for each login, each refusal and each change of who may do what (logger `exacta.audit`).
+
+What a client has sent is written with escapes and cut, so that nobody writes lines of their own.
+"""
+
+import logging
+
+logger = logging.getLogger("exacta.audit")
+
+_MOST_CHARACTERS = 256
+
+
+def logged_in(principal: object, mechanism: str, peer: str, door: str) -> None:
+    """Tell of a login."""
+    logger.info("%s logged in by %s from %s at the door %s", shown(str(principal)), mechanism, peer, door)
+
+
+def login_refused(user: str, mechanism: str, peer: str, door: str, reason: str) -> None:
+    """Tell of a login that was refused."""
+    name = shown(user) if user else "a client that gave no name"
+    logger.warning("the login of %s by %s from %s at the door %s was refused: %s", name, mechanism, peer, door, reason)
+
+
+def shown(text: str) -> str:
+    """Return a client's text on one line: with escapes for what is not printable, and cut."""
+    cut = text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in cut)
