@@ -8,12 +8,12 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from exacta.client.errors import AuthenticationFailed, UnsupportedByBroker, code_name
-from exacta.protocol.sasl.scram import Scram, ScramError
 from exacta.client.security import PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, Sasl
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest
 from exacta.protocol.kafka.schema import Message
+from exacta.protocol.sasl.scram import Scram, ScramError
 
 _ALGORITHMS = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
 MECHANISMS = (PLAIN, *_ALGORITHMS)
