@@ -23,6 +23,7 @@ from exacta.protocol.kafka.codec import decode_response, encode_request
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.records import iter_batches
 from exacta.protocol.kafka.schema import Message
+from exacta.security.logins import Logins
 from exacta.server.assembly import assemble_broker, assemble_engine
 from exacta.server.event_loop import new_event_loop
 from simulation.clients.batches import record, values_of
@@ -89,6 +90,7 @@ class Front:
         loop: asyncio.AbstractEventLoop | None = None,
         *,
         storage: MemoryStorage | None = None,
+        logins: Callable[[], Logins] | None = None,
         **options: Any,
     ) -> None:
         self.storage = storage or MemoryStorage()
@@ -98,6 +100,7 @@ class Front:
         self.kafka: KafkaShared
         self.connections: set[Connection] = set()
         self._configuration = configure(options)
+        self._logins = logins
         self._loop = loop or new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -153,12 +156,13 @@ class Front:
             self.engine,
             self._configuration,
             cluster_id="a-cluster",
+            logins=None if self._logins is None else self._logins(),
         )
         self.kafka = KafkaShared(self.context)
         return listener
 
     def _connection(self) -> Connection:
-        door = Door(front="kafka", name="PLAINTEXT", endpoint=Endpoint(*self.address))
+        door = Door(front="kafka", name="PLAINTEXT", endpoint=Endpoint(*self.address), login=self._logins is not None)
         return Connection(self.kafka, door, self._loop, self._let_in, self.connections.discard)
 
     def _let_in(self, connection: Connection) -> bool:
@@ -168,10 +172,14 @@ class Front:
 
 @contextmanager
 def front(
-    loop: asyncio.AbstractEventLoop | None = None, *, storage: MemoryStorage | None = None, **options: Any
+    loop: asyncio.AbstractEventLoop | None = None,
+    *,
+    storage: MemoryStorage | None = None,
+    logins: Callable[[], Logins] | None = None,
+    **options: Any,
 ) -> Iterator[Front]:
-    """Run a broker in memory, on the loop that servers use unless another is given."""
-    with Front(loop, storage=storage, **options) as running:
+    """Run a broker in memory, on the loop that servers use unless another is given; with `logins` clients log in."""
+    with Front(loop, storage=storage, logins=logins, **options) as running:
         yield running
 
 

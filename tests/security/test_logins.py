@@ -1,0 +1,122 @@
+"""The exchanges of all mechanisms: the right password logs in, and nobody learns which users there are."""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from exacta.protocol.sasl import scram, scram_server
+from exacta.protocol.sasl.scram import Scram, ScramKeys, keys_from_salted, salted_password
+from exacta.security import logins as module
+from exacta.security.backoff import Backoff
+from exacta.security.logins import ALGORITHMS, MECHANISMS, LoggedIn, LoginRefused, Logins
+
+PASSWORDS = {"alice": "secret", "Jürgen,=x": "päss"}
+
+
+def keys_of(user: str, mechanism: str) -> ScramKeys | None:
+    """Return the keys of a user of these tests."""
+    if user not in PASSWORDS:
+        return None
+    algorithm, salt = ALGORITHMS[mechanism], f"salt of {user}".encode()
+    return keys_from_salted(algorithm, salted_password(algorithm, PASSWORDS[user], salt, 4096), salt, 4096)
+
+
+def logins(secret: bytes = b"a secret", mechanisms: tuple[str, ...] = MECHANISMS) -> Logins:
+    return Logins(keys_of, secret, mechanisms, Backoff(0.1, lambda: 0.0))
+
+
+def log_in(mechanism: str, user: str, password: str, at: Logins | None = None, *, steps: Any = None) -> LoggedIn:
+    """Log in; raises `LoginRefused`. `steps` gets what each step yields."""
+    exchange = (at or logins()).begin(mechanism)
+    assert exchange is not None
+
+    def say(message: bytes) -> bytes:
+        found = exchange.send(message)
+        while not isinstance(found, bytes):
+            found = exchange.send(found())
+        if steps is not None:
+            steps.append(found)
+        return found
+
+    try:
+        if mechanism == "PLAIN":
+            say(f"\0{user}\0{password}".encode())
+        else:
+            client = Scram(ALGORITHMS[mechanism], user, password)
+            say(client.final(say(client.first())))
+    except StopIteration as end:
+        found: LoggedIn = end.value
+        if mechanism != "PLAIN":
+            client.verify(found.last_message)
+        return found
+    raise AssertionError("the exchange has no end")
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("user", PASSWORDS)
+def test_the_right_password_logs_in(mechanism: str, user: str) -> None:
+    assert str(log_in(mechanism, user, PASSWORDS[user]).principal) == f"User:{user}"
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(("user", "password"), [("alice", "Secret"), ("alice", "secret "), ("bob", "secret")])
+def test_another_password_or_user_is_refused(mechanism: str, user: str, password: str) -> None:
+    with pytest.raises(LoginRefused) as refused:
+        log_in(mechanism, user, password)
+    assert refused.value.user == user
+    assert password not in str(refused.value)
+
+
+def test_a_mechanism_that_is_not_offered_does_not_begin() -> None:
+    assert logins(mechanisms=("SCRAM-SHA-512",)).begin("PLAIN") is None
+    assert logins().begin("plain") is None
+    assert logins().begin("") is None
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Count what is derived."""
+    calls: list[str] = []
+
+    def noted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counting(*args: Any) -> Any:
+            calls.append(name)
+            return call(*args)
+
+        return counting
+
+    monkeypatch.setattr(module, "salted_password", noted("salted", salted_password))
+    monkeypatch.setattr(module, "keys_from_salted", noted("keys", keys_from_salted))
+    monkeypatch.setattr(module.hmac, "digest", noted("hmac", module.hmac.digest))
+    monkeypatch.setattr(hashlib, "new", noted("hash", hashlib.new))
+    monkeypatch.setattr(module.hmac, "compare_digest", noted("compare", module.hmac.compare_digest))
+    assert scram_server.hmac is module.hmac is scram.hmac
+    yield calls
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_an_unknown_user_takes_the_same_steps_as_a_known_one(mechanism: str, counted: list[str]) -> None:
+    taken = []
+    for user in ("alice", "nobody"):
+        at = Logins(lambda name, _: kept if name == "alice" else None, b"s", MECHANISMS, Backoff(0.1, lambda: 0.0))
+        kept = keys_of("alice", mechanism if mechanism in ALGORITHMS else "SCRAM-SHA-256")
+        counted.clear()
+        with pytest.raises(LoginRefused):
+            log_in(mechanism, user, "wrong", at)
+        taken.append(list(counted))
+    assert taken[0] == taken[1] != []
+
+
+@pytest.mark.parametrize("mechanism", ALGORITHMS)
+def test_an_unknown_user_has_one_salt_for_ever_and_no_other_has_it(mechanism: str) -> None:
+    def salt(user: str, secret: bytes = b"a secret") -> bytes:
+        said: list[bytes] = []
+        with pytest.raises(LoginRefused):
+            log_in(mechanism, user, "wrong", logins(secret), steps=said)
+        return said[0].split(b",", 1)[1]
+
+    assert salt("nobody") == salt("nobody")
+    assert len({salt("nobody"), salt("somebody"), salt("nobody", b"another secret"), salt("alice")}) == 4
+    assert salt("nobody").endswith(b",i=4096")
