@@ -20,9 +20,10 @@ from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest
 from exacta.protocol.sasl.scram import Scram
 from exacta.security.backoff import Backoff
-from exacta.security.logins import ALGORITHMS, MECHANISMS, LoggedIn, Logins
+from exacta.security.exchange import LoggedIn
+from exacta.security.logins import ALGORITHMS, Logins
 from tests.kafka.wire import Front, Wire, front
-from tests.security.test_logins import PASSWORDS, keys_of
+from tests.security.test_logins import PASSWORD_MECHANISMS, PASSWORDS, keys_of
 
 VERSIONS = ApiVersionsRequest(client_software_name="x", client_software_version="1")
 METADATA = MetadataRequest(topics=[])
@@ -31,7 +32,8 @@ SESSION_MS = 1_500
 
 def quick_logins(session_ms: int = 0) -> Logins:
     """Return logins whose refusals wait for no time that a test would feel."""
-    return Logins(keys_of, b"a secret", MECHANISMS, Backoff(0.001, time.monotonic), session_ms)
+    backoff = Backoff(0.001, time.monotonic)
+    return Logins(PASSWORD_MECHANISMS, backoff, keys_of=keys_of, secret=b"a secret", session_ms=session_ms)
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def broker() -> Iterator[Front]:
 
 def handshake(wire: Wire, mechanism: str, version: int = 1) -> None:
     response = wire.ask(SaslHandshakeRequest(mechanism=mechanism), version)
-    assert (response.error_code, response.mechanisms) == (ErrorCode.NONE, list(MECHANISMS))
+    assert (response.error_code, response.mechanisms) == (ErrorCode.NONE, list(PASSWORD_MECHANISMS))
 
 
 def plain(user: str = "alice", password: str = "secret") -> SaslAuthenticateRequest:
@@ -70,7 +72,7 @@ def is_served(wire: Wire) -> bool:
     return wire.ask(METADATA, 12).cluster_id == "a-cluster"
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("asks_for_versions", [False, True])
 def test_who_logs_in_is_served_as_this_user(
@@ -87,7 +89,7 @@ def test_who_logs_in_is_served_as_this_user(
         assert {each.principal.name for each in broker.connections} >= {user}
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
 @pytest.mark.parametrize(("user", "password"), [("alice", "a guess"), ("nobody", "another guess")])
 def test_a_refusal_tells_nothing_and_ends_the_connection(
     wire: Wire, mechanism: str, user: str, password: str, caplog: pytest.LogCaptureFixture
@@ -105,7 +107,7 @@ def test_a_refusal_tells_nothing_and_ends_the_connection(
 def test_a_mechanism_that_is_not_offered(wire: Wire, version: int) -> None:
     response = wire.ask(SaslHandshakeRequest(mechanism="GSSAPI"), version)
     assert response.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
-    assert response.mechanisms == list(MECHANISMS)
+    assert response.mechanisms == list(PASSWORD_MECHANISMS)
     assert wire.is_closed()
 
 
@@ -208,7 +210,7 @@ def say(wire: Wire, token: bytes) -> bytes:
     return wire.receive_frame()
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
 def test_old_clients_send_bare_tokens(wire: Wire, mechanism: str) -> None:
     handshake(wire, mechanism, version=0)
     if mechanism == "PLAIN":

@@ -10,8 +10,10 @@ from exacta.protocol.sasl import scram, scram_server
 from exacta.protocol.sasl.scram import Scram, ScramKeys, keys_from_salted, salted_password
 from exacta.security import logins as module
 from exacta.security.backoff import Backoff
-from exacta.security.logins import ALGORITHMS, MECHANISMS, LoggedIn, LoginRefused, Logins
+from exacta.security.exchange import LoggedIn, LoginRefused
+from exacta.security.logins import ALGORITHMS, PLAIN, Logins
 
+PASSWORD_MECHANISMS = (*ALGORITHMS, PLAIN)
 PASSWORDS = {"alice": "secret", "Jürgen,=x": "päss"}
 
 
@@ -23,8 +25,8 @@ def keys_of(user: str, mechanism: str) -> ScramKeys | None:
     return keys_from_salted(algorithm, salted_password(algorithm, PASSWORDS[user], salt, 4096), salt, 4096)
 
 
-def logins(secret: bytes = b"a secret", mechanisms: tuple[str, ...] = MECHANISMS) -> Logins:
-    return Logins(keys_of, secret, mechanisms, Backoff(0.1, lambda: 0.0))
+def logins(secret: bytes = b"a secret", mechanisms: tuple[str, ...] = PASSWORD_MECHANISMS) -> Logins:
+    return Logins(mechanisms, Backoff(0.1, lambda: 0.0), keys_of=keys_of, secret=secret)
 
 
 def log_in(mechanism: str, user: str, password: str, at: Logins | None = None, *, steps: Any = None) -> LoggedIn:
@@ -54,13 +56,13 @@ def log_in(mechanism: str, user: str, password: str, at: Logins | None = None, *
     raise AssertionError("the exchange has no end")
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
 @pytest.mark.parametrize("user", PASSWORDS)
 def test_the_right_password_logs_in(mechanism: str, user: str) -> None:
     assert str(log_in(mechanism, user, PASSWORDS[user]).principal) == f"User:{user}"
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
 @pytest.mark.parametrize(("user", "password"), [("alice", "Secret"), ("alice", "secret "), ("bob", "secret")])
 def test_another_password_or_user_is_refused(mechanism: str, user: str, password: str) -> None:
     with pytest.raises(LoginRefused) as refused:
@@ -96,10 +98,15 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return calls
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", PASSWORD_MECHANISMS)
 def test_an_unknown_user_takes_the_same_steps_as_a_known_one(mechanism: str, counted: list[str]) -> None:
     kept = keys_of("alice", mechanism if mechanism in ALGORITHMS else "SCRAM-SHA-256")
-    at = Logins(lambda name, _: kept if name == "alice" else None, b"s", MECHANISMS, Backoff(0.1, lambda: 0.0))
+    at = Logins(
+        PASSWORD_MECHANISMS,
+        Backoff(0.1, lambda: 0.0),
+        keys_of=lambda name, _: kept if name == "alice" else None,
+        secret=b"a secret",
+    )
     taken = []
     for user in ("alice", "nobody"):
         counted.clear()

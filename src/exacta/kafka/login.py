@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from exacta.ports.authorizer import Principal
 from exacta.protocol.kafka.apis import ApiKey
-from exacta.security.logins import Exchange, LoggedIn, LoginRefused
+from exacta.security.exchange import Exchange, LoggedIn, LoginRefused
 
 SHORTEST_SESSION_S: Final = 1.0
 """No client may log in once more within this time, as with Apache Kafka."""

@@ -1,8 +1,4 @@
-"""The logins of a server: the mechanisms that it offers, each as an exchange of messages, and who a client then is.
-
-Theory of operation. An exchange is a generator, which knows nothing of frames. It is sent the client's messages. It
-yields what to answer (`bytes`), or work for a thread (a function), whose outcome it is sent. It returns a `LoggedIn`,
-or raises `LoginRefused`. Each front carries the messages in its own way.
+"""The logins of a server: the mechanisms that it offers, and how long a session of a client lasts.
 
 A password is checked against the same salted keys by all mechanisms. An unknown user has keys that fit no password,
 made from its name by a secret of the server. So it goes the same way as a known one, with the same salt each time.
@@ -10,22 +6,22 @@ made from its name by a secret of the server. So it goes the same way as a known
 
 import hashlib
 import hmac
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeAlias
-
-from msgspec import Struct
+from typing import Final, TypeAlias
 
 from exacta.ports.authorizer import Principal
 from exacta.protocol.sasl import plain
 from exacta.protocol.sasl.scram import ScramError, ScramKeys, keys_from_salted, salted_password
 from exacta.protocol.sasl.scram_server import ScramServer
 from exacta.security.backoff import Backoff
+from exacta.security.exchange import Exchange, LoggedIn, LoginRefused
 
 PLAIN: Final = "PLAIN"
+OAUTHBEARER: Final = "OAUTHBEARER"
 ALGORITHMS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 """The hash of each SCRAM mechanism."""
-MECHANISMS: Final = (PLAIN, *ALGORITHMS)
+MECHANISMS: Final = (*ALGORITHMS, PLAIN, OAUTHBEARER)
 
 USUAL_ITERATIONS: Final = 4096
 """The iterations that Kafka's tools give a new user; an unknown one seems to have them."""
@@ -34,55 +30,54 @@ KeysOf: TypeAlias = Callable[[str, str], ScramKeys | None]
 """Returns the stored keys of a user for a mechanism of `ALGORITHMS`; None: there are none."""
 
 
-class LoginRefused(Exception):
-    """The client is not who it says. The text is for the operator's log, and never for the client."""
-
-    def __init__(self, reason: str, user: str = "") -> None:
-        super().__init__(reason)
-        self.user = user
-        """The name that the client has given; empty: it has given none."""
-
-
-class LoggedIn(Struct, frozen=True, kw_only=True):
-    """The end of an exchange."""
-
-    principal: Principal
-    last_message: bytes = b""
-    """The message that ends the exchange on the server's side."""
-
-
-Exchange: TypeAlias = Generator[bytes | Callable[[], Any], Any, LoggedIn]
-"""One login on its way. It begins with `next`, which yields nothing of use."""
-
-
 class Logins:
     """All logins of one server."""
 
     def __init__(
         self,
-        keys_of: KeysOf,
-        secret: bytes,
         mechanisms: Sequence[str],
         backoff: Backoff,
+        *,
+        keys_of: KeysOf,
+        secret: bytes,
         session_ms: int = 0,
+        wall_ms: Callable[[], int] = lambda: 0,
+        bearer: Callable[[], Exchange] | None = None,
     ) -> None:
-        """`secret` makes the salts of unknown users: nobody else may know it, and it should outlive a restart.
+        """`secret` makes the keys of unknown users: nobody else may know it, and it should outlive a restart.
 
-        `session_ms` is the length of a session, after which a client logs in once more; 0: it has no end.
+        `session_ms` is the length of a session, after which a client logs in once more; 0: it has no end. What the
+        client has shown may end it earlier, by `wall_ms`, the time since 1970. `bearer` begins a login by a token.
         """
+        begin: Mapping[str, Callable[[], Exchange]] = {
+            PLAIN: self._plain,
+            **{each: partial(self._scram, each) for each in ALGORITHMS},
+            **({} if bearer is None else {OAUTHBEARER: bearer}),
+        }
         self.backoff = backoff
-        self.session_ms = session_ms
-        self.mechanisms = tuple(mechanisms)
+        self._begin = {each: begin[each] for each in mechanisms}
         self._keys_of = keys_of
         self._secret = secret
+        self._session_ms = session_ms
+        self._wall_ms = wall_ms
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """The mechanisms that are offered, in the operator's order."""
+        return tuple(self._begin)
 
     def begin(self, mechanism: str) -> Exchange | None:
         """Return the exchange of a mechanism, which awaits the client's first message; None: it is not offered."""
-        if mechanism not in self.mechanisms:
+        if mechanism not in self._begin:
             return None
-        exchange = self._plain() if mechanism == PLAIN else self._scram(mechanism)
+        exchange = self._begin[mechanism]()
         next(exchange)
         return exchange
+
+    def session_ms(self, logged_in: LoggedIn) -> int | None:
+        """Return how long a session lasts from now on; None: it has no end."""
+        left_ms = None if logged_in.expires_ms is None else max(0, logged_in.expires_ms - self._wall_ms())
+        return min((each for each in (left_ms, self._session_ms or None) if each is not None), default=None)
 
     def _scram(self, mechanism: str) -> Exchange:
         server = ScramServer(ALGORITHMS[mechanism], partial(self._keys, mechanism))
@@ -110,10 +105,9 @@ class Logins:
 
     def _keys(self, mechanism: str, user: str) -> ScramKeys:
         """Return a user's keys, made up where there are none: the same steps, whether they are used or not."""
-        algorithm = ALGORITHMS[mechanism]
-        size = hashlib.new(algorithm).digest_size
-        made_up = [
+        size = hashlib.new(ALGORITHMS[mechanism]).digest_size
+        salt, stored_key, server_key = (
             hmac.digest(self._secret, f"{use} {mechanism} {user}".encode(), "sha512")[:size]
             for use in ("salt", "stored", "server")
-        ]
-        return self._keys_of(user, mechanism) or ScramKeys(made_up[0], USUAL_ITERATIONS, made_up[1], made_up[2])
+        )
+        return self._keys_of(user, mechanism) or ScramKeys(salt, USUAL_ITERATIONS, stored_key, server_key)

@@ -11,7 +11,8 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from exacta.security import audit
-from exacta.security.logins import LoginRefused, Logins
+from exacta.security.exchange import LoginRefused
+from exacta.security.logins import Logins
 
 KEY = ApiKey.SASL_AUTHENTICATE
 MIN_VERSION = 0
@@ -47,11 +48,11 @@ def _proceed(
     if isinstance(answer, bytes):
         reply(SaslAuthenticateResponse(auth_bytes=answer))
         return
-    now_s = connection.now_s()
-    login.open(answer, now_s + logins.session_ms / 1000 if logins.session_ms else None)
+    session_ms = logins.session_ms(answer)
+    login.open(answer, None if session_ms is None else connection.now_s() + session_ms / 1000)
     connection.let_in(answer.principal)
     audit.logged_in(answer.principal, login.mechanism, connection.peer, connection.door.name)
-    reply(SaslAuthenticateResponse(auth_bytes=answer.last_message, session_lifetime_ms=logins.session_ms))
+    reply(SaslAuthenticateResponse(auth_bytes=answer.last_message, session_lifetime_ms=session_ms or 0))
 
 
 def _refusal(mechanism: str) -> SaslAuthenticateResponse:

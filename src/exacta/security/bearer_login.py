@@ -1,0 +1,22 @@
+"""The exchange of OAUTHBEARER: a token instead of a password (RFC 7628, KIP-255, KIP-768)."""
+
+from exacta.ports.authorizer import Principal
+from exacta.protocol.sasl import bearer
+from exacta.security.exchange import Exchange, LoggedIn, LoginRefused
+from exacta.security.tokens import TokenRefused, Tokens
+
+
+def bearer_login(tokens: Tokens) -> Exchange:
+    """Return one login by a token. It asks a thread for the keys where they are old, or do not have the token's."""
+    keys, user = tokens.keys, ""
+    try:
+        token, user = bearer.parse((yield b""))
+        if keys.should_load(tokens.key_id(token)):
+            keys.loaded((yield keys.load))
+        proved = tokens.prove(token)
+        if user not in ("", proved.subject):
+            raise TokenRefused("it asks to act for another user")
+    except (bearer.BearerError, TokenRefused) as error:
+        yield bearer.REFUSED  # the client must acknowledge it
+        raise LoginRefused(f"its token is refused: {error}", user) from None
+    return LoggedIn(principal=Principal(name=proved.subject), expires_ms=int(proved.expires_s * 1000))

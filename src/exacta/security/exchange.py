@@ -1,0 +1,36 @@
+"""One login on its way, whatever its mechanism and whatever protocol carries it.
+
+Theory of operation. An exchange is a generator, which knows nothing of frames. It is sent the client's messages. It
+yields what to answer (`bytes`), or work for a thread (a function), whose outcome it is sent. It returns a `LoggedIn`,
+or raises `LoginRefused`. Each front carries the messages in its own way.
+"""
+
+from collections.abc import Callable, Generator
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from exacta.ports.authorizer import Principal
+
+
+class LoginRefused(Exception):
+    """The client is not who it says. The text is for the operator's log, and never for the client."""
+
+    def __init__(self, reason: str, user: str = "") -> None:
+        super().__init__(reason)
+        self.user = user
+        """The name that the client has given; empty: it has given none."""
+
+
+class LoggedIn(Struct, frozen=True, kw_only=True):
+    """The end of an exchange."""
+
+    principal: Principal
+    expires_ms: int | None = None
+    """The time since 1970 at which what the client has shown holds no more; None: it has no such time."""
+    last_message: bytes = b""
+    """The message that ends the exchange on the server's side."""
+
+
+Exchange: TypeAlias = Generator[bytes | Callable[[], Any], Any, LoggedIn]
+"""One login on its way. It begins with `next`, which yields nothing of use."""

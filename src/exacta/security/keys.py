@@ -1,0 +1,130 @@
+"""The public keys by which tokens are checked, as a JSON Web Key Set (RFC 7517) in a file or at an https address.
+
+Loading blocks, and is done on a thread. Where it fails, the keys that were loaded last hold for an hour more.
+"""
+
+import json
+import logging
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+import jwt
+from msgspec import Struct
+
+logger = logging.getLogger("exacta.security")
+
+TIMEOUT_S: Final = 10.0
+MOST_BYTES: Final = 1 << 20
+KEPT_S: Final = 3_600.0
+"""The time for which keys hold after the last time that they were loaded, and their renewal has failed."""
+SHORTEST_BETWEEN_S: Final = 10.0
+"""A token with an unknown key makes the keys be loaded again at most so often."""
+
+_ALGORITHMS: Final = {
+    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    "P-256": ("ES256",),
+    "P-384": ("ES384",),
+    "P-521": ("ES512",),
+    "Ed25519": ("EdDSA",),
+}
+"""The algorithms of each kind of key. A token's header chooses among those of the key, and never the kind."""
+
+
+class KeysUnavailable(Exception):
+    """The key set cannot be loaded, or is none; the message is one sentence."""
+
+
+class Key(Struct, frozen=True):
+    """One public key, and the algorithms by which it may be used."""
+
+    key: jwt.PyJWK
+    algorithms: tuple[str, ...]
+
+
+class KeySet:
+    """The keys at one address: `https://…`, or `file:///…`. `clock` gives seconds from any moment on."""
+
+    def __init__(self, address: str, refresh_s: float, clock: Callable[[], float]) -> None:
+        self.address = address
+        self._refresh_s = refresh_s
+        self._clock = clock
+        self._keys: dict[str | None, Key] = {}
+        self._loaded_s: float | None = None
+        self._tried_s: float | None = None
+        self._is_loading = False
+
+    def find(self, key_id: str | None) -> Key | None:
+        """Return the key of this id; without an id the only one that there is."""
+        if self._loaded_s is None or self._clock() - self._loaded_s >= self._refresh_s + KEPT_S:
+            return None
+        if key_id is None and len(self._keys) == 1:
+            return next(iter(self._keys.values()))
+        return self._keys.get(key_id)
+
+    def should_load(self, key_id: str | None) -> bool:
+        """Return whether the keys should be loaded before this one is looked for; `load` is then called once."""
+        now_s = self._clock()
+        is_fresh = self._loaded_s is not None and now_s - self._loaded_s < self._refresh_s
+        was_just_tried = self._tried_s is not None and now_s - self._tried_s < SHORTEST_BETWEEN_S
+        if self._is_loading or was_just_tried or (is_fresh and self.find(key_id) is not None):
+            return False
+        self._is_loading, self._tried_s = True, now_s
+        return True
+
+    def load(self) -> dict[str | None, Key]:
+        """Read the keys, on any thread; raises `KeysUnavailable`."""
+        return _parsed(_read(self.address), self.address)
+
+    def loaded(self, found: dict[str | None, Key] | Exception) -> None:
+        """Take what has come of `load`."""
+        self._is_loading = False
+        if isinstance(found, KeysUnavailable):
+            logger.warning("the keys of tokens are not renewed: %s", found)
+        elif isinstance(found, Exception):
+            raise found
+        else:
+            self._keys, self._loaded_s = found, self._clock()
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *args: object, **more: object) -> None:
+        """Follow nobody: the address is the operator's choice."""
+        return
+
+
+def _read(address: str) -> bytes:
+    parts = urlsplit(address)
+    try:
+        if parts.scheme == "file":
+            with Path(unquote(parts.path)).open("rb") as file:
+                found = file.read(MOST_BYTES + 1)
+        else:
+            opener = urllib.request.build_opener(_NoRedirect)
+            with opener.open(address, timeout=TIMEOUT_S) as response:  # its scheme is checked at the start
+                found = response.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise KeysUnavailable(f"{address} cannot be read: {error}") from error
+    if len(found) > MOST_BYTES:
+        raise KeysUnavailable(f"{address} holds more than {MOST_BYTES} bytes")
+    return bytes(found)
+
+
+def _parsed(text: bytes, address: str) -> dict[str | None, Key]:
+    try:
+        entries = json.loads(text)["keys"]
+        found = {}
+        for entry in entries:
+            algorithms = _ALGORITHMS.get(entry.get("kty") if entry.get("kty") == "RSA" else entry.get("crv"), ())
+            named = entry.get("alg")
+            allowed = tuple(each for each in algorithms if named in (None, each))
+            if allowed and entry.get("use", "sig") == "sig":
+                found[entry.get("kid")] = Key(jwt.PyJWK(entry, algorithm=allowed[0]), allowed)
+    except (ValueError, TypeError, KeyError, AttributeError, jwt.PyJWTError) as error:
+        raise KeysUnavailable(f"{address} holds no JSON Web Key Set: {error}") from error
+    if not found:
+        raise KeysUnavailable(f"{address} holds no key by which signatures are checked (RSA, EC or Ed25519)")
+    return found

@@ -1,0 +1,79 @@
+"""Tokens (JWT, RFC 7519): who has signed one, for whom, and until when it holds (RFC 8725's advice throughout).
+
+The key and its algorithms are ours. A token's header may name a key of ours and choose among that key's algorithms. The
+keys, addresses and certificates that a header brings are not looked at, and one with `crit` is refused.
+"""
+
+from typing import Any
+
+import jwt
+from msgspec import Struct
+
+from exacta.security.keys import Key, KeySet
+
+
+class TokenRefused(Exception):
+    """The token is not taken; the message is one sentence, without the token."""
+
+
+class TokenRules(Struct, frozen=True, kw_only=True):
+    """The claims that a token must have."""
+
+    audiences: tuple[str, ...]
+    issuer: str
+    subject_claim: str = "sub"
+    skew_s: float = 30.0
+
+
+class Proved(Struct, frozen=True):
+    """The facts of a token that is taken."""
+
+    subject: str
+    expires_s: float
+    """The time at which it holds no more, in seconds since 1970."""
+
+
+class Tokens:
+    """Checks the tokens of one issuer."""
+
+    def __init__(self, rules: TokenRules, keys: KeySet) -> None:
+        self.keys = keys
+        self._rules = rules
+
+    def key_id(self, token: str) -> str | None:
+        """Return the id of the key that a token names; None: it names none. Raises `TokenRefused`."""
+        try:
+            header = jwt.get_unverified_header(token)
+        except jwt.PyJWTError as error:
+            raise TokenRefused(f"it is malformed: {error}") from None
+        if "crit" in header:
+            raise TokenRefused("its header has `crit`")
+        key_id = header.get("kid")
+        if key_id is not None and not isinstance(key_id, str):
+            raise TokenRefused("its key id is malformed")
+        return key_id
+
+    def prove(self, token: str) -> Proved:
+        """Check a token; raises `TokenRefused`."""
+        key = self.keys.find(self.key_id(token))
+        if key is None:
+            raise TokenRefused("its key is not known")
+        claims = self._claims(token, key)
+        subject = claims.get(self._rules.subject_claim)
+        if not isinstance(subject, str) or not subject:
+            raise TokenRefused(f"it has no claim {self._rules.subject_claim}")
+        return Proved(subject, float(claims["exp"]))
+
+    def _claims(self, token: str, key: Key) -> dict[str, Any]:
+        try:
+            return jwt.decode(
+                token,
+                key.key.key,
+                algorithms=list(key.algorithms),
+                audience=self._rules.audiences,
+                issuer=self._rules.issuer,
+                leeway=self._rules.skew_s,
+                options={"require": ["exp", "aud", "iss"]},
+            )
+        except jwt.PyJWTError as error:
+            raise TokenRefused(f"it is not taken: {error}") from None
