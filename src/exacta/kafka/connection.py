@@ -111,6 +111,8 @@ class Connection(FramedConnection):
         )
         self.login = Login() if door.login else None
         """How far the login of this connection has come; None: nobody logs in by this door."""
+        self._expiry: asyncio.TimerHandle | None = None
+        """The end of a client whose token ends; None: what it has shown has no end."""
         if self.login is not None:
             self._largest_frame = configuration.sasl_server_max_receive_size
         self.client_software = ""
@@ -206,9 +208,14 @@ class Connection(FramedConnection):
         """Take the next frame for a bare token, which may be short."""
         self.smallest_frame = 1
 
-    def let_in(self, principal: Principal) -> None:
-        """Serve the client, which has logged in, on behalf of this principal."""
+    def let_in(self, principal: Principal, expires_in_s: float | None) -> None:
+        """Serve the client, which has logged in, on behalf of this principal, at most for this time."""
         self.principal = principal
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+        if expires_in_s is not None:
+            self._expiry = self._loop.call_later(expires_in_s, self.refuse, "what it logged in with holds no more")
         self.smallest_frame = Connection.smallest_frame
         self._largest_frame = self.configuration.socket_request_max_bytes
 
@@ -324,6 +331,8 @@ class Connection(FramedConnection):
 
     def on_closed(self) -> int:
         """Forget the fetches; return the bytes of the requests that handlers are still at work on."""
+        if self._expiry is not None:
+            self._expiry.cancel()
         waiting, self._unanswered = self._unanswered, deque()
         worked_on_bytes = 0
         for context in waiting:

@@ -66,8 +66,8 @@ class KafkaConnection(RequestConnection, Protocol):
     def expect_token(self) -> None:
         """Take the next frame for a bare token, which may be short."""
 
-    def let_in(self, principal: Principal) -> None:
-        """Serve the client, which has logged in, on behalf of this principal."""
+    def let_in(self, principal: Principal, expires_in_s: float | None) -> None:
+        """Serve the client, which has logged in, on behalf of this principal, at most for this time."""
 
     def close(self) -> None:
         """Close once everything that is ready has been sent."""

@@ -75,9 +75,13 @@ class Logins:
         return exchange
 
     def session_ms(self, logged_in: LoggedIn) -> int | None:
-        """Return how long a session lasts from now on; None: it has no end."""
-        left_ms = None if logged_in.expires_ms is None else max(0, logged_in.expires_ms - self._wall_ms())
-        return min((each for each in (left_ms, self._session_ms or None) if each is not None), default=None)
+        """Return how long a session lasts from now on, before it must be begun once more; None: it has no end."""
+        ends = (self.expires_in_ms(logged_in), self._session_ms or None)
+        return min((each for each in ends if each is not None), default=None)
+
+    def expires_in_ms(self, logged_in: LoggedIn) -> int | None:
+        """Return for how long what a client has shown holds; None: it has no end."""
+        return None if logged_in.expires_ms is None else max(0, logged_in.expires_ms - self._wall_ms())
 
     def _scram(self, mechanism: str) -> Exchange:
         server = ScramServer(ALGORITHMS[mechanism], partial(self._keys, mechanism))

@@ -48,9 +48,9 @@ def _proceed(
     if isinstance(answer, bytes):
         reply(SaslAuthenticateResponse(auth_bytes=answer))
         return
-    session_ms = logins.session_ms(answer)
+    expires_in_ms, session_ms = logins.expires_in_ms(answer), logins.session_ms(answer)
     login.open(answer, None if session_ms is None else connection.now_s() + session_ms / 1000)
-    connection.let_in(answer.principal)
+    connection.let_in(answer.principal, None if expires_in_ms is None else expires_in_ms / 1000)
     audit.logged_in(answer.principal, login.mechanism, connection.peer, connection.door.name)
     reply(SaslAuthenticateResponse(auth_bytes=answer.last_message, session_lifetime_ms=session_ms or 0))
 
