@@ -1,1 +1,1 @@
-"""Who a client is, and what it may do, on whichever door it comes in: logins, certificates, access rules."""
+"""Who a client is, and what it may do, on whichever door it comes in: logins, tokens, access rules."""

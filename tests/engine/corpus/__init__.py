@@ -15,13 +15,16 @@ from exacta.core.commands import (
     Acknowledge,
     AddGroup,
     AddPartitions,
+    AlterScramKeys,
     AppendBatch,
     BeginTransaction,
     CommitOffsets,
     CommitTransactionalOffsets,
     ConsumerHeartbeat,
+    CreateAcls,
     CreatePartitions,
     CreateTopic,
+    DeleteAcls,
     DeleteGroup,
     DeleteOffsets,
     DeleteRecords,
@@ -53,6 +56,9 @@ from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunRepl
 from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.acl import Acl, AclFilter, Operation, Pattern, ResourceKind
+from exacta.core.values.scram import ScramAlteration, ScramKey, ScramMechanism
+from exacta.core.values.secret import Secret
 from exacta.core.writers import IdempotentWriter, NamelessWriter, Writer
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat
@@ -114,6 +120,7 @@ class _Play(DiskRig):
         self._subscriptions()
         self._offsets()
         self._groups()
+        self._access()
         self._expire()
         self._leave_something()
 
@@ -363,6 +370,26 @@ class _Play(DiskRig):
             )
         )
 
+    def _access(self) -> None:
+        name = self.named("a")
+        rules = tuple(
+            Acl(ResourceKind.TOPIC, name, pattern, LOGIN, "*", operation, allows)
+            for pattern, operation, allows in (
+                (Pattern.LITERAL, Operation.READ, True),
+                (Pattern.PREFIXED, Operation.ALL, False),
+            )
+        )
+        self.ask(CreateAcls(acls=rules))
+        self.ask(DeleteAcls(filters=(AclFilter(name=name, allows=False),)))
+        keys = [
+            ScramKey(mechanism, b"salt", 4096, Secret(b"stored key"), Secret(b"server key"))
+            for mechanism in ScramMechanism
+        ]
+        for key in keys:
+            for user in ("user", "gone"):
+                self.ask(AlterScramKeys(alterations=(ScramAlteration(self.named(user), key.mechanism, key),)))
+            self.ask(AlterScramKeys(alterations=(ScramAlteration(self.named("gone"), key.mechanism),)))
+
     def _expire(self) -> None:
         self.loop.now_ms += 10 * DAY_MS
         self._write(named_writer(self.named("file"), 10), partition=1)
@@ -389,6 +416,10 @@ def described(value: object) -> Any:
             return value.name
         case bytes():
             return value.hex()
+        case Secret():
+            return value.value.hex()
+        case dict() if any(isinstance(each, Struct) for each in value):  # an ordered set
+            return [described(each) for each in value]
         case dict():
             return {str(key): described(entry) for key, entry in value.items()}
         case set() | frozenset():
