@@ -25,7 +25,7 @@ from exacta.security.keys import KEPT_S, KeySet, KeysUnavailable
 from exacta.security.tokens import TokenRefused, TokenRules, Tokens
 
 RULES = TokenRules(audiences=("exacta",), issuer="https://issuer.example")
-PRIVATE = {
+PRIVATE: dict[str, Any] = {
     "rsa": rsa.generate_private_key(65537, 2048),
     "ec": ec.generate_private_key(ec.SECP256R1()),
     "ed": ed25519.Ed25519PrivateKey.generate(),

@@ -22,9 +22,16 @@ def cluster_id(path: Path) -> str:
             raise ServerError(f"{path} was not written by this version of Exacta")
         return meta["cluster.id"]
     made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    keep(path, f"version={_META_VERSION}\ncluster.id={made}\n".encode())
+    return made
+
+
+def keep(path: Path, content: bytes) -> None:
+    """Write a file durably and whole; only its owner may read it."""
     beside = path.with_suffix(".new")
-    with beside.open("w", encoding="utf-8") as file:
-        file.write(f"version={_META_VERSION}\ncluster.id={made}\n")
+    beside.unlink(missing_ok=True)
+    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     beside.replace(path)
@@ -33,7 +40,6 @@ def cluster_id(path: Path) -> str:
         os.fsync(directory)
     finally:
         os.close(directory)
-    return made
 
 
 _NEVER_IN_THE_WAY = frozenset({META_FILE, Path(META_FILE).with_suffix(".new").name, "lost+found"})

@@ -16,6 +16,7 @@ from exacta.server.errors import ServerError
 from exacta.server.fronts import FrontRow
 from exacta.server.host import Host
 from exacta.server.listeners import Listener
+from exacta.server.logins import check_logins, clear_text
 from exacta.server.tls import Certificate, TlsListener
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Reception:
         """Bind all ports. Raises ServerError."""
         for row in self._fronts:
             row.check()
+        check_logins(self.doors, self._configuration)
         for listener in self._listeners:
             listener.open()
         for row in self._fronts:
@@ -68,6 +70,14 @@ class Reception:
             for listener in self._listeners:
                 if why and listener.is_for_all and listener.door.front == row.name:
                     raise ServerError(why.format(listener.door.endpoint))
+        for listener in self._listeners:
+            mechanism = clear_text(listener.door, self._configuration)
+            if mechanism is not None and listener.is_for_all:
+                raise ServerError(
+                    f"the door {listener.door.name} on {listener.door.endpoint} could be reached from other machines, "
+                    f"and {mechanism} would send secrets over it unencrypted: make it SASL_SSL in "
+                    "listener.security.protocol.map, or offer SCRAM alone (sasl.enabled.mechanisms)"
+                )
 
     async def start_early(self, host: Host) -> None:
         """Let clients in whose fronts need no broker yet, unless that is done. Raises ServerError."""

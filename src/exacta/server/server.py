@@ -41,6 +41,7 @@ from exacta.server.fronts import FRONTS, FrontRow
 from exacta.server.host import Host
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
 from exacta.server.journals import JOURNALS, LOCAL, OpenJournal, Place, ServedJournal
+from exacta.server.logins import SECRET_FILE, login_secret, logins_of
 from exacta.server.open_files import files_allowed
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
@@ -74,6 +75,7 @@ class _Read(Struct, frozen=True):
     journal: ServedJournal
     recovered: Recovered
     cluster_id: str
+    login_secret: bytes
     clock: Clock
 
 
@@ -112,6 +114,7 @@ class Server:
         self._configuration = configuration
         self._data = data
         self._seams = seams
+        self._has_logins = any(each.login for each in doors)
         self._certificate = Certificate(configuration.pulsar_tls_certificate, configuration.pulsar_tls_key)
         self.reception = Reception(doors, seams.fronts, configuration, self._certificate)
         """The doors, and who comes in by them."""
@@ -197,7 +200,8 @@ class Server:
             identity = cluster_id(self._data / META_FILE)
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
-            return _Read(journal, recovered, identity, clock)
+            secret = login_secret(self._data / SECRET_FILE) if self._has_logins else b""
+            return _Read(journal, recovered, identity, secret, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error
         except msgspec.DecodeError as error:
@@ -221,6 +225,9 @@ class Server:
         self._broker = assemble_broker(
             engine,
             self._configuration,
+            logins=logins_of(
+                self.reception.doors, self._configuration, read.login_secret, engine.advice, read.clock.wall_ms
+            ),
             cluster_id=read.cluster_id,
             log_dir=self._data.absolute(),
             wall_clock=read.clock.wall_ms,

@@ -1,0 +1,112 @@
+"""The logins of a server, made from its options, and the secret from which unknown users get their keys."""
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from exacta.config.configuration import Configuration
+from exacta.core.values.scram import ScramMechanism
+from exacta.front.doors import Door, Security
+from exacta.ports.log import Advice
+from exacta.protocol.sasl.scram import ScramKeys
+from exacta.security.backoff import Backoff
+from exacta.security.exchange import Exchange
+from exacta.security.logins import MECHANISMS, OAUTHBEARER, PLAIN, Logins
+from exacta.server.errors import ServerError
+from exacta.server.identity import keep
+from exacta.server.requirement import require
+
+SECRET_FILE: Final = "login.secret"
+_SECRET_BYTES: Final = 32
+_NUMBERS: Final = {each.kafka_name: each for each in ScramMechanism}
+
+
+def mechanisms_of(configuration: Configuration) -> tuple[str, ...]:
+    """Return the mechanisms that are offered, in the operator's order. Raises ServerError."""
+    named = [each.strip() for each in configuration.sasl_enabled_mechanisms.split(",")]
+    for each in named:
+        if each not in MECHANISMS:
+            raise ServerError(
+                f"sasl.enabled.mechanisms: there is no {each!r} here: name some of {', '.join(MECHANISMS)}"
+            )
+    return tuple(dict.fromkeys(named))
+
+
+def check_logins(doors: Sequence[Door], configuration: Configuration) -> None:
+    """Raise ServerError where a door has logins that cannot be, before anything else is done."""
+    if not any(each.login for each in doors):
+        return
+    if OAUTHBEARER not in mechanisms_of(configuration):
+        return
+    require("jwt", "tokens (OAUTHBEARER) need PyJWT", extra="oauth")
+    for name in ("jwks.endpoint.url", "expected.issuer", "expected.audience", "sub.claim.name"):
+        if not getattr(configuration, f"sasl_oauthbearer_{name.replace('.', '_')}").strip(" ,"):
+            raise ServerError(f"sasl.oauthbearer.{name} must be set: tokens (OAUTHBEARER) are checked by it")
+    address = configuration.sasl_oauthbearer_jwks_endpoint_url
+    if urlsplit(address).scheme not in ("https", "file"):
+        raise ServerError(f"sasl.oauthbearer.jwks.endpoint.url must begin with https:// or file://, not {address!r}")
+
+
+def clear_text(door: Door, configuration: Configuration) -> str | None:
+    """Return the mechanism by which a password or a token passes a door unencrypted; None: there is none."""
+    if not door.login or door.security is Security.TLS:
+        return None
+    return next((each for each in mechanisms_of(configuration) if each in (PLAIN, OAUTHBEARER)), None)
+
+
+def logins_of(
+    doors: Sequence[Door], configuration: Configuration, secret: bytes, advice: Advice, wall_ms: Callable[[], int]
+) -> Logins | None:
+    """Return the logins of a server; None: no door asks for one. Raises ServerError."""
+    if not any(each.login for each in doors):
+        return None
+    mechanisms = mechanisms_of(configuration)
+    return Logins(
+        mechanisms,
+        Backoff(configuration.connection_failed_authentication_delay_ms / 1000, time.monotonic),
+        keys_of=partial(_keys_of, advice),
+        secret=secret,
+        session_ms=configuration.connections_max_reauth_ms,
+        wall_ms=wall_ms,
+        bearer=_bearer(configuration) if OAUTHBEARER in mechanisms else None,
+    )
+
+
+def _keys_of(advice: Advice, user: str, mechanism: str) -> ScramKeys | None:
+    key = advice.scram_key(user, _NUMBERS[mechanism])
+    return None if key is None else ScramKeys(key.salt, key.iterations, key.stored_key.value, key.server_key.value)
+
+
+def _bearer(configuration: Configuration) -> Callable[[], Exchange]:
+    from exacta.security.bearer_login import bearer_login  # loads PyJWT
+    from exacta.security.keys import KeySet, KeysUnavailable
+    from exacta.security.tokens import TokenRules, Tokens
+
+    rules = TokenRules(
+        audiences=tuple(each.strip() for each in configuration.sasl_oauthbearer_expected_audience.split(",")),
+        issuer=configuration.sasl_oauthbearer_expected_issuer,
+        subject_claim=configuration.sasl_oauthbearer_sub_claim_name,
+        skew_s=configuration.sasl_oauthbearer_clock_skew_seconds,
+    )
+    refresh_s = configuration.sasl_oauthbearer_jwks_endpoint_refresh_ms / 1000
+    keys = KeySet(configuration.sasl_oauthbearer_jwks_endpoint_url, refresh_s, time.monotonic)
+    if keys.address.startswith("file:"):  # an address that is away for now may come back; a file was misspelt
+        try:
+            keys.loaded(keys.load())
+        except KeysUnavailable as error:
+            raise ServerError(f"sasl.oauthbearer.jwks.endpoint.url: {error}") from error
+    return partial(bearer_login, Tokens(rules, keys))
+
+
+def login_secret(path: Path) -> bytes:
+    """Read the secret from which unknown users get their keys, or make one and keep it. Raises ServerError."""
+    if not path.exists():
+        keep(path, secrets.token_bytes(_SECRET_BYTES))
+    found = path.read_bytes()
+    if len(found) != _SECRET_BYTES:
+        raise ServerError(f"{path} was not written by Exacta: remove it, and the next start makes another")
+    return found

@@ -1,0 +1,171 @@
+"""The logins of a server: what its options must say, the secret of unknown users, and a user who logs in."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exacta.config.options import configure
+from exacta.core.commands.access import AlterScramKeys
+from exacta.core.values.scram import ScramAlteration, ScramKey, ScramMechanism
+from exacta.core.values.secret import Secret
+from exacta.front.doors import Door, Endpoint, Security
+from exacta.protocol.sasl.scram import Scram, ScramError, keys_from_salted, salted_password
+from exacta.security.exchange import LoginRefused
+from exacta.server.errors import ServerError
+from exacta.server.logins import SECRET_FILE, clear_text, mechanisms_of
+from exacta.server.server import Server
+
+LOCAL = Endpoint("127.0.0.1", 0)
+BEARER = {
+    "sasl.enabled.mechanisms": "OAUTHBEARER",
+    "sasl.oauthbearer.jwks.endpoint.url": "https://issuer.example/keys",
+    "sasl.oauthbearer.expected.issuer": "https://issuer.example",
+    "sasl.oauthbearer.expected.audience": "exacta",
+}
+
+
+def door(**more: Any) -> Door:
+    return Door(**{"front": "kafka", "name": "SASL", "endpoint": LOCAL, "login": True, **more})
+
+
+@contextmanager
+def opened(
+    data: Path, options: dict[str, Any] | None = None, **more: Any
+) -> Iterator[tuple[Server, Callable[..., Any]]]:
+    """Open a server with one door that asks for a login; the function runs what it is given on the server's loop."""
+    loop = asyncio.new_event_loop()
+    server = Server(loop, configure(options or {}), data, [door(**more)])
+    try:
+        server.open()
+        yield server, loop.run_until_complete
+        loop.run_until_complete(server.stop())
+    finally:
+        server.abandon()
+        loop.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"sasl.enabled.mechanisms": ""}, "sasl.enabled.mechanisms: there is no ''"),
+        ({"sasl.enabled.mechanisms": "SCRAM-SHA-1"}, "there is no 'SCRAM-SHA-1' here: name some of SCRAM-SHA-256"),
+        ({"sasl.enabled.mechanisms": "PLAIN,,SCRAM-SHA-256"}, "there is no ''"),
+        *(
+            ({**BEARER, name: value}, f"{name} must be set")
+            for name in BEARER
+            if name.startswith("sasl.oauthbearer")
+            for value in ("", " ", ",")
+        ),
+        ({**BEARER, "sasl.oauthbearer.sub.claim.name": ""}, "sub.claim.name must be set"),
+        ({**BEARER, "sasl.oauthbearer.jwks.endpoint.url": "http://issuer.example"}, "https:// or file://"),
+        ({**BEARER, "sasl.oauthbearer.jwks.endpoint.url": "/etc/keys.json"}, "https:// or file://"),
+        ({**BEARER, "sasl.oauthbearer.jwks.endpoint.url": "file:///no/such/file"}, "cannot be read"),
+    ],
+)
+def test_an_option_that_is_empty_or_misspelt_is_an_error_at_the_start(
+    tmp_path: Path, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ServerError, match=sentence), opened(tmp_path / "data", options):
+        pass
+
+
+def test_passwords_and_tokens_pass_no_door_unencrypted_beyond_this_machine(tmp_path: Path) -> None:
+    options = {"sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN"}
+    with (
+        pytest.raises(ServerError, match="PLAIN would send secrets over it unencrypted"),
+        opened(tmp_path / "data", options, endpoint=Endpoint("0.0.0.0", 0)),
+    ):
+        pass
+    for mechanism, clear in {"PLAIN": True, "OAUTHBEARER": True, "SCRAM-SHA-256": False}.items():
+        configuration = configure({"sasl.enabled.mechanisms": mechanism})
+        assert clear_text(door(), configuration) == (mechanism if clear else None)
+        assert clear_text(door(security=Security.TLS), configuration) is None
+        assert clear_text(door(login=False), configuration) is None
+
+
+def test_mechanisms_are_offered_in_the_operators_order() -> None:
+    configuration = configure({"sasl.enabled.mechanisms": " PLAIN , SCRAM-SHA-512,PLAIN"})
+    assert mechanisms_of(configuration) == ("PLAIN", "SCRAM-SHA-512")
+
+
+def add(server: Server, user: str, password: str) -> asyncio.Future[Any]:
+    salt = b"salt of sixteen."
+    keys = keys_from_salted("sha256", salted_password("sha256", password, salt, 4096), salt, 4096)
+    key = ScramKey(ScramMechanism.SCRAM_SHA_256, salt, 4096, Secret(keys.stored_key), Secret(keys.server_key))
+    done: asyncio.Future[Any] = server._loop.create_future()
+    command = AlterScramKeys(alterations=(ScramAlteration(user, ScramMechanism.SCRAM_SHA_256, key),))
+    server.engine.submit((command,), done.set_result)
+    return done
+
+
+def log_in(server: Server, user: str, password: str) -> bytes:
+    """Log in; return what the server has said first."""
+    assert server._broker is not None
+    assert server._broker.logins is not None
+    exchange = server._broker.logins.begin("SCRAM-SHA-256")
+    assert exchange is not None
+    client = Scram("sha256", user, password)
+    first = exchange.send(client.first())
+    assert isinstance(first, bytes)
+    try:
+        exchange.send(client.final(first))
+    except StopIteration as end:
+        client.verify(end.value.last_message)
+        return first
+    except LoginRefused:
+        return first + b" refused"
+    raise AssertionError("the exchange has no end")
+
+
+def test_a_user_logs_in_by_a_durable_key_and_an_unknown_one_has_one_salt_for_ever(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with opened(data) as (server, run):
+        run(add(server, "alice", "secret"))
+        assert not log_in(server, "alice", "secret").endswith(b"refused")
+        unknown = log_in(server, "nobody", "secret")
+    assert unknown.endswith(b"refused")
+    assert (data / SECRET_FILE).stat().st_mode & 0o777 == 0o600
+    with opened(data) as (server, _):
+        assert not log_in(server, "alice", "secret").endswith(b"refused")
+        assert log_in(server, "alice", "guess").endswith(b"refused")
+        assert log_in(server, "nobody", "secret").split(b",", 1)[1] == unknown.split(b",", 1)[1]
+
+
+def test_a_server_without_logins_keeps_no_secret(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with opened(data, login=False) as (server, _):
+        assert server._broker is not None
+        assert server._broker.logins is None
+    assert not (data / SECRET_FILE).exists()
+
+
+def test_a_secret_that_is_none_is_told(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with opened(data):
+        pass
+    (data / SECRET_FILE).write_bytes(b"short")
+    with pytest.raises(ServerError, match="remove it"), opened(data):
+        pass
+
+
+def test_no_secret_is_shown_by_a_trace(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with opened(tmp_path / "data") as (server, run):
+        run(add(server, "alice", "secret"))
+        log_in(server, "alice", "secret")
+    salt = b"salt of sixteen."
+    keys = keys_from_salted("sha256", salted_password("sha256", "secret", salt, 4096), salt, 4096)
+    for secret in (keys.stored_key, keys.server_key):
+        assert secret.hex() not in caplog.text
+        assert repr(secret)[2:-1] not in caplog.text
+
+
+def test_scram_error_is_no_secret() -> None:
+    with pytest.raises(ScramError) as error:
+        Scram("sha256", "u", "secret", nonce="mine").final(b"r=other,s=QSXCR+Q6sek8bf92,i=4096")
+    assert "secret" not in str(error.value)
