@@ -21,6 +21,7 @@ from exacta.config.pulsar import PulsarOptions
 from exacta.config.ranges import INT_MAX, LONG_MAX, LONG_MIN
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType, TopicConfig
 from exacta.config.topic_values import OF_THE_BROKER
+from exacta.config.security import SecurityOptions
 from exacta.config.transactions import TransactionOptions
 from exacta.config.web import WebOptions
 from exacta.server.configuration_file import DATA, ENDPOINTS, LOG
@@ -32,6 +33,7 @@ ROOMS: dict[str, type] = {
     "Transactions and producers": TransactionOptions,
     "Consumer groups": GroupOptions,
     "Connections and memory": NetworkOptions,
+    "Access rules": SecurityOptions,
     "Kafka's clients": KafkaOptions,
     "Pulsar's clients": PulsarOptions,
     "HTTP": WebOptions,

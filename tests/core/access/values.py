@@ -18,7 +18,7 @@ NAMES = ("*", "a", "ab", "abc", "b", "*a")
 
 def acl(**given: Any) -> Acl:
     """Return a rule that lets alice read a topic, but for what is given."""
-    usual = {
+    usual: dict[str, Any] = {
         "kind": ResourceKind.TOPIC,
         "name": "a",
         "pattern": Pattern.LITERAL,
