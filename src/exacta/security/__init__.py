@@ -1,1 +1,1 @@
-"""Who may do what, and who somebody is: the authorizer of access rules, and what fronts and doors share of logins."""
+"""The authorizer of access rules, and what fronts and doors share of logins."""

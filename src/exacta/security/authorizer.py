@@ -76,7 +76,7 @@ class AclAuthorizer:
 
 
 def authorizer_of(options: SecurityOptions, rules: AccessRules) -> Authorizer:
-    """Return the authorizer that the options ask for: that of the rules, or one that allows everything."""
+    """Return the authorizer that the options ask for: it goes by the rules, or allows everything."""
     if not options.authorizer_class_name:
         return AllowAll()
     allow_everyone = options.allow_everyone_if_no_acl_found
