@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from exacta.core.rejections import Rejection
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.front.topics import create_missing
 from exacta.kafka.access import allows, describable_topics

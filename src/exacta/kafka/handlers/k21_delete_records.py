@@ -3,7 +3,7 @@
 from exacta.config.topic import only_compacts
 from exacta.core.commands import Command, DeleteRecords
 from exacta.core.replies import RecordsDeleted
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code

@@ -11,7 +11,7 @@ from exacta.core.commands import AddPartitions
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionsVerified
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code

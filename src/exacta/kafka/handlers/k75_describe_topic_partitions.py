@@ -5,9 +5,9 @@ A page has at most this many partitions; topics that are not there take no room 
 
 from collections.abc import Iterable
 
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.kafka.access import describable_topics
 from exacta.kafka.authorized_operations import on_topic
