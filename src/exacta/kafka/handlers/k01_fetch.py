@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
-from exacta.core.state.leader_epochs import FIRST_EPOCH, end_of, last_epoch
+from exacta.core.values.leader_epochs import FIRST_EPOCH, end_of, last_epoch
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext

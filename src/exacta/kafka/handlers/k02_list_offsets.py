@@ -10,7 +10,7 @@ from functools import partial
 
 from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
-from exacta.core.state.leader_epochs import LeaderEpochs, epoch_at, last_epoch
+from exacta.core.values.leader_epochs import LeaderEpochs, epoch_at, last_epoch
 from exacta.front.bounded_parallel import Ended, few_at_once, few_in_steps
 from exacta.front.broker import Broker
 from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, find_offset

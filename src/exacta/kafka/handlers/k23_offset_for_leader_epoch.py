@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch tells where a leader's records end (KIP-101, KIP-320): the last one's at the high watermark."""
 
-from exacta.core.state.leader_epochs import end_of, last_epoch
+from exacta.core.values.leader_epochs import end_of, last_epoch
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply

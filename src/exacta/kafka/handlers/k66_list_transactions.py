@@ -6,8 +6,8 @@ KIP-664, KIP-994, KIP-1152.
 from exacta.core.ids import TransactionId
 from exacta.core.pattern import matcher
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase
 from exacta.core.transactions.description import ListedTransaction, list_transaction, transaction_names
+from exacta.core.values.transactions import Phase
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply

@@ -16,7 +16,7 @@ from exacta.core.groups.consumer.heartbeat import heartbeat
 from exacta.core.groups.consumer.rehearsal import Rehearsed
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
-from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
+from exacta.core.values.consumer_groups import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.kafka.access import allows, describable_topics
