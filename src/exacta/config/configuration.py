@@ -13,7 +13,7 @@ from exacta.config.pulsar import PulsarOptions
 from exacta.config.security import SecurityOptions
 from exacta.config.transactions import TransactionOptions
 from exacta.config.web import WebOptions
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 
 
 class ConfigurationError(Exception):
