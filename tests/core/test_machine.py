@@ -7,12 +7,10 @@ from msgspec.structs import replace
 
 from exacta.core.commands import (
     AbortByMarker,
-    AlterScramKeys,
     AppendBatch,
+    Command,
     CommitOffsets,
-    CreateAcls,
     CreatePartitions,
-    DeleteAcls,
     DeleteGroup,
     DeleteRecords,
     DeleteTopic,
@@ -32,11 +30,9 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionJoinedReply
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.disk_room import DiskRoom
-from exacta.core.state.transaction import Phase
-from exacta.core.values.acl import Acl, AclFilter
-from exacta.core.values.scram import ScramAlteration
+from exacta.core.values.transactions import Phase
 from exacta.core.writers import NamedWriter, NamelessWriter
-from tests.core.access.values import ACLS, ALTERATIONS, FILTERS
+from tests.core.access.values import COMMANDS
 from tests.core.world import SMALL, Handle, Producer, World
 from tests.shares import examples
 
@@ -342,17 +338,9 @@ class CoreMachine(RuleBasedStateMachine):
     def set_broker_configs(self, broker_id: str, configs: dict[str, str], validate_only: bool) -> None:
         self.world.send(SetBrokerConfigs(broker_id=broker_id, configs=configs, validate_only=validate_only))
 
-    @rule(acls=st.lists(ACLS, max_size=3))
-    def create_acls(self, acls: list[Acl]) -> None:
-        assert self.world.send(CreateAcls(acls=tuple(acls))) == DONE
-
-    @rule(filters=st.lists(FILTERS, max_size=2))
-    def delete_acls(self, filters: list[AclFilter]) -> None:
-        self.world.send(DeleteAcls(filters=tuple(filters)))
-
-    @rule(alterations=st.lists(ALTERATIONS, max_size=3))
-    def alter_scram_keys(self, alterations: list[ScramAlteration]) -> None:
-        self.world.send(AlterScramKeys(alterations=tuple(alterations)))
+    @rule(command=COMMANDS)
+    def change_who_may_do_what(self, command: Command) -> None:
+        self.world.send(command)
 
     @rule(ms=st.sampled_from([1, 49, 50, 1000, 4000]))
     def pass_time(self, ms: int) -> None:

@@ -19,8 +19,8 @@ from exacta.adapters.local.damage.inspection import Place, inspect
 from exacta.adapters.local.files import PosixFiles
 from exacta.core.event_codec import DurableEvent, decode_event
 from exacta.core.snapshot import replayed
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.core.values.limits import Limits
 from exacta.engine.log_reader import LogReader
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.schema import SCHEMA
@@ -28,7 +28,8 @@ from exacta.ports.scheduler import Scheduler
 from exacta.protocol.kafka.records import iter_batches
 from exacta.records.record_format import KafkaRecordFormat
 from tests.adapters.turns import Turns
-from tests.engine.corpus import DIRECTORY, EXPECTED, described
+from tests.engine.corpus import DIRECTORY, EXPECTED
+from tests.engine.corpus.describing import described
 
 CORPUS = sorted(path for path in DIRECTORY.parent.iterdir() if path.name.startswith("format_"))
 

@@ -17,9 +17,9 @@ from exacta.core.commands import (
     SetBrokerConfigs,
 )
 from exacta.core.ids import PartitionId
-from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.values.acl import AclFilter, Pattern
+from exacta.core.values.limits import Limits
 from exacta.core.values.scram import ScramAlteration, ScramMechanism
 from exacta.engine.upkeep_lines import RetentionRun, tell_of_compaction
 from exacta.ports.log import Counts

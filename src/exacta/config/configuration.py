@@ -11,9 +11,10 @@ from exacta.config.log import LogOptions
 from exacta.config.logins import LoginOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.pulsar import PulsarOptions
+from exacta.config.security import SecurityOptions
 from exacta.config.transactions import TransactionOptions
 from exacta.config.web import WebOptions
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 
 
 class ConfigurationError(Exception):
@@ -22,7 +23,15 @@ class ConfigurationError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration(
-    GroupOptions, TransactionOptions, LogOptions, NetworkOptions, PulsarOptions, WebOptions, LoginOptions, KafkaOptions
+    GroupOptions,
+    TransactionOptions,
+    LogOptions,
+    NetworkOptions,
+    PulsarOptions,
+    WebOptions,
+    SecurityOptions,
+    LoginOptions,
+    KafkaOptions,
 ):
     """Every option with its default. `exacta serve --help` lists them from the last base to the first."""
 

@@ -14,8 +14,6 @@ from exacta.core.ids import PartitionId, ProducerId, TransactionId, WriterId
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
-from exacta.core.state.leader_epochs import FIRST_EPOCH
-from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import HELD
 from exacta.core.state.state import State
@@ -24,6 +22,8 @@ from exacta.core.state.transaction import EndedHandle, Transaction, Transactiona
 from exacta.core.state.weights import weigh
 from exacta.core.state.writer import KnownWriter
 from exacta.core.values.acl import Acl
+from exacta.core.values.leader_epochs import FIRST_EPOCH
+from exacta.core.values.limits import Limits
 from exacta.core.values.scram import ScramKey
 from exacta.core.values.secret import decode_secret, encode_secret
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from exacta.core.commands import AlterScramKeys, CreateAcls, DeleteAcls
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Acl, AclFilter, Operation, Pattern, PatternFilter, ResourceKind
 from exacta.core.values.scram import ScramAlteration, ScramKey, ScramMechanism
@@ -18,7 +19,7 @@ NAMES = ("*", "a", "ab", "abc", "b", "*a")
 
 def acl(**given: Any) -> Acl:
     """Return a rule that lets alice read a topic, but for what is given."""
-    usual = {
+    usual: dict[str, Any] = {
         "kind": ResourceKind.TOPIC,
         "name": "a",
         "pattern": Pattern.LITERAL,
@@ -68,4 +69,9 @@ _KEYS = st.builds(key, st.sampled_from(ScramMechanism), iterations=st.sampled_fr
 ALTERATIONS = st.one_of(
     st.builds(ScramAlteration, user=_USERS, mechanism=st.sampled_from((None, *ScramMechanism))),
     st.builds(alteration, user=_USERS, made=_KEYS),
+)
+COMMANDS = st.one_of(
+    st.builds(CreateAcls, acls=st.lists(ACLS, max_size=3).map(tuple)),
+    st.builds(DeleteAcls, filters=st.lists(FILTERS, max_size=2).map(tuple)),
+    st.builds(AlterScramKeys, alterations=st.lists(ALTERATIONS, max_size=3).map(tuple)),
 )

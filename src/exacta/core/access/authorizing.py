@@ -1,4 +1,4 @@
-"""What the access rules say to a question: the semantics of Apache Kafka's `StandardAuthorizer`.
+"""The answer of the access rules to a question: the semantics of Apache Kafka's `StandardAuthorizer`.
 
 A rule that denies counts before all that allow. Who is allowed to read, write, delete or alter may describe, and who
 may alter configurations may describe them; a rule that denies denies its own operation only. A resource for which

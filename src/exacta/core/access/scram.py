@@ -1,4 +1,4 @@
-"""Users get keys for SCRAM, and lose them (KIP-554): the order of checks is that of Kafka's `ScramControlManager`."""
+"""Users get keys for SCRAM, and lose them (KIP-554): checks come in the order of Kafka's `ScramControlManager`."""
 
 from exacta.core.commands import AlterScramKeys
 from exacta.core.events import ScramKeysSet

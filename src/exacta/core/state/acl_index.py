@@ -17,7 +17,7 @@ from exacta.core.values.acl import WILDCARD, Acl, Operation, Pattern, ResourceKi
 Who = tuple[PrincipalName, str]
 """A principal and a host, as rules name them."""
 Written = dict[Who, int]
-"""What is written for one name: the bits of the operations that are allowed, and above them of those denied."""
+"""The rules for one name: the bits of the operations that are allowed, and above them the bits of the denied ones."""
 
 OPERATIONS = tuple(Operation)
 BITS = {operation: 1 << number for number, operation in enumerate(OPERATIONS)}

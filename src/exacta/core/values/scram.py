@@ -1,6 +1,6 @@
-"""The keys by which a server checks a login by SCRAM (RFC 5802, KIP-84): what is kept of a password.
+"""The keys by which a server checks a login by SCRAM (RFC 5802, KIP-84); of a password nothing else is kept.
 
-Whoever has them cannot log in by them, but can pretend to be the server, or guess passwords at leisure. So they are
+A thief of them cannot log in by them, but can pretend to be the server, or guess passwords at leisure. So they are
 `Secret`s.
 """
 
@@ -36,7 +36,7 @@ MAX_ITERATIONS: Final = 16_384
 
 
 class ScramKey(Struct, frozen=True, array_like=True):
-    """What a server keeps of one user's password for one mechanism."""
+    """The part that a server keeps of one user's password for one mechanism."""
 
     mechanism: ScramMechanism
     salt: bytes

@@ -12,12 +12,7 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from exacta.security import audit
 
-KEY = ApiKey.SASL_HANDSHAKE
-MIN_VERSION = 0
-MAX_VERSION = 1
 TOKENS_UNTIL = 0
-
-NEEDS = OPEN_TO_ALL
 
 
 def handle(broker: Broker, request: SaslHandshakeRequest, context: RequestContext, reply: Reply) -> None:
@@ -43,11 +38,4 @@ def handle(broker: Broker, request: SaslHandshakeRequest, context: RequestContex
     reply(SaslHandshakeResponse(mechanisms=mechanisms))
 
 
-HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
-    handle=handle,
-    plain_error=SaslHandshakeResponse,
-)
+HANDLER = Handler(ApiKey.SASL_HANDSHAKE, versions=(0, 1), needs=OPEN_TO_ALL, handle=handle)

@@ -14,12 +14,6 @@ from exacta.security import audit
 from exacta.security.exchange import LoginRefused
 from exacta.security.logins import Logins
 
-KEY = ApiKey.SASL_AUTHENTICATE
-MIN_VERSION = 0
-MAX_VERSION = 2
-
-NEEDS = OPEN_TO_ALL
-
 
 def handle(broker: Broker, request: SaslAuthenticateRequest, context: RequestContext, reply: Reply) -> None:
     """Take the exchange one message further. No other request of the connection begins meanwhile."""
@@ -63,11 +57,4 @@ def _refusal(mechanism: str) -> SaslAuthenticateResponse:
     )
 
 
-HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
-    handle=handle,
-    plain_error=SaslAuthenticateResponse,
-)
+HANDLER = Handler(ApiKey.SASL_AUTHENTICATE, versions=(0, 2), needs=OPEN_TO_ALL, handle=handle)
