@@ -15,6 +15,7 @@ import inspect
 import re
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,7 +65,9 @@ def tables_in(text: str) -> Iterator[Table]:
     for block in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         lines = [line.rstrip() for line in block.splitlines()]
         if all(line.startswith("|") for line in lines):
-            rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if line[:4] != "|---"]
+            rows = [
+                [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines if line[:4] != "|---"
+            ]
         elif all(line.startswith("    ") for line in lines) and sum(bool(GAP.search(line)) for line in lines) > 1:
             rows = _aligned(lines)
         else:
@@ -80,7 +83,7 @@ def _aligned(lines: list[str]) -> list[list[str]]:
     starts = [indent, *(gap.end() for gap in GAP.finditer(lines[0])), None]
     rows: list[list[str]] = []
     for line in lines:
-        cells = [line[begin:end].strip() for begin, end in zip(starts, starts[1:], strict=False)]
+        cells = [line[begin:end].strip() for begin, end in pairwise(starts)]
         if len(line) - len(line.lstrip()) > indent:
             rows[-1] = [f"{above} {cell}".strip() for above, cell in zip(rows[-1], cells, strict=True)]
         else:

@@ -5,8 +5,7 @@ import struct
 
 import pytest
 
-from exacta.front.connection import FramedConnection
-from exacta.front.connection import MAX_FRAMES_PER_TURN, MAX_OUTGOING_BYTES
+from exacta.front.connection import MAX_FRAMES_PER_TURN, MAX_OUTGOING_BYTES, FramedConnection
 from exacta.front.memory import (
     ALLOWANCE_BYTES,
     LEAST_ANSWER_BYTES,

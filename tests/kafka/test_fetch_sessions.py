@@ -131,23 +131,14 @@ def row_of(session: str, epoch: int, version: int) -> str:
         return "another epoch, of no session"
     if epoch != 1:
         return "another epoch than its session expects"
-    is_other = (session == "by id") != (version == BY_ID)
-    return f"the expected epoch{', but topics the other way' if is_other else ''}"
+    return f"the expected epoch{', but topics the other way' if (session == 'by id') != (version == BY_ID) else ''}"
 
 
-def _expected(row: str) -> tuple[ErrorCode, bool, bool]:
-    """Return the code, whether there is a session then, and whether the one before has ended."""
-    answered, becomes = TABLE.rows[row]
-    code = NONE if answered in ("in full", "incrementally") else ErrorCode[answered]
-    return code, becomes in ("goes on", "ended, and a new one begun"), becomes.startswith(("ended", "-"))
+REQUESTS = list(itertools.product(SESSIONS, EPOCHS, (BY_ID, BY_NAME)))
+assert TABLE.rows.keys() == {FORGETS_ALL, *(row_of(*each) for each in REQUESTS)}
 
 
-def test_the_table_is_complete() -> None:
-    rows = {row_of(*each) for each in itertools.product(SESSIONS, EPOCHS, (BY_ID, BY_NAME))}
-    assert TABLE.rows.keys() == {*rows, FORGETS_ALL}
-
-
-@pytest.mark.parametrize(("session", "epoch", "version"), list(itertools.product(SESSIONS, EPOCHS, (BY_ID, BY_NAME))))
+@pytest.mark.parametrize(("session", "epoch", "version"), REQUESTS)
 def test_every_request_in_every_state(wire: Wire, topic_id: bytes, session: str, epoch: int, version: int) -> None:
     reader = Reader(wire, topic_id, BY_NAME if session == "by name" else BY_ID)
     if session == "none":
@@ -158,7 +149,9 @@ def test_every_request_in_every_state(wire: Wire, topic_id: bytes, session: str,
     asker = Reader(wire, topic_id, version)
     asker.session_id = named
     response = asker.ask({1: 0}, epoch=epoch)
-    code, goes_on, ended = _expected(row_of(session, epoch, version))
+    answered, becomes = TABLE.rows[row_of(session, epoch, version)]
+    code = NONE if answered in ("in full", "incrementally") else ErrorCode[answered]
+    goes_on, ended = becomes in ("goes on", "ended, and a new one begun"), becomes.startswith(("ended", "-"))
     assert (response.error_code, response.session_id != NO_SESSION) == (code, goes_on)
     assert (response.session_id == named) == (goes_on and not ended)
     assert told(response).keys() == ({1} if code == NONE else set())

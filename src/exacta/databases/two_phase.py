@@ -8,9 +8,9 @@ This module owns the order of the steps, and what follows when one fails or the 
 4. The database commits. If it fails, the row says what came of it, which is found out by a recovery.
 5. The log ends the transaction. If it fails, that is done later.
 
-If the process dies before the end of step 3, neither is there once the next start has aborted. If it dies in step 4, the
-next start reads the row, and both are there or neither. If it dies in step 5, both are there once the next start has
-committed.
+If the process dies before the end of step 3, neither is there once the next start has aborted. If it dies in step 4,
+the next start reads the row, and both are there or neither. If it dies in step 5, both are there once the next start
+has committed.
 
 * A block that commits the database's transaction itself, by SQL that no driver refuses, has written half. Then the
 error is `PartlyCommitted`.

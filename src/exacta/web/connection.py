@@ -4,8 +4,8 @@ uvicorn parses HTTP by h11 and runs the application. This module owns what uvico
 
 - Of a request's line and headers, where they do not come in one piece, at most `MOST_HEADER_BYTES` are taken: beyond it
   the client is answered 400, and the connection is closed.
-- A connection is closed where more than `REQUEST_SECONDS` pass from a request's first byte to the end of its body and of
-  its answer, or more than `IDLE_SECONDS` between two requests.
+- A connection is closed where more than `REQUEST_SECONDS` pass from a request's first byte to the end of its body and
+  of its answer, or more than `IDLE_SECONDS` between two requests.
 - Where there are too many connections (`server.py`), one that waits for its client makes room for the new one.
 - Where the connection's share of a turn is used up (`Turns`), its bytes wait, and it is not read meanwhile.
 

@@ -55,9 +55,7 @@ CELLS = {
 NOT_OPEN = {ENDED_HANDLE: ENDED, UNKNOWN_HANDLE: NOT_FOUND, ANOTHERS: STATE}
 """What is answered for a handle that is not open, or joined by another id, where an open one could be joined."""
 JOINING: dict[tuple[str, str], Rejection | type[object]] = {
-    (state, named): CELLS[cell]
-    for state, named, cell in TABLE.cells()
-    if cell not in ("-", "see there")
+    (state, named): CELLS[cell] for state, named, cell in TABLE.cells() if cell not in ("-", "see there")
 }
 for state in (NOTHING, OPEN, JOINT, PREPARED):
     for named, refused in NOT_OPEN.items():

@@ -6,8 +6,8 @@
     Shared       is taken             -
     Key_Shared   is taken **          -
 
-* The first by priority, then by name, then by time; for the partitions of a topic in turn, so that each consumer has its
-share of them.
+* It is the first by priority, then by name, then by time. For the partitions of a topic they are taken in turn, so that
+each consumer has its share of them.
 
 ** As far as its hashes are free (`keys.py`).
 

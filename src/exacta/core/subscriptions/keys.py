@@ -1,7 +1,7 @@
 """Key_Shared subscriptions: which consumer each hash of a key belongs to.
 
-In the mode AUTO_SPLIT each consumer has an equal part of the hashes, and the parts change when consumers come and go. In
-the mode STICKY a hash belongs to the consumer that has named it, or to nobody, and the hashes of a consumer that is gone
+In the mode AUTO_SPLIT each consumer has an equal part of the hashes, and the parts change when consumers come and go.
+In the mode STICKY a hash belongs to the consumer that has named it, or to nobody. The hashes of a consumer that is gone
 are nobody's.
 
     a further consumer                                          is refused

@@ -14,10 +14,10 @@ acknowledged so, and with it only:
 Delivery has come to a place before it if the consumer has asked, or if it is another consumer than the one that has
 acknowledged.
 
-* The consumers are disconnected. The consumer has later messages by then. If it got the earlier ones behind them, an acknowledgement of the later ones
-would acknowledge the earlier ones, too, and nobody would ever see them. So it is as by a seek: the
-client drops what it has, connects again by itself, and gets everything from the position on, in order. No client asks
-for it by itself after an abort, least of all after one that the time has brought.
+* The consumers are disconnected as by a seek. A consumer has later messages by then. If it got the earlier ones behind
+them, an acknowledgement of the later ones would acknowledge the earlier ones, too, and nobody would ever see them. The
+client of a consumer that is disconnected drops what it has, connects again by itself, and gets everything from the
+position on, in order. No client asks for it by itself after an abort, least of all after one that the time has brought.
 
     an entry that is   acknowledged, skipped,   the subscription is   it is moved to the      it is deleted,
                        or its records deleted   moved beyond it *     entry, or before it *   or its topic is *

@@ -6,11 +6,11 @@ meanwhile is the core's to say (`exacta.core.log.full_disk`, decision 0051).
 Theory of operation. The file takes up room and holds nothing. With `whole` for its full size, and *spare* for what is
 free on the disk together with what the file holds:
 
-    spare is                 the file              batches                               small events
-    at least 3/2 of `whole`  is filled             what is above 5/4                     are taken
-    between                  stays as it is        what is above 5/4, for the time *     are taken
-    below 5/4 of `whole`     is cut to a quarter   none                                  are taken
-    below 1/4 of `whole`     is cut to a quarter   none                                  only what frees or ends something
+    spare is                  the file              batches                            small events
+    at least 3/2 of `whole`   is filled             what is above 5/4                  are taken
+    between                   stays as it is        what is above 5/4, for the time *  are taken
+    below 5/4 of `whole`      is cut to a quarter   none                               are taken
+    below 1/4 of `whole`      is cut to a quarter   none                               only what frees or ends something
 
 * Unless one has found no room since spare was above. What is left of the file is for commits, snapshots and cleaning.
 
