@@ -14,26 +14,27 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 """What parts two cells of an aligned line."""
 STARS = re.compile(r" ?\*+(?=,|$)")
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True)
+class Table:
     """Hold the cells of a table by the names of their row and column."""
 
     corner: str
     columns: tuple[str, ...]
     rows: dict[str, tuple[str, ...]]
 
-    def __getitem__(self, place: object) -> str:
+    def __getitem__(self, place: tuple[str, str]) -> str:
         """Return the cell at (row, column)."""
-        row, column = place  # type: ignore[misc]  # a NamedTuple's index is a number
+        row, column = place
         return self.rows[row][self.columns.index(column)]
 
     def cells(self) -> list[tuple[str, str, str]]:

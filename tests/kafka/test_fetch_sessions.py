@@ -127,10 +127,8 @@ FORGETS_ALL = "the expected epoch, which forgets all partitions"
 def row_of(session: str, epoch: int, version: int) -> str:
     if epoch in (-1, 0):
         return f"epoch {epoch}"
-    if session == "none":
-        return "another epoch, of no session"
-    if epoch != 1:
-        return "another epoch than its session expects"
+    if session == "none" or epoch != 1:
+        return f"another epoch{', of no session' if session == 'none' else ' than its session expects'}"
     return f"the expected epoch{', but topics the other way' if (session == 'by id') != (version == BY_ID) else ''}"
 
 

@@ -129,7 +129,7 @@ def test_what_a_member_of_the_classic_protocol_hears(world: World, row: str) -> 
         world.state.volatile.consumer_groups["g"] = structs.replace(
             group, members=group.members | {a.member_id: put}, target={a.member_id: frozenset(member.assigned) | more}
         )
-        named = {"group_id": "g", "member_id": a.member_id, "generation": epoch}
+        named: Any = {"group_id": "g", "member_id": a.member_id, "generation": epoch}
         heard = world.send(Heartbeat(**named))
         synced = world.send(SyncGroup(ticket=Ticket(77), protocol_type="consumer", protocol="range", **named))
         assert heard is {"ok": DONE}.get(TABLE[row, "a heartbeat is answered"], REBALANCE)

@@ -3,8 +3,8 @@
 - Exclusive and Failover: the active consumer gets the next entry, in order.
 - Shared: the next consumer in turn gets it that has permits, among those of the lowest priority number.
 - Key_Shared: the consumer gets it that its key belongs to (`keys.py`). It waits while another consumer still has
-  entries of the key, and while an earlier entry of the key waits, so that a key's entries stay in order. Where consumers
-  need no order, it waits for its owner only.
+  entries of the key, and while an earlier entry of the key waits, so that a key's entries stay in order. Where no order
+  is needed, it waits for its owner only.
 
 Entries that wait go before new ones. A new entry for which there is no consumer now is not looked at yet, but for one
 whose key must wait: it is noted, and the next ones are looked at. So is one that is delayed; it waits once its time has
