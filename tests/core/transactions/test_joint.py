@@ -45,7 +45,7 @@ NOTHING, OPEN, JOINT, PREPARED = "nothing open", "a transaction open", "a joint 
 OWN, HANDLE, OWN_JOINT = "names no handle", "names an open handle", "names its own joint one"
 ENDED_HANDLE, UNKNOWN_HANDLE, ANOTHERS = "ended", "unknown", "another's"
 TABLE = docstring_table("exacta.core.transactions.joining", "the transactional id has")
-CELLS = {
+CELLS: dict[str, Rejection | type[object]] = {
     # what a cell says: the answer
     "INVALID_STATE": STATE,
     "CONCURRENT": CONCURRENT,
