@@ -1,4 +1,4 @@
-"""The check of a transaction and of topics before they are used together: the table of `open_transactions.py`."""
+"""The check of a transaction and of topics before they are used together: the table of `transactions.py`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from tests.docstring_tables import docstring_table
 from tests.pulsar.by_hand import Broker
 from tests.pulsar.consuming import ConsumerClient
 
-TABLE = docstring_table("exacta.pulsar.open_transactions", "the transaction")
+TABLE = docstring_table("exacta.pulsar.transactions", "the transaction")
 TOPICS = {"its topics are there": "t", "one of them is not": "absent"}
 
 

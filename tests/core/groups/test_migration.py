@@ -13,8 +13,8 @@ from exacta.core.groups.description import DescribedConsumerGroup, describe_grou
 from exacta.core.ids import Ticket
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, ConsumerHeartbeatDone, Joined, Synced
-from exacta.core.state.classic_membership import Phase
 from exacta.core.state.consumer_membership import ConsumerGroup, MemberPhase
+from exacta.core.values.classic_groups import Phase
 from tests.core.groups.consumer.members import Consumer, group_of
 from tests.core.groups.mixed import REBALANCE_MS, SESSION_MS, Classic, subscription
 from tests.core.world import SMALL, World

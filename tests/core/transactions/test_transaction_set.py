@@ -9,7 +9,7 @@ from exacta.core.ids import ProducerId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TransactionsRefused
 from exacta.core.snapshot import snapshot
-from exacta.core.state.transaction import Phase
+from exacta.core.values.transactions import Phase
 from tests.core.world import SMALL, Producer, World
 from tests.docstring_tables import docstring_table
 

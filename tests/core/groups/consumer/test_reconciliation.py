@@ -3,7 +3,8 @@
 import pytest
 
 from exacta.core.groups.consumer.reconciliation import reconcile
-from exacta.core.state.consumer_membership import ConsumerMember, MemberPhase, TopicPartition
+from exacta.core.state.consumer_membership import ConsumerMember, MemberPhase
+from exacta.core.values.consumer_groups import TopicPartition
 from tests.docstring_tables import docstring_table
 
 TABLE = docstring_table("exacta.core.groups.consumer", "phase of a member \\ it reports")
