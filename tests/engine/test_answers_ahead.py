@@ -188,7 +188,7 @@ def test_an_acknowledgement_by_a_reader_keeps_nobody_waiting(rig: Rig) -> None:
     assert answered == [DONE, "seen"]
 
 
-ARCHITECTURE = Path(__file__).parents[2] / "docs" / "explanation" / "architecture.md"
+ARCHITECTURE = Path(__file__).parents[2] / "docs/explanation/architecture.md"
 D4 = table_in(ARCHITECTURE.read_text().split('<a id="d4"></a>')[1].split('<a id="d5"></a>')[0], "request")
 WAITS = "its answer waits for"
 SYNC, PAGE_CACHE = "the sync", "the write into the page cache"
