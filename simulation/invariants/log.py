@@ -20,9 +20,9 @@ from exacta.core.events import (
 from exacta.core.groups.lag import aborted_records
 from exacta.core.ids import NO_WRITER_ID, Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.state.aborted import aborted_between
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 
 Log = Sequence[Event]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages import k00_produce, k03_metadata, k75_describe_topic_partitions
 from tests.differential.calls import Answer, Call, name_of, sends

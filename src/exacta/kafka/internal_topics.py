@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from exacta.config.topic import CLEANUP_POLICY, COMPACT, COMPRESSION_TYPE, SEGMENT_BYTES
 from exacta.core.commands import CreateTopic
-from exacta.core.state.internal_topics import GROUP_OFFSETS, TRANSACTION_STATE
+from exacta.core.values.internal_topics import GROUP_OFFSETS, TRANSACTION_STATE
 
 PARTITION_COUNT = 50
 """Kafka's default for both (`offsets.topic.num.partitions`, `transaction.state.log.num.partitions`)."""

@@ -26,7 +26,7 @@ the others before it finds the epoch of the new one behind, and it lets one whos
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from msgspec import Struct, field
 
@@ -36,6 +36,7 @@ from exacta.core.state.usage import Usage
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.messages_pb2 import ProducerAccessMode, ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
+from exacta.pulsar.topic_names import Place
 
 MOST_PRODUCERS = 10_000
 """The producers that one connection may have open."""
@@ -45,9 +46,6 @@ MOST_PRODUCERS_IN_ALL = 200_000
 
 LONGEST_NAME_BYTES = 512
 _NUMBER_BYTES = 8
-
-Place: TypeAlias = tuple[str, int]
-"""A partition: the topic's name in the log, and the index."""
 
 
 class ProducerOwner(Protocol):

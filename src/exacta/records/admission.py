@@ -27,7 +27,7 @@ from exacta.config.topic import (
     is_compacted,
 )
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.core.writers import IdempotentWriter
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.compression import CODECS, NONE

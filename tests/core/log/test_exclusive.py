@@ -6,7 +6,7 @@ from exacta.core.commands import CreateTopic, DeleteTopic, TakePartition
 from exacta.core.events import TopicEpochMoved
 from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionTaken
-from exacta.core.state.internal_topics import GROUP_OFFSETS
+from exacta.core.values.internal_topics import GROUP_OFFSETS
 from tests.core.world import World
 
 

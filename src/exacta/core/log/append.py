@@ -15,12 +15,12 @@ from exacta.core.log.sequence import check_sequence, find_repeat
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import AlreadyStored, Appended
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.transaction import HANDLE_EPOCH
 from exacta.core.transactions.handle import extension_in_handle, open_handle
 from exacta.core.transactions.transaction import Extension, extension_for_write
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.core.writers import IdempotentWriter, NamedWriter, NamelessWriter
 
 

@@ -17,8 +17,8 @@ from exacta.core.events import TopicEpochMoved
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionTaken
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 
 
 def take_partition(state: State, command: TakePartition, now_ms: int) -> Outcome:

@@ -14,8 +14,8 @@ from exacta.core.ids import Offset
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, RecordsDeleted
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 
 
 def delete_records(state: State, command: DeleteRecords, now_ms: int) -> Outcome:

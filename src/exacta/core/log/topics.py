@@ -7,9 +7,9 @@ from exacta.core.events import Event, PartitionsAdded, TopicConfigsSet, TopicCre
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TopicCreatedReply, TopicDeletedReply
-from exacta.core.state.internal_topics import INTERNAL_TOPICS
 from exacta.core.state.state import State
 from exacta.core.subscriptions.subscribing import closed
+from exacta.core.values.internal_topics import INTERNAL_TOPICS
 
 MAX_NAME_BYTES = 512
 
