@@ -61,6 +61,8 @@ class Attack(NamedTuple):
 
 TRIVIAL: dict[ApiKey, str] = {
     ApiKey.HEARTBEAT: "names one member",
+    ApiKey.SASL_HANDSHAKE: "names one mechanism",
+    ApiKey.SASL_AUTHENTICATE: "carries one message of at most sasl.server.max.receive.size before the login",
     ApiKey.API_VERSIONS: "names nothing, and its answer has a line for each API",
     ApiKey.DESCRIBE_ACLS: "is one filter, and there are no rules",
     ApiKey.DESCRIBE_CLUSTER: "names nothing, and there is one broker",

@@ -72,8 +72,8 @@ def test_access_rules_that_come_and_go_are_told(rig: Rig, lines: Lines) -> None:
     of_a = "User:alice may Read Literal Topic 'a'"
     denied = "User:alice may not Read Prefixed Topic 'a' from 10.0.0.1"
     assert lines() == [
-        f"INFO exacta.access: access rules were made: {of_a}, {denied}",
-        f"INFO exacta.access: access rules were deleted: {denied}",
+        f"INFO exacta.audit: access rules were made: {of_a}, {denied}",
+        f"INFO exacta.audit: access rules were deleted: {denied}",
     ]
 
 
@@ -84,10 +84,10 @@ def test_users_are_told_of_without_their_keys(rig: Rig, lines: Lines) -> None:
     for mechanism in ScramMechanism:
         rig.ask(AlterScramKeys(alterations=(ScramAlteration("alice", mechanism),)))
     assert lines() == [
-        "INFO exacta.access: user 'alice' logs in by SCRAM-SHA-256 now",
-        "INFO exacta.access: user 'alice' logs in by SCRAM-SHA-256, SCRAM-SHA-512 now",
-        "INFO exacta.access: user 'alice' logs in by SCRAM-SHA-512 now",
-        "INFO exacta.access: user 'alice' was deleted",
+        "INFO exacta.audit: user 'alice' logs in by SCRAM-SHA-256 now",
+        "INFO exacta.audit: user 'alice' logs in by SCRAM-SHA-256, SCRAM-SHA-512 now",
+        "INFO exacta.audit: user 'alice' logs in by SCRAM-SHA-512 now",
+        "INFO exacta.audit: user 'alice' was deleted",
     ]
 
 

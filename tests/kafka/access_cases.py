@@ -14,12 +14,14 @@ from exacta.protocol.kafka.messages import (
     k14_sync_group,
     k15_describe_groups,
     k16_list_groups,
+    k17_sasl_handshake,
     k18_api_versions,
     k22_init_producer_id,
     k29_describe_acls,
     k30_create_acls,
     k31_delete_acls,
     k35_describe_log_dirs,
+    k36_sasl_authenticate,
     k42_delete_groups,
     k46_list_partition_reassignments,
     k48_describe_client_quotas,
@@ -75,6 +77,14 @@ CASES: dict[ApiKey, Case] = {
         build=lambda version, names: k15_describe_groups.DescribeGroupsRequest(groups=list(names.groups)), code=GROUP
     ),
     ApiKey.LIST_GROUPS: Case(build=lambda version, names: k16_list_groups.ListGroupsRequest(), code=None),
+    ApiKey.SASL_HANDSHAKE: Case(
+        build=lambda version, names: k17_sasl_handshake.SaslHandshakeRequest(mechanism="PLAIN"),
+        code=ErrorCode.ILLEGAL_SASL_STATE,
+    ),
+    ApiKey.SASL_AUTHENTICATE: Case(
+        build=lambda version, names: k36_sasl_authenticate.SaslAuthenticateRequest(auth_bytes=b"token"),
+        code=ErrorCode.ILLEGAL_SASL_STATE,
+    ),
     ApiKey.API_VERSIONS: Case(
         build=lambda version, names: k18_api_versions.ApiVersionsRequest(
             client_software_name="x", client_software_version="1"

@@ -44,7 +44,7 @@ from tests.kafka.access_rules import (
 from tests.kafka.asking import question, refusal
 from tests.kafka.wire import Front, Wire, front
 
-OPEN_TO_ALL = {ApiKey.API_VERSIONS}
+OPEN_TO_ALL = {ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
 
 
 # --- declarations -----------------------------------------------------------------------------------------------------

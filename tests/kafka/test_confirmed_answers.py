@@ -15,6 +15,8 @@ from tests.kafka.by_hand import Broker
 
 WITHOUT_THE_LOG = {
     ApiKey.API_VERSIONS: "the versions of this process",
+    ApiKey.SASL_AUTHENTICATE: "the login of this connection",
+    ApiKey.SASL_HANDSHAKE: "the login of this connection",
     ApiKey.CREATE_ACLS: "there are no access rules",
     ApiKey.DELETE_ACLS: "there are no access rules",
     ApiKey.DESCRIBE_ACLS: "there are no access rules",

@@ -16,9 +16,7 @@ UNSERVED: dict[str, dict[int, str]] = {
         71: "GetTelemetrySubscriptions",
         72: "PushTelemetry",
     },
-    "There are no logins, access rules or quotas yet": {
-        17: "SaslHandshake",
-        36: "SaslAuthenticate",
+    "There are no delegation tokens, for which OAUTHBEARER is the better way, and no quotas yet": {
         38: "CreateDelegationToken",
         39: "RenewDelegationToken",
         40: "ExpireDelegationToken",

@@ -15,6 +15,7 @@ from exacta.config.groups import GroupOptions
 from exacta.config.kafka import KafkaOptions
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KafkaKey, KeyClass
 from exacta.config.log import LogOptions
+from exacta.config.logins import LoginOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.options import Option, options
 from exacta.config.pulsar import PulsarOptions
@@ -34,6 +35,7 @@ ROOMS: dict[str, type] = {
     "Consumer groups": GroupOptions,
     "Connections and memory": NetworkOptions,
     "Access rules": SecurityOptions,
+    "Logins": LoginOptions,
     "Kafka's clients": KafkaOptions,
     "Pulsar's clients": PulsarOptions,
     "HTTP": WebOptions,

@@ -38,17 +38,20 @@ SAME = "The option of the same name."
 
 _SERVED = {
     SAME: """
-        allow.everyone.if.no.acl.found authorizer.class.name auto.create.topics.enable connections.max.idle.ms
-        fetch.max.bytes group.consumer.assignors group.consumer.heartbeat.interval.ms group.consumer.max.size
+        allow.everyone.if.no.acl.found authorizer.class.name auto.create.topics.enable
+        connection.failed.authentication.delay.ms connections.max.idle.ms connections.max.reauth.ms fetch.max.bytes
+        group.consumer.assignors group.consumer.heartbeat.interval.ms group.consumer.max.size
         group.consumer.session.timeout.ms group.initial.rebalance.delay.ms group.max.session.timeout.ms group.max.size
         group.min.session.timeout.ms log.cleaner.backoff.ms log.flush.interval.ms log.retention.bytes
         log.retention.check.interval.ms log.retention.ms log.roll.ms log.segment.bytes max.connections
         max.connections.per.ip max.incremental.fetch.session.cache.slots message.max.bytes node.id num.partitions
         offset.metadata.max.bytes offsets.retention.check.interval.ms offsets.retention.minutes
         producer.id.expiration.check.interval.ms producer.id.expiration.ms queued.max.request.bytes
-        socket.request.max.bytes super.users transaction.max.timeout.ms
-        transaction.remove.expired.transaction.cleanup.interval.ms transaction.two.phase.commit.enable
-        transactional.id.expiration.ms""",
+        sasl.enabled.mechanisms sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience
+        sasl.oauthbearer.expected.issuer sasl.oauthbearer.jwks.endpoint.refresh.ms sasl.oauthbearer.jwks.endpoint.url
+        sasl.oauthbearer.sub.claim.name sasl.server.max.receive.size socket.request.max.bytes super.users
+        transaction.max.timeout.ms transaction.remove.expired.transaction.cleanup.interval.ms
+        transaction.two.phase.commit.enable transactional.id.expiration.ms""",
     "It is `listen`, or several of it. All must have the security protocol PLAINTEXT; those of controllers are left "
     "out.": "listeners",
     "It is `advertise`, for each listener that is served.": "advertised.listeners",
@@ -179,10 +182,9 @@ _NO_MEANING = {
     "Kafka's metrics are of its Java virtual machine.": """
         kafka.metrics.polling.interval.secs metrics.num.samples metrics.recording.level metrics.sample.window.ms
         telemetry.max.bytes""",
-    "Kafka's clients have no logins here. A listener that asks for them is refused.": """
-        connection.failed.authentication.delay.ms connections.max.reauth.ms delegation.token.expiry.check.interval.ms
-        delegation.token.expiry.time.ms delegation.token.max.lifetime.ms principal.builder.class
-        sasl.client.callback.handler.class sasl.enabled.mechanisms sasl.jaas.config sasl.kerberos.kinit.cmd
+    "Clients log in by SCRAM, PLAIN or OAUTHBEARER, and users lie in the log: neither needs this.": """
+        delegation.token.expiry.check.interval.ms delegation.token.expiry.time.ms delegation.token.max.lifetime.ms
+        principal.builder.class sasl.client.callback.handler.class sasl.jaas.config sasl.kerberos.kinit.cmd
         sasl.kerberos.min.time.before.relogin sasl.kerberos.principal.to.local.rules sasl.kerberos.service.name
         sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor sasl.login.callback.handler.class
         sasl.login.class sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
@@ -195,12 +197,9 @@ _NO_MEANING = {
         sasl.oauthbearer.assertion.file sasl.oauthbearer.assertion.private.key.file
         sasl.oauthbearer.assertion.private.key.passphrase sasl.oauthbearer.assertion.template.file
         sasl.oauthbearer.client.credentials.client.id sasl.oauthbearer.client.credentials.client.secret
-        sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer
-        sasl.oauthbearer.jwks.endpoint.refresh.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
-        sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url
+        sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.ms
         sasl.oauthbearer.jwt.retriever.class sasl.oauthbearer.jwt.validator.class sasl.oauthbearer.scope
-        sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name sasl.oauthbearer.token.endpoint.url
-        sasl.server.callback.handler.class sasl.server.max.receive.size""",
+        sasl.oauthbearer.scope.claim.name sasl.oauthbearer.token.endpoint.url sasl.server.callback.handler.class""",
     "Kafka's clients have no TLS here. A listener that asks for it is refused.": """
         security.providers ssl.allow.dn.changes ssl.allow.san.changes ssl.cipher.suites ssl.client.auth
         ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.key.password

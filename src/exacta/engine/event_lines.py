@@ -42,7 +42,7 @@ topics = logger.getChild("topics")
 transactions = logger.getChild("transactions")
 groups = logger.getChild("groups")
 subscriptions = logger.getChild("subscriptions")
-access = logger.getChild("access")
+audit = logger.getChild("audit")
 
 SHOWN = 5
 """This many partitions, or names, are named in a line."""
@@ -221,18 +221,18 @@ class EventLines:
         text = "subscription '%(subscription)s' of %(partition)s was deleted"
         self._later(subscriptions, logging.INFO, text, subscription=event.name, partition=place)
 
-    # --- access -------------------------------------------------------------------------------------------------------
+    # --- audit --------------------------------------------------------------------------------------------------------
 
     def _acls_created(self, event: AclsCreated) -> None:
-        self._later(access, logging.INFO, "access rules were made: %(rules)s", rules=some_of(map(_rule, event.acls)))
+        self._later(audit, logging.INFO, "access rules were made: %(rules)s", rules=some_of(map(_rule, event.acls)))
 
     def _acls_deleted(self, event: AclsDeleted) -> None:
-        self._later(access, logging.INFO, "access rules were deleted: %(rules)s", rules=some_of(map(_rule, event.acls)))
+        self._later(audit, logging.INFO, "access rules were deleted: %(rules)s", rules=some_of(map(_rule, event.acls)))
 
     def _scram_keys_set(self, event: ScramKeysSet) -> None:
         text = "user '%(user)s' logs in by %(mechanisms)s now" if event.keys else "user '%(user)s' was deleted"
         mechanisms = ", ".join(each.mechanism.kafka_name for each in event.keys)
-        self._later(access, logging.INFO, text, user=event.user, mechanisms=mechanisms)
+        self._later(audit, logging.INFO, text, user=event.user, mechanisms=mechanisms)
 
 
 _SET_AT_RUN_TIME = "the options that are set at run time for %(brokers)s: %(configs)s"

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import jwt
 from msgspec import Struct
 
-logger = logging.getLogger("exacta.security")
+logger = logging.getLogger("exacta.audit")
 
 TIMEOUT_S: Final = 10.0
 MOST_BYTES: Final = 1 << 20
