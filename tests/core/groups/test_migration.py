@@ -10,8 +10,8 @@ from exacta.core.groups.consumer_words import read_assignment, read_subscription
 from exacta.core.groups.description import DescribedConsumerGroup, describe_group
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, ConsumerHeartbeatDone, Joined, Synced
-from exacta.core.state.classic_membership import Phase
 from exacta.core.state.consumer_membership import ConsumerGroup
+from exacta.core.values.classic_groups import Phase
 from tests.core.groups.consumer.members import Consumer, group_of
 from tests.core.groups.mixed import REBALANCE_MS, SESSION_MS, Classic, subscription
 from tests.core.world import SMALL, World

@@ -13,8 +13,8 @@ from exacta.core.log.staging import FIRST_PROVISIONAL_OFFSET
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TopicDeletedReply, TransactionEndedReply
 from exacta.core.snapshot import is_same
-from exacta.core.state.limits import Limits
 from exacta.core.state.staged import HELD
+from exacta.core.values.limits import Limits
 from tests.core.log.staging_world import (
     LIMITS,
     MARKER,

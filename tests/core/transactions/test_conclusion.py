@@ -6,7 +6,8 @@ from exacta.core.events import TransactionBegun
 from exacta.core.ids import TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionEndedReply, TransactionsRefused
-from exacta.core.state.transaction import Conclusion, Phase
+from exacta.core.state.transaction import Conclusion
+from exacta.core.values.transactions import Phase
 from tests.core.transactions.test_joint import restarted, write
 from tests.core.world import Producer, World
 

@@ -15,8 +15,8 @@ from exacta.core.replies import (
     TransactionJoinedReply,
 )
 from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
-from exacta.core.state.transaction import Phase
 from exacta.core.transactions.description import explain_handle, explain_transaction, incidents_of
+from exacta.core.values.transactions import Phase
 from tests.core.world import SMALL, Handle, Producer, World
 
 V1, V2 = TransactionVersion

@@ -7,8 +7,8 @@ from exacta.core.ids import NO_TIMEOUT_MS, Cause, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.state.incidents import IncidentKind
-from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import UNSEEN_MS, fences_after_loss, may_begin_unseen
+from exacta.core.values.transactions import Phase
 from tests.core.world import Producer, World
 
 

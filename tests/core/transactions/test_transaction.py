@@ -8,7 +8,7 @@ from exacta.core.ids import ProducerEpoch, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import after_recovery
-from exacta.core.state.transaction import Phase
+from exacta.core.values.transactions import Phase
 from tests.core.world import Producer, World
 
 INVALID = Rejection.INVALID_TRANSACTION_STATE

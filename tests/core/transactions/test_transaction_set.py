@@ -8,7 +8,7 @@ from exacta.core.ids import ProducerId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TransactionsRefused
 from exacta.core.snapshot import snapshot
-from exacta.core.state.transaction import Phase
+from exacta.core.values.transactions import Phase
 from tests.core.world import SMALL, Producer, World
 
 EMPTY, ONGOING, COMMITTED, ABORTED = Phase.EMPTY, Phase.ONGOING, Phase.COMPLETE_COMMIT, Phase.COMPLETE_ABORT

@@ -16,7 +16,7 @@ from exacta.core.replies import (
     TransactionsRefused,
 )
 from exacta.core.snapshot import after_recovery, restore, snapshot
-from exacta.core.state.transaction import Phase
+from exacta.core.values.transactions import Phase
 from tests.core.world import SMALL, Producer, World
 from tests.shares import share_of
 

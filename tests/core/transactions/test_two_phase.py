@@ -10,7 +10,7 @@ from exacta.core.ids import NO_PRODUCER_ID, NO_TIMEOUT_MS, PartitionId, Producer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import after_recovery, restore, snapshot
-from exacta.core.state.transaction import Phase
+from exacta.core.values.transactions import Phase
 from tests.core.world import SMALL, Producer, World
 from tests.shares import share_of
 

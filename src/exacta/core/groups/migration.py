@@ -20,9 +20,11 @@ from collections.abc import Collection, Mapping
 
 from exacta.core.groups.classic.step import choose_protocol
 from exacta.core.groups.consumer_words import read_assignment, read_subscription, version_of, write_assignment
-from exacta.core.state.classic_membership import CONSUMERS, NOBODY, Member, Membership, Phase
-from exacta.core.state.consumer_membership import ClassicTerms, ConsumerGroup, ConsumerMember, TopicPartition
+from exacta.core.state.classic_membership import CONSUMERS, NOBODY, Member, Membership
+from exacta.core.state.consumer_membership import ClassicTerms, ConsumerGroup, ConsumerMember
 from exacta.core.state.state import State
+from exacta.core.values.classic_groups import Phase
+from exacta.core.values.consumer_groups import TopicPartition
 
 Protocols = tuple[tuple[str, bytes], ...]
 NONE_REPLACED: Mapping[str, Protocols] = {}

@@ -3,9 +3,9 @@
 from msgspec import Struct, field
 
 from exacta.core.ids import Body, Offset, PartitionId, ProducerEpoch, ProducerId, WriterId
-from exacta.core.state.leader_epochs import LeaderEpochs
 from exacta.core.state.staged import EnteredStream, Receipt, StagedStream
 from exacta.core.state.subscription import Subscription
+from exacta.core.values.leader_epochs import LeaderEpochs
 
 
 class RetainedBatch(Struct, array_like=True):

@@ -35,7 +35,6 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivered, Delivering
 from exacta.core.state import weights
 from exacta.core.state.delivery import Consumer, Delivery, SeenEntry
-from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.runs import Run, count, runs_between, subtract
 from exacta.core.state.state import State
@@ -45,6 +44,7 @@ from exacta.core.subscriptions import delays, keys
 from exacta.core.subscriptions.consumers import consumer_of
 from exacta.core.subscriptions.durability import acknowledged
 from exacta.core.subscriptions.subscribing import find
+from exacta.core.values.limits import Limits
 
 MOST_WAITING_AT_ONCE = 100
 """The entries of which this many are given again in one round: each may be large, and all of them are read at once."""

@@ -29,9 +29,10 @@ from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ProducerBoundReply
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase, Transaction, TransactionalId
+from exacta.core.state.transaction import Transaction, TransactionalId
 from exacta.core.transactions.ending import NO_PAIR, ending
 from exacta.core.transactions.numbering import Pair, after_reservation, next_pair
+from exacta.core.values.transactions import Phase
 
 
 def init_producer_id(state: State, command: InitProducerId, now_ms: int) -> Outcome:

@@ -64,11 +64,12 @@ from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, PartitionsVerified, TransactionEndedReply
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase, Transaction, TransactionalId
+from exacta.core.state.transaction import Transaction, TransactionalId
 from exacta.core.transactions.conclusion import heard, refusal_of_end, refusal_of_group, refusal_of_write
 from exacta.core.transactions.ending import ending, ending_of_nothing
 from exacta.core.transactions.numbering import after_reservation
 from exacta.core.values.internal_topics import INTERNAL_TOPICS
+from exacta.core.values.transactions import Phase
 
 
 def authorize(

@@ -10,16 +10,11 @@ from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.topic_config_changes import Change, ConfigOperation
 from exacta.ports.authorizer import Operation
 from exacta.protocol.kafka.apis import ApiKey
-from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k33_alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,
     AlterConfigsResponse,
 )
-
-KEY = ApiKey.ALTER_CONFIGS
-MIN_VERSION = 0
-MAX_VERSION = 2
 
 NEEDS = (Each(Operation.ALTER_CONFIGS, configured, "resources", "responses", name="resource_name"),)
 
@@ -42,24 +37,10 @@ def handle(broker: Broker, request: AlterConfigsRequest, context: RequestContext
     alter(broker, context, wanted, request.validate_only, AlterConfigsResourceResponse, done)
 
 
-def refused(request: AlterConfigsRequest, code: ErrorCode, version: int) -> AlterConfigsResponse:
-    """Refuse every resource of a request."""
-    return AlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=code, resource_type=resource.resource_type, resource_name=resource.resource_name
-            )
-            for resource in request.resources
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.ALTER_CONFIGS,
+    versions=(0, 2),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[0], most=50, repeats=Repeats.REFUSED),),
-    refused=refused,
 )

@@ -10,16 +10,11 @@ from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.topic_config_changes import Change
 from exacta.ports.authorizer import Operation
 from exacta.protocol.kafka.apis import ApiKey
-from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-
-KEY = ApiKey.INCREMENTAL_ALTER_CONFIGS
-MIN_VERSION = 0
-MAX_VERSION = 1
 
 NEEDS = (Each(Operation.ALTER_CONFIGS, configured, "resources", "responses", name="resource_name"),)
 
@@ -42,24 +37,10 @@ def handle(broker: Broker, request: IncrementalAlterConfigsRequest, context: Req
     alter(broker, context, wanted, request.validate_only, AlterConfigsResourceResponse, done)
 
 
-def refused(request: IncrementalAlterConfigsRequest, code: ErrorCode, version: int) -> IncrementalAlterConfigsResponse:
-    """Refuse every resource of a request."""
-    return IncrementalAlterConfigsResponse(
-        responses=[
-            AlterConfigsResourceResponse(
-                error_code=code, resource_type=resource.resource_type, resource_name=resource.resource_name
-            )
-            for resource in request.resources
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    versions=(0, 1),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[0], most=50, repeats=Repeats.REFUSED),),
-    refused=refused,
 )

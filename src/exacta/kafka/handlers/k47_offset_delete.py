@@ -4,7 +4,6 @@ from exacta.core.commands import DeleteOffsets
 from exacta.core.replies import OffsetsDeletedReply
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, group_id
 from exacta.kafka.parts import divided_by
@@ -18,10 +17,6 @@ from exacta.protocol.kafka.messages.k47_offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-
-KEY = ApiKey.OFFSET_DELETE
-MIN_VERSION = 0
-MAX_VERSION = 0
 
 NEEDS = (
     Whole(Operation.DELETE, ResourceKind.GROUP, group_id),
@@ -37,11 +32,10 @@ def handle(broker: Broker, request: OffsetDeleteRequest, context: RequestContext
 
     def done(answer: Answer) -> None:
         if not isinstance(answer, OffsetsDeletedReply):
-            reply(OffsetDeleteResponse(error_code=error_code(answer, KEY, context.version)))
+            reply(OffsetDeleteResponse(error_code=context.error_code(answer)))
             return
         codes = iter(
-            ErrorCode.NONE if rejection is None else error_code(rejection, KEY, context.version)
-            for rejection in answer.rejections
+            ErrorCode.NONE if rejection is None else context.error_code(rejection) for rejection in answer.rejections
         )
         reply(
             OffsetDeleteResponse(
@@ -63,29 +57,10 @@ def handle(broker: Broker, request: OffsetDeleteRequest, context: RequestContext
     broker.ask(context, DeleteOffsets(group_id=request.group_id, partitions=partitions), done)
 
 
-def refused(request: OffsetDeleteRequest, code: ErrorCode, version: int) -> OffsetDeleteResponse:
-    """Refuse every partition of a request."""
-    return OffsetDeleteResponse(
-        topics=[
-            OffsetDeleteResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetDeleteResponsePartition(partition_index=each.partition_index, error_code=code)
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.OFFSET_DELETE,
+    versions=(0, 0),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[1], inner="partitions", inner_answers="partitions"),),
-    refused=refused,
-    plain_error=OffsetDeleteResponse,
 )

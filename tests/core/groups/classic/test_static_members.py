@@ -6,7 +6,7 @@ from msgspec import structs
 from exacta.core.commands import CommitOffsets, OffsetToCommit
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Joined, Synced
-from exacta.core.state.classic_membership import Phase
+from exacta.core.values.classic_groups import Phase
 from tests.core.groups.classic.members import REBALANCE_MS, SESSION_MS, Group
 from tests.core.world import SMALL, World
 
