@@ -13,7 +13,7 @@ from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionTaken
 from exacta.core.state.state import State
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.ports.authorizer import Operation

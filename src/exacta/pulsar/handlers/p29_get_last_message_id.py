@@ -5,9 +5,9 @@ from collections.abc import Callable
 from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.isolation import reads_committed
 from exacta.core.subscriptions.subscribing import find
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.front.broker import Broker
 from exacta.ports.log import Visible
 from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
