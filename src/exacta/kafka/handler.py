@@ -1,16 +1,17 @@
 """The declaration of an API: the `HANDLER` at the end of each handler module, and what follows from it."""
 
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from exacta.config.configuration import Configuration
 from exacta.front.broker import Broker
+from exacta.kafka.coded_answers import NOTHING, Given, coded, has_array, has_room_in, refused
 from exacta.kafka.context import RequestContext
 from exacta.kafka.needs import Each, Needs, Whole
 from exacta.kafka.parts import Parts
-from exacta.kafka.refusals import NOTHING, Given, has_array, has_room_in, refused, refused_elements
 from exacta.protocol.kafka.apis import API, ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Buffer, Message
@@ -42,7 +43,7 @@ class Handler(_OfApi, frozen=True, kw_only=True):
     """The fields of refusals that do not have their defaults."""
     refused: Refused | None = None
     """A function that makes the answer which refuses all elements of a request with a code, in a version, where that
-    does not follow from the schema (`refusals.py`). It returns None where the request wants no answer."""
+    does not follow from the schema (`coded_answers.py`). It returns None where the request wants no answer."""
     always_plain: bool = False
     """True: the error code alone is an answer in every version, also in those that have no room for it."""
     answer_unserved: AnswerUnserved | None = None
@@ -111,4 +112,4 @@ class Handler(_OfApi, frozen=True, kw_only=True):
         """Return the answer that refuses the elements of which this right is needed, like `refusal_of_all`."""
         if self.refused is not None:
             return self.refused(request, code, version)
-        return refused_elements(API[self.key].response, need, request, code, version, self.refusal)
+        return coded(API[self.key].response, need, request, repeat(code), version, self.refusal)

@@ -1,4 +1,4 @@
-"""The leader epoch that a client believes in (KIP-320), beside the log's (`core.state.leader_epochs`).
+"""The leader epoch that a client believes in (KIP-320), beside the log's (`core.values.leader_epochs`).
 
 The batches of the log say epoch 0 under every leader. The state knows which are of which, and a reader is told that.
 """

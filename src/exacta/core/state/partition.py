@@ -75,7 +75,7 @@ class Partition(Struct, array_like=True):
     receipts: list[Receipt] = field(default_factory=list)
     """The offsets of Pulsar's messages that were staged, in the order in which they were staged."""
     leader_epochs: LeaderEpochs = ()
-    """The first offset of each leader's epoch (`core.state.leader_epochs`)."""
+    """The first offset of each leader's epoch (`core.values.leader_epochs`)."""
 
     @property
     def nameless_writers(self) -> int:

@@ -17,12 +17,12 @@ from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.front.words import words_of
 from exacta.kafka.access import allows
+from exacta.kafka.coded_answers import coded
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, transactional_id
 from exacta.kafka.parts import divided_by
-from exacta.kafka.refusals import refused_elements
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
 from exacta.ports.record_format import Buffer
@@ -293,7 +293,7 @@ def refused(request: ProduceRequest, code: ErrorCode, version: int) -> ProduceRe
     """Refuse every batch of a request; None where the client wants no answer."""
     if request.acks == NO_RESPONSE_ACKS:
         return None
-    return refused_elements(ProduceResponse, NEEDS[1], request, code, version, {"base_offset": -1})
+    return coded(ProduceResponse, NEEDS[1], request, repeat(code), version, {"base_offset": -1})
 
 
 HANDLER = Handler(

@@ -8,6 +8,7 @@ holder of the transactional id may decide that, by EndTxn.
 from exacta.core.commands import AbortByMarker
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.front.broker import Broker
+from exacta.kafka.coded_answers import Elements, coded
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, or_on_cluster
@@ -16,10 +17,6 @@ from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k27_write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerPartitionResult,
-    WritableTxnMarkerResult,
-    WritableTxnMarkerTopicResult,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
@@ -53,31 +50,10 @@ def handle(broker: Broker, request: WriteTxnMarkersRequest, context: RequestCont
     ]
 
     def done(answers: list[Answer]) -> None:
-        reply(_response(request.markers, [context.error_code(answer) for answer in answers]))
+        codes = map(context.error_code, answers)
+        reply(coded(WriteTxnMarkersResponse, Elements("markers", "markers"), request, codes, context.version))
 
     broker.submit(context, commands, done)
-
-
-def _response(markers: list[WritableTxnMarker], codes: list[ErrorCode]) -> WriteTxnMarkersResponse:
-    in_order = iter(codes)
-    return WriteTxnMarkersResponse(
-        markers=[
-            WritableTxnMarkerResult(
-                producer_id=marker.producer_id,
-                topics=[
-                    WritableTxnMarkerTopicResult(
-                        name=topic.name,
-                        partitions=[
-                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=next(in_order))
-                            for index in topic.partition_indexes
-                        ],
-                    )
-                    for topic in marker.topics
-                ],
-            )
-            for marker in markers
-        ]
-    )
 
 
 HANDLER = Handler(

@@ -2,6 +2,7 @@
 
 from exacta.core.commands import DeleteGroup
 from exacta.front.broker import Broker
+from exacta.kafka.coded_answers import coded
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
@@ -10,7 +11,6 @@ from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k42_delete_groups import (
-    DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
@@ -22,14 +22,8 @@ def handle(broker: Broker, request: DeleteGroupsRequest, context: RequestContext
     """Delete each group for itself."""
 
     def done(answers: list[Answer]) -> None:
-        reply(
-            DeleteGroupsResponse(
-                results=[
-                    DeletableGroupResult(group_id=group_id, error_code=context.error_code(answer))
-                    for group_id, answer in zip(request.groups_names, answers, strict=True)
-                ]
-            )
-        )
+        codes = map(context.error_code, answers)
+        reply(coded(DeleteGroupsResponse, NEEDS[0], request, codes, context.version))
 
     broker.submit(context, [DeleteGroup(group_id=group_id) for group_id in request.groups_names], done)
 

@@ -1,12 +1,14 @@
 """ElectLeaders: with one broker, every partition has its leader already (KIP-460)."""
 
+from itertools import repeat
+
 from exacta.core.state.state import State
 from exacta.front.broker import Broker
+from exacta.kafka.coded_answers import coded
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
 from exacta.kafka.parts import Parts
-from exacta.kafka.refusals import refused_elements
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -64,7 +66,7 @@ def _result(state: State, topic: str, index: int, known: bool) -> PartitionResul
 
 def refused(request: ElectLeadersRequest, code: ErrorCode, version: int) -> ElectLeadersResponse:
     """Refuse a request as a whole and, as Apache Kafka does, also every partition: version 0 can say it only there."""
-    answer = refused_elements(ElectLeadersResponse, PARTITIONS, request, code, version)
+    answer = coded(ElectLeadersResponse, PARTITIONS, request, repeat(code), version)
     answer.error_code = code
     return answer
 

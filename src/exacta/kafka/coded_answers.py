@@ -1,4 +1,4 @@
-"""Answers that refuse a request, or elements of it, made from the schema of the response.
+"""Answers that are an error code for each element of a request, made from the schema of the response.
 
 Theory of operation. The answer to an element repeats what names it, and carries an error code. So the fields in `NAMES`
 that both have are copied, and the error code is set. An element that is a plain value goes into the first of these
@@ -6,8 +6,9 @@ fields. An answer without an error code has answers to what lies inside of the e
 partitions of topics.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import repeat
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from exacta.protocol.kafka.errors import ErrorCode
@@ -32,7 +33,7 @@ NAMES = (
 the one, and what is so in the other."""
 
 Given = Mapping[str, Any]
-"""What refusals of an API say besides, by the names of fields, where it is not the field's default."""
+"""The fields of the answers that have neither an element's value nor their default."""
 NOTHING: Given = {}
 
 R = TypeVar("R", bound=Message)
@@ -48,7 +49,9 @@ class Arrays(Protocol):
     def answers(self) -> str: ...
 
 
-class _Arrays(NamedTuple):
+class Elements(NamedTuple):
+    """The same, where no need and no parts name them."""
+
     elements: str
     answers: str
 
@@ -60,14 +63,14 @@ def has_room_in(response: type[Message], versions: tuple[int, int]) -> bool:
     return all("error_code" in _fields(response, version) for version in range(first, last + 1))
 
 
-def refused_elements(
-    response: type[R], arrays: Arrays, request: Message, code: ErrorCode, version: int, given: Given = NOTHING
+def coded(
+    response: type[R], arrays: Arrays, request: Message, codes: Iterator[int], version: int, given: Given = NOTHING
 ) -> R:
-    """Return the response that refuses each element of an array of the request."""
+    """Return the response that says the next code to each element of an array of the request, or to what is in it."""
     of = _fields(response, version)[arrays.answers].structure
     assert of is not None, arrays.answers
     elements = getattr(request, arrays.elements) or ()
-    return response(**{arrays.answers: [_refused(of, each, code, version, given) for each in elements]})
+    return response(**{arrays.answers: [_coded(of, each, codes, version, given) for each in elements]})
 
 
 def refused(response: type[R], request: Message, code: ErrorCode, version: int, given: Given = NOTHING) -> R:
@@ -77,8 +80,8 @@ def refused(response: type[R], request: Message, code: ErrorCode, version: int, 
     """
     if "error_code" in _fields(response, version):
         return response(error_code=code, **_told(response, version, given))
-    first = _Arrays(_first_array(type(request), version), _first_array(response, version))
-    return refused_elements(response, first, request, code, version, given)
+    first = Elements(_first_array(type(request), version), _first_array(response, version))
+    return coded(response, first, request, repeat(code), version, given)
 
 
 def has_array(request: Message, name: str, version: int) -> bool:
@@ -91,7 +94,7 @@ def _fields(structure: type[Structure], version: int) -> Mapping[str, FieldLayou
     return {field.name: field for field in layout(structure, version).fields}
 
 
-def _refused(of: type[Structure], element: Any, code: ErrorCode, version: int, given: Given) -> Structure:
+def _coded(of: type[Structure], element: Any, codes: Iterator[int], version: int, given: Given) -> Structure:
     """Return the answer of a class to one element."""
     fields = _fields(of, version)
     named = [name for name in fields if name in NAMES]
@@ -102,11 +105,11 @@ def _refused(of: type[Structure], element: Any, code: ErrorCode, version: int, g
     told |= _told(of, version, given)
     own = next((name for name in fields if name.endswith("error_code")), None)
     if own is not None:
-        return of(**told, **{own: code})
+        return of(**told, **{own: next(codes)})
     name, field = next((name, field) for name, field in fields.items() if field.structure is not None)
     assert field.structure is not None
     inside = getattr(element, _first_array(type(element), version))
-    return of(**told, **{name: [_refused(field.structure, each, code, version, given) for each in inside]})
+    return of(**told, **{name: [_coded(field.structure, each, codes, version, given) for each in inside]})
 
 
 def _told(of: type[Structure], version: int, given: Given) -> dict[str, Any]:
