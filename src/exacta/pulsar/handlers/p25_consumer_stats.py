@@ -6,7 +6,7 @@ from google.protobuf.message import Message
 from msgspec import Struct
 
 from exacta.core.state.state import State
-from exacta.core.subscriptions.description import TYPES, DescribedSubscription, Wanted, page_of
+from exacta.core.subscriptions.description import TYPES, DescribedSubscription, SubscriptionsWanted, page_of
 from exacta.front.backlog_counts import Backlog, count_backlogs
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import (
@@ -57,7 +57,9 @@ def handle(broker: Broker, command: CommandConsumerStats, request: PulsarRequest
 def _standing(state: State, consumer: Consumer) -> Standing | None:
     topic, index = consumer.place
     names = frozenset({consumer.subscription})
-    page = page_of(state, Wanted(topics={topic: {index}}, names=names, most=1, most_size=1, most_partitions=1))
+    page = page_of(
+        state, SubscriptionsWanted(topics={topic: {index}}, names=names, most=1, most_size=1, most_partitions=1)
+    )
     delivery = state.volatile.deliveries.get((consumer.partition_id, consumer.subscription))
     present = None if delivery is None else delivery.consumers.get(consumer.consumer_id)
     if not page.subscriptions or present is None:
