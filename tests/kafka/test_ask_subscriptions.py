@@ -239,7 +239,7 @@ class TestPages:
             assert len(places(answer)) <= limit
             found += places(answer)
             after = found[-1]
-            if answer.is_last:
+            if answer.end is None:
                 break
         assert found == [("t", 0, "a"), ("t", 0, "b"), ("t", 1, "a"), ("t", 1, "b"), ("u", 0, "a")]
 
@@ -256,14 +256,14 @@ class TestPages:
         monkeypatch.setattr("exacta.kafka.views.subscriptions.MOST_SIZE", 3)
         answer = asking.subscriptions(wire)
         assert places(answer) == [("t", 0, "a")]
-        assert not answer.is_last
+        assert answer.end is not None
 
     def test_a_page_looks_at_so_many_partitions_and_may_be_empty(
         self, wire: Wire, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("exacta.kafka.views.subscriptions.MOST_PARTITIONS", 1)
         first = asking.subscriptions(wire)
-        assert ({each[:2] for each in places(first)}, first.is_last) == ({("t", 0)}, False)
+        assert ({each[:2] for each in places(first)}, first.end is None) == ({("t", 0)}, False)
         second = asking.subscriptions(wire, after=first.end)
         assert {each[:2] for each in places(second)} == {("t", 1)}
 

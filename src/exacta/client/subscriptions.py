@@ -65,7 +65,7 @@ def describe_subscriptions(
     while True:
         found = ask(client, question, Subscriptions, "looking at subscriptions", deadline)
         yield from found.subscriptions
-        if found.is_last:
+        if found.end is None:
             return
         question = structs.replace(question, after=found.end)
 

@@ -121,7 +121,6 @@ class Subscriptions(Struct, frozen=True, kw_only=True):
     """The answer to `AskSubscriptions`, of one state."""
 
     subscriptions: tuple[SubscriptionDescription, ...]
-    is_last: bool = True
-    """False: ask again after `end`. There may be none of these, where the broker has looked at many partitions."""
     version: int = 1
     end: Place | None = None
+    """The next page begins after this place; None: this is the last one. A page may be empty, and not the last."""

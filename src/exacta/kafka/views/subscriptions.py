@@ -63,7 +63,7 @@ def tell(broker: Broker, context: RequestContext, asked: AskSubscriptions, done:
     def counted(page: Page, backlogs: list[Backlog]) -> None:
         pairs = zip(page.subscriptions, backlogs, strict=True)
         found = tuple(_told(broker, asker, each, backlog) for each, backlog in pairs)
-        done(json.encode(Subscriptions(subscriptions=found, is_last=page.end is None, end=page.end)))
+        done(json.encode(Subscriptions(subscriptions=found, end=page.end)))
 
     broker.read(context, view, described)
 
