@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from exacta.spark.options.kafka_clients import COMMON_REFUSED, HARMLESS_FOR_SINK, PRODUCER_REFUSED
+from exacta.spark.options.kafka_clients import COMMON_REFUSED, PRODUCER_REFUSED
 from exacta.spark.options.parsing import Option, Parsed, parse, positive_long, refuse_without_effect, whole
 from exacta.spark.options.sink import (
     AT_LEAST_ONCE,
@@ -69,7 +69,7 @@ def parse_foreach_batch(options: Mapping[str, str], *, acknowledges: bool = Fals
     """Return what the options of a call of `write` say, which `acknowledges` messages, and all that is wrong."""
     own, writers = _split(options)
     table = (*FOREACH_BATCH, *SINK, *COMMON_REFUSED, *PRODUCER_REFUSED)
-    parsed = parse(options, table, "writing", HARMLESS_FOR_SINK)
+    parsed = parse(options, table, "writing")
     judge_sink(parsed, writers)
     if parsed.values.get("exactly_once") is False:
         with parsed.noting():
