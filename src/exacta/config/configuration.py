@@ -12,7 +12,7 @@ from exacta.config.network import NetworkOptions
 from exacta.config.pulsar import PulsarOptions
 from exacta.config.transactions import TransactionOptions
 from exacta.config.web import WebOptions
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 
 
 class ConfigurationError(Exception):
