@@ -40,7 +40,10 @@ FOREACH_BATCH = (
         field="driver_rows",
         parse=whole,
         default="5000",
-        about="the driver alone writes a batch of at most this many rows, in one transaction; 0 means never",
+        about=(
+            "the driver alone writes a batch of at most this many rows, in one transaction; 0 means never, for batches "
+            "that are expensive to compute: a batch that turns out to be larger is computed twice"
+        ),
     ),
     Option(
         name="driver.bytes",
@@ -49,7 +52,8 @@ FOREACH_BATCH = (
         default="16777216",
         about=(
             "the same limit in bytes, estimated by the rows of the batches before (1 KiB while none was seen). A "
-            "partition may send the driver its share of it; if it has more, tasks write"
+            "partition may send the driver its share of it; if it has more, tasks write. "
+            "Raise it where the rows lie mostly in one of many partitions"
         ),
     ),
 )
