@@ -8,6 +8,9 @@ from exacta.config.options import options
 KAFKAS_OWN = frozenset((Path(__file__).parent / "kafka-4.4-broker-keys.txt").read_text().split())
 """The keys that `KafkaConfig.configDef()` of Apache Kafka 4.4 has."""
 
+OF_THE_AUTHORIZER = {"super.users", "allow.everyone.if.no.acl.found"}
+"""The keys that `StandardAuthorizer` reads beside them."""
+
 OF_TRANSACTIONS = {
     "transaction.state.log.replication.factor": KeyClass.PROMISE,
     "transaction.state.log.min.isr": KeyClass.PROMISE,
@@ -22,8 +25,8 @@ OF_TRANSACTIONS = {
 
 
 PROMISES = {
-    "advertised.host.name", "advertised.port", "allow.everyone.if.no.acl.found", "alter.config.policy.class.name",
-    "authorizer.class.name", "client.quota.callback.class", "compression.type", "config.providers",
+    "advertised.host.name", "advertised.port", "alter.config.policy.class.name",
+    "client.quota.callback.class", "compression.type", "config.providers",
     "create.topic.policy.class.name", "default.replication.factor", "delegation.token.master.key",
     "delegation.token.secret.key", "delete.topic.enable", "group.consumer.migration.policy",
     "group.coordinator.rebalance.protocols", "host.name", "kafka.metrics.reporters", "log.cleaner.delete.retention.ms",
@@ -31,10 +34,10 @@ PROMISES = {
     "log.cleaner.min.compaction.lag.ms", "log.cleanup.policy", "log.message.timestamp.after.max.ms",
     "log.message.timestamp.before.max.ms", "log.message.timestamp.difference.max.ms", "log.message.timestamp.type",
     "max.connection.creation.rate", "max.connections.per.ip.overrides", "metric.reporters", "min.insync.replicas",
-    "offsets.topic.replication.factor", "port", "remote.log.storage.system.enable", "super.users",
+    "offsets.topic.replication.factor", "port", "remote.log.storage.system.enable",
     "transaction.state.log.min.isr", "transaction.state.log.replication.factor",
 }  # fmt: skip
-"""The keys that promise replicas, access rules, bounds or topics' defaults. None may become a key without effect."""
+"""The keys that promise replicas, policies, bounds or topics' defaults. None may become a key without effect."""
 
 
 def test_no_promise_is_passed_over() -> None:
@@ -43,7 +46,7 @@ def test_no_promise_is_passed_over() -> None:
 
 def test_a_key_that_is_an_option_of_ours_is_served_by_it() -> None:
     same = {name for name, key in KAFKA_KEYS.items() if key.reason == SAME}
-    assert same == KAFKAS_OWN & options().keys()
+    assert same == (KAFKAS_OWN | OF_THE_AUTHORIZER) & options().keys()
 
 
 def test_the_keys_of_transactions_are_served_or_promises_with_a_reason() -> None:
