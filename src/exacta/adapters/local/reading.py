@@ -8,9 +8,9 @@ every batch, thousands where batches are small; so neighbours are read in one go
 in memory.
 
 All book-keeping of handles happens on the event-loop thread. A handle is opened on a reading thread, handed over when
-that thread has done with it, and closed again when more than `HANDLE_LIMIT` are open and no read uses it. The active segment's handle
-is its writer's, and open as long as it is active. Segments that were used least recently are the first to leave the
-page cache, if it is trimmed (see `page_cache`).
+that thread has done with it, and closed again when more than `HANDLE_LIMIT` are open and no read uses it. The active
+segment's handle is its writer's, and open as long as it is active. Segments that were used least recently are the first
+to leave the page cache, if it is trimmed (see `page_cache`).
 """
 
 import errno
