@@ -7,9 +7,9 @@ Theory of operation. Batches of one stream lie between those of others. Reading 
 every batch, thousands where batches are small; so neighbours are read in one go, gaps included, and the gaps cut out
 in memory.
 
-All book-keeping of handles happens on the event-loop thread. A handle is opened on a reading thread, handed over with
-the result, and closed again when more than `HANDLE_LIMIT` are open and no read uses it. The active segment's handle
-is its writer's, and open as long as it is active.
+All book-keeping of handles happens on the event-loop thread. A handle is opened on a reading thread, handed over when
+that thread has done with it, and closed again when more than `HANDLE_LIMIT` are open and no read uses it. The active
+segment's handle is its writer's, and open as long as it is active.
 """
 
 import errno
@@ -95,7 +95,7 @@ class Reader:
         self._worker = new_worker("exacta-journal-read", READER_THREADS)
         self._can_read_nowait = True
         self._closed = False
-        # Handles opened by the threads and not yet taken over; a deque, since appending to it is atomic.
+        # Handles that the threads have opened and done with, not yet taken over; a deque, as extending it is atomic.
         self._opened: deque[tuple[Segment, int]] = deque()
         self._sealed_open: dict[Segment, None] = {}  # in order of last use
         self._retiring: list[tuple[Sequence[Segment], Callable[[], None]]] = []
@@ -165,18 +165,20 @@ class Reader:
         done: Callable[[list[Buffer | Failed]], None],
     ) -> None:
         results: list[Buffer | Failed] = []
+        opened: list[tuple[Segment, int]] = []
         try:
             for segment, runs in plans:
                 try:
                     handle = handles[segment]
                     if handle is None:
                         handle = handles[segment] = self._files.open(segment.name)
-                        self._opened.append((segment, handle))
+                        opened.append((segment, handle))
                     results.append(assemble(runs, [self._read_run(segment, handle, run) for run in runs]))
                 except OSError as error:
                     results.append(Failed(str(error)))
         finally:
             results += [Failed("the read did not finish")] * (len(plans) - len(results))
+            self._opened.extend(opened)  # not before: of two handles of one segment the second is closed at once
             with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
                 self._call_soon(self._finish, list(handles), results, done)
 
