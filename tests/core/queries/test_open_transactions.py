@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from exacta.core.commands import CreateTopic, DeleteTopic
-from exacta.core.ids import TransactionId
+from exacta.core.ids import Offset, TransactionId
 from exacta.core.queries.open_transactions import (
     HeldBack,
     InPartition,
@@ -50,7 +50,7 @@ def test_it_tells_of_records_and_acknowledgements() -> None:
     cumulative.acknowledge_before(2, inside=handle)
     described = of(world, describe_open_transaction, handle.transaction_id)
     place = InPartition(topic="t", index=0, partition_id=alone.key[0], is_one_of_several=False)
-    assert described.written == (WrittenPartition(place, 4),)
+    assert described.written == (WrittenPartition(place, Offset(4)),)
     assert [(each.name, each.partition, each.before) for each in described.acknowledged] == [
         ("alone", place, None),
         ("cumulative", place, 2),
@@ -83,8 +83,8 @@ def test_it_tells_whom_it_holds_back() -> None:
     assert set(begun.held_back) == {
         HeldBack(each.partition_id, "t", offsets) for each, offsets in zip(partitions, (1, 2), strict=True) if each
     }
-    assert (begun.start_ms, begun.topics) == (world.now_ms, {"t"})
-    assert (nothing.topics, nothing.held_back) == (set(), ())
+    assert (begun.start_ms, begun.topics) == (world.now_ms, frozenset({"t"}))
+    assert (nothing.topics, nothing.held_back) == (frozenset(), ())
 
 
 def test_time_ends_that_of_a_transactional_id() -> None:
