@@ -1,4 +1,4 @@
-"""One subscription, and one of its consumers, as its client asks for them; and how many subscriptions there are."""
+"""One subscription, and one of its consumers, as its client asks for them; and how many there are."""
 
 from msgspec import Struct
 
@@ -55,5 +55,5 @@ def describe_consumer(
 
 
 def subscription_count(state: State) -> int:
-    """Return how many subscriptions there are."""
+    """Return how many durable subscriptions there are."""
     return state.volatile.subscriptions
