@@ -20,12 +20,11 @@ def mistakes(folder: Path, text: str, name: str = "server.properties") -> list[s
 
 
 KAFKAS_OWN = """\
-# Apache Kafka 4 ships this as config/server.properties, with comments.
+# Apache Kafka 4 ships this as config/server.properties, with comments, and with inter.broker.listener.name.
 process.roles=broker,controller
 node.id=1
 controller.quorum.bootstrap.servers=localhost:9093
 listeners=PLAINTEXT://:9092,CONTROLLER://:9093
-inter.broker.listener.name=PLAINTEXT
 advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
@@ -48,7 +47,11 @@ log.retention.check.interval.ms=300000
 """
 
 
-def test_the_file_that_kafka_ships_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_the_file_that_kafka_ships_is_taken_but_for_the_listener_of_other_brokers(tmp_path: Path) -> None:
+    assert mistakes(tmp_path, KAFKAS_OWN + "inter.broker.listener.name=PLAINTEXT\n") == [
+        "server.properties: inter.broker.listener.name: there is no other broker that a listener could be for; leave "
+        "it out"
+    ]
     file = read(tmp_path, KAFKAS_OWN)
     assert file.mistakes == ()
     assert file.not_kept == ()
@@ -63,7 +66,7 @@ def test_the_file_that_kafka_ships_is_taken_as_it_is(tmp_path: Path) -> None:
         "log.retention.check.interval.ms": 300_000,
     }
     (note,) = file.notes()
-    assert note.startswith(f"{file.path}: 10 keys of Kafka's change nothing here: process.roles, ")
+    assert note.startswith(f"{file.path}: 9 keys of Kafka's change nothing here: process.roles, ")
 
 
 TOML = """\

@@ -324,12 +324,12 @@ class TestRefusals:
 
 class TestLogins:
     def test_an_address_that_others_reach_is_warned_of(self, start: Start) -> None:
-        _, errors = start(listen="0.0.0.0:0").end(signal.SIGTERM)
+        _, errors = start("--set", "allow.anonymous=PLAINTEXT", listen="0.0.0.0:0").end(signal.SIGTERM)
         [warning] = [line for line in errors.splitlines() if " WARNING " in line]
-        assert "can be reached from other machines, and there are no logins yet" in warning
+        assert "other machines reach PLAINTEXT on 0.0.0.0:" in warning
 
     def test_one_of_this_machine_is_not(self, start: Start) -> None:
-        assert "logins" not in start(listen="localhost:0").end(signal.SIGTERM)[1]
+        assert "other machines" not in start(listen="localhost:0").end(signal.SIGTERM)[1]
 
 
 class TestAdvertising:
@@ -346,7 +346,7 @@ class TestAdvertising:
         assert self.advertised(start("--advertise", "kafka.example:1234")) == ("kafka.example", 1234)
 
     def test_every_address_means_the_one_that_was_used(self, start: Start) -> None:
-        server = start(listen="0.0.0.0:0")
+        server = start("--set", "allow.anonymous=PLAINTEXT", listen="0.0.0.0:0")
         _, port = server.address
         [broker] = server.connect("127.0.0.1").ask(MetadataRequest(topics=[]), 9).brokers
         assert (broker.host, broker.port) == ("127.0.0.1", port)

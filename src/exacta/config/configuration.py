@@ -5,11 +5,13 @@ The rooms are frozen dataclasses, since `msgspec.Struct`s cannot have several ba
 
 from dataclasses import asdict, dataclass
 
+from exacta.config.doors import DoorOptions
 from exacta.config.groups import GroupOptions
 from exacta.config.kafka import KafkaOptions
 from exacta.config.log import LogOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.pulsar import PulsarOptions
+from exacta.config.tls import TlsOptions
 from exacta.config.transactions import TransactionOptions
 from exacta.config.web import WebOptions
 from exacta.core.state.limits import Limits
@@ -21,7 +23,15 @@ class ConfigurationError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration(
-    GroupOptions, TransactionOptions, LogOptions, NetworkOptions, PulsarOptions, WebOptions, KafkaOptions
+    GroupOptions,
+    TransactionOptions,
+    LogOptions,
+    NetworkOptions,
+    DoorOptions,
+    TlsOptions,
+    PulsarOptions,
+    WebOptions,
+    KafkaOptions,
 ):
     """Every option with its default. `exacta serve --help` lists them from the last base to the first."""
 

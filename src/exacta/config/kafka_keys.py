@@ -45,14 +45,17 @@ _SERVED = {
         log.retention.ms log.roll.ms log.segment.bytes max.connections max.connections.per.ip
         max.incremental.fetch.session.cache.slots message.max.bytes node.id num.partitions offset.metadata.max.bytes
         offsets.retention.check.interval.ms offsets.retention.minutes producer.id.expiration.check.interval.ms
-        producer.id.expiration.ms queued.max.request.bytes socket.request.max.bytes transaction.max.timeout.ms
+        producer.id.expiration.ms queued.max.request.bytes socket.request.max.bytes ssl.client.auth
+        ssl.enabled.protocols ssl.key.password ssl.keystore.certificate.chain ssl.keystore.key ssl.keystore.location
+        ssl.keystore.password ssl.keystore.type ssl.principal.mapping.rules ssl.truststore.certificates
+        ssl.truststore.location ssl.truststore.password ssl.truststore.type transaction.max.timeout.ms
         transaction.remove.expired.transaction.cleanup.interval.ms transaction.two.phase.commit.enable
         transactional.id.expiration.ms""",
-    "It is `listen`, or several of it. All must have the security protocol PLAINTEXT; those of controllers are left "
-    "out.": "listeners",
+    "It is `listen`, or several of it, each with its security; those of controllers are left out.": "listeners",
     "It is `advertise`, for each listener that is served.": "advertised.listeners",
     "It says which of the listeners are of controllers.": "controller.listener.names",
-    "It says which security protocol a listener has.": "listener.security.protocol.map",
+    "It says which security protocol a listener has: PLAINTEXT or SSL.": "listener.security.protocol.map",
+    "It is refused: there is one broker, which needs no listener for others.": "inter.broker.listener.name",
     "It is `data`: one directory.": "log.dirs log.dir",
     "It is `log.retention.ms`, which wins if it is set. Minutes win over hours.": (
         "log.retention.hours log.retention.minutes"
@@ -71,7 +74,7 @@ _NO_MEANING = {
         controller.quorum.fetch.snapshot.max.bytes controller.quorum.fetch.timeout.ms
         controller.quorum.request.timeout.ms controller.quorum.retry.backoff.ms controller.quorum.voters
         controller.socket.timeout.ms early.start.listeners initial.broker.registration.timeout.ms
-        inter.broker.listener.name leader.imbalance.check.interval.seconds process.roles request.timeout.ms
+        leader.imbalance.check.interval.seconds process.roles request.timeout.ms
         sasl.mechanism.controller.protocol sasl.mechanism.inter.broker.protocol security.inter.broker.protocol
         server.max.startup.time.ms socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms
         unstable.api.versions.enable unstable.feature.versions.enable""",
@@ -200,13 +203,10 @@ _NO_MEANING = {
         sasl.oauthbearer.jwt.retriever.class sasl.oauthbearer.jwt.validator.class sasl.oauthbearer.scope
         sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name sasl.oauthbearer.token.endpoint.url
         sasl.server.callback.handler.class sasl.server.max.receive.size""",
-    "Kafka's clients have no TLS here. A listener that asks for it is refused.": """
-        security.providers ssl.allow.dn.changes ssl.allow.san.changes ssl.cipher.suites ssl.client.auth
-        ssl.enabled.protocols ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.key.password
-        ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key ssl.keystore.location
-        ssl.keystore.password ssl.keystore.type ssl.principal.mapping.rules ssl.protocol ssl.provider
-        ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates
-        ssl.truststore.location ssl.truststore.password ssl.truststore.type""",
+    "It is about connections that a broker opens, or about Java's own TLS.": """
+        security.providers ssl.allow.dn.changes ssl.allow.san.changes ssl.endpoint.identification.algorithm
+        ssl.engine.factory.class ssl.keymanager.algorithm ssl.protocol ssl.provider ssl.secure.random.implementation
+        ssl.trustmanager.algorithm""",
     "Kafka 4 has removed it.": """
         auto.include.jmx.reporter broker.id.generation.enable control.plane.listener.name
         controlled.shutdown.max.retries controlled.shutdown.retry.backoff.ms eligible.leader.replicas.enable
@@ -232,6 +232,7 @@ _PROMISES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("authorizer.class.name", "there are no access rules: every client may do everything", ("",)),
     ("super.users", "there are no access rules: every client may do everything", ("",)),
     ("allow.everyone.if.no.acl.found", "there are no access rules: every client may do everything", ("true",)),
+    ("ssl.cipher.suites", "OpenSSL's own choice of ciphers is offered", ("",)),
     ("alter.config.policy.class.name", f"{_NO_CLASSES}: no policy is asked", ("",)),
     ("create.topic.policy.class.name", f"{_NO_CLASSES}: no policy is asked", ("",)),
     ("client.quota.callback.class", "there are no quotas", ("",)),
@@ -271,7 +272,7 @@ VALUES_NOT_KEPT = {
 """Values of Kafka's that an option of the same name cannot have here, and what happens instead; they are promises."""
 
 _FAMILIES = (
-    ("listener.name.", KeyClass.PROMISE, "nothing is set for one listener alone"),
+    ("listener.name.", KeyClass.PROMISE, "only options of TLS are set for one listener alone"),
     ("rlmm.config.", KeyClass.NO_MEANING, "There is one storage."),
     ("rsm.config.", KeyClass.NO_MEANING, "There is one storage."),
     ("zookeeper.", KeyClass.NO_MEANING, "Kafka 4 has removed it."),

@@ -6,15 +6,21 @@ TOML from `--config` (`exacta.server.configuration_file`), or as Python values f
 a `ConfigurationError` of one line.
 """
 
+import logging
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
 from typing import Any, get_args, get_type_hints
 
 from msgspec import Struct
 
 from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.doors import DoorOptions
+from exacta.config.tls import TlsOptions
 from exacta.spelling import did_you_mean
+
+logger = logging.getLogger("exacta.config")
 
 
 class Option(Struct, frozen=True):
@@ -35,6 +41,10 @@ class Option(Struct, frozen=True):
     """True if the option's value can be changed while the broker runs."""
     lowest_at_run_time: int | None = None
     """The lowest value that a number can be given while the broker runs; None: `lowest`."""
+    is_security: bool = False
+    """True if who may do what hangs on the option: it is never empty where it is given, and never dynamic."""
+    is_secret: bool = False
+    """True if nobody is shown the value."""
 
     @property
     def unit(self) -> str:
@@ -89,6 +99,23 @@ LOWEST_AT_RUN_TIME = {
 What is set at run time is durable, and counts before the command line. A start may have lower values.
 """
 
+SECURITY = frozenset(each.name.replace("_", ".") for room in (DoorOptions, TlsOptions) for each in fields(room))
+"""The options that say who may do what. A start decides about them, and nothing that is set while the broker runs."""
+
+
+class SecretText(str):
+    """The value of an option that nobody is shown: its repr hides it, and with it the repr of all that holds it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Hide the text."""
+        return HIDDEN
+
+
+HIDDEN = "(hidden)"
+"""What is shown in the place of a secret."""
+
 _UNITS = {"ms": "ms", "bytes": "bytes", "minutes": "minutes"}
 _SIZES = frozenset(["pulsar.max.message.size"])
 """Options of Pulsar's whose names do not say that they are bytes."""
@@ -113,6 +140,8 @@ def options() -> dict[str, Option]:
             meta.pattern or "",
             dynamic=name in DYNAMIC,
             lowest_at_run_time=LOWEST_AT_RUN_TIME.get(name, meta.ge) if name in DYNAMIC else None,
+            is_security=name in SECURITY,
+            is_secret=bool((meta.extra or {}).get("secret")),
         )
     return found
 
@@ -124,6 +153,9 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
     """
     values: dict[str, Any] = {}
     for given, value in settings.items():
+        if (gone := PASSED_OVER.get(given.replace("_", "."))) is not None:
+            logger.warning(gone)
+            continue
         option = _find(given)
         values[option.field] = parse_value(option, value)
     configuration = Configuration(**values)
@@ -139,9 +171,13 @@ def require_order(configuration: Configuration) -> None:
 
 
 def changed(configuration: Configuration) -> dict[str, int | bool | str]:
-    """Return the options that have other values than their defaults."""
+    """Return the options that have other values than their defaults; secrets are hidden."""
     values = {each.name: getattr(configuration, each.field) for each in options().values()}
-    return {name: value for name, value in values.items() if value != options()[name].default}
+    return {
+        name: HIDDEN if options()[name].is_secret else value
+        for name, value in values.items()
+        if value != options()[name].default
+    }
 
 
 _ELSEWHERE = {
@@ -157,12 +193,23 @@ _ELSEWHERE = {
 """Options of Kafka's configuration that `exacta serve` has on its command line."""
 
 
+RENAMED = {"pulsar.tls.certificate": "tlsCertificateFilePath", "pulsar.tls.key": "tlsKeyFilePath"}
+"""Options by the names that they had once."""
+
+PASSED_OVER = {
+    "web.allow.anonymous": "web.allow.anonymous has no effect any more: allow.anonymous=WEB lets everybody in by HTTP"
+}
+"""Options that are gone, and what is said of them."""
+
+
 def _find(given: str) -> Option:
     name = given.replace("_", ".")
     option = options().get(name)
     if option is None:
         if name in _ELSEWHERE:
             raise ConfigurationError(f"unknown option {given}: give {_ELSEWHERE[name]} to `exacta serve`")
+        if name in RENAMED:
+            raise ConfigurationError(f"{given} is called {RENAMED[name]} now")
         _refuse_kafkas(given, name)
         meant = did_you_mean(name, options())
         raise ConfigurationError(f"unknown option {given}" + (f"; {meant}" if meant else ""))
@@ -183,6 +230,10 @@ _TRUTHS = {"true": True, "false": False}
 
 def parse_value(option: Option, value: Any) -> int | bool | str:
     """Return a value as the option's type. Raises ConfigurationError for one that the option cannot have."""
+    if option.is_security and not str(value).strip():
+        raise ConfigurationError(f"{option.name} must not be empty: leave it out, or give it a value")
+    if option.is_secret:
+        return SecretText(str(value).strip())
     if option.type is str and not option.pattern:
         return str(value).strip()
     if option.type is str:

@@ -90,13 +90,3 @@ class PulsarOptions:
             description="Most outcomes of Pulsar clients' transactions that are remembered: the latest ones.",
         ),
     ] = Limits().max_ended_handles
-    pulsar_tls_certificate: Annotated[
-        str,
-        Meta(
-            description="File with the certificate that --pulsar-tls-listen and --web-tls-listen present, and its "
-            "chain, in PEM.",
-        ),
-    ] = ""
-    pulsar_tls_key: Annotated[
-        str, Meta(description="File with the private key of pulsar.tls.certificate, in PEM, without a password.")
-    ] = ""

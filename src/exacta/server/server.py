@@ -45,7 +45,6 @@ from exacta.server.open_files import files_allowed
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
 from exacta.server.run_time_options import tell_of_options_set_at_run_time
-from exacta.server.tls import Certificate
 
 logger = logging.getLogger("exacta.server")
 
@@ -112,8 +111,7 @@ class Server:
         self._configuration = configuration
         self._data = data
         self._seams = seams
-        self._certificate = Certificate(configuration.pulsar_tls_certificate, configuration.pulsar_tls_key)
-        self.reception = Reception(doors, seams.fronts, configuration, self._certificate)
+        self.reception = Reception(doors, seams.fronts, configuration)
         """The doors, and who comes in by them."""
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
         """None: the journal's threads are heard at once."""
@@ -134,9 +132,9 @@ class Server:
 
     # --- beginning ----------------------------------------------------------------------------------------------------
 
-    def read_certificate_again(self) -> None:
-        """Read the files of the certificate again for the connections that come; nothing where there is none."""
-        self._certificate.read_again(self._loop.time())
+    def read_certificates_again(self) -> None:
+        """See `Reception`."""
+        self.reception.read_certificates_again(self._loop.time())
 
     def open(self) -> None:
         """Bind the port, recover the journal. Blocks. Raises ServerError, and leaves nothing behind then."""

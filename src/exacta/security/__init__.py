@@ -1,0 +1,1 @@
+"""Who a client is, and what proves it: certificates and the names in them."""
