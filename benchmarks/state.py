@@ -25,8 +25,8 @@ from exacta.core.commands import (
 from exacta.core.ids import Offset, ProducerEpoch, ProducerId
 from exacta.core.replies import ProducerBoundReply, Reply
 from exacta.core.snapshot import fold, snapshot
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.core.values.limits import Limits
 from exacta.core.writers import IdempotentWriter
 from exacta.engine.engine import Engine
 from exacta.engine.upkeep import Retention, Schedule

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from exacta.core.events import BatchStaged, Event, TransactionEnded
 from exacta.core.ids import PartitionId, ProducerId
 from exacta.core.log.staging import is_provisional
-from exacta.core.state.topic import MARKER, SIDECAR
+from exacta.core.values.transaction_buffer import MARKER, SIDECAR
 from simulation.history import Entered, History, Outcome, Place, whose
 
 

@@ -17,7 +17,7 @@ from exacta.adapters.clock import Clock
 from exacta.config.configuration import Configuration
 from exacta.core.commands import TakeLead
 from exacta.core.ids import PartitionId
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from exacta.engine.engine import EngineFailed
 from exacta.engine.schema import SCHEMA
 from exacta.front.broker import Broker as FrontBroker

@@ -18,8 +18,8 @@ from exacta.core.commands import (
 from exacta.core.events import BatchAppended, BatchStaged, Event
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId
 from exacta.core.replies import DONE, TransactionBegunReply, TransactionEndedReply
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.core.values.limits import Limits
 from exacta.engine.schema import SCHEMA
 from exacta.ports.journal import Failed
 from exacta.ports.record_format import Buffer

@@ -23,7 +23,7 @@ from exacta.core.events import (
     TransactionEnded,
 )
 from exacta.core.ids import TransactionId
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 
 Complain = Callable[[str], None]
 Place = tuple[str, int]

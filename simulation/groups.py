@@ -12,9 +12,10 @@ from exacta.core.commands import Command, ConsumerHeartbeat, JoinGroup, SyncGrou
 from exacta.core.events import ConsumerGroupUpdated, Event, GroupDeleted, GroupSettled, MembershipChanged
 from exacta.core.groups.consumer_updates import updated
 from exacta.core.replies import ConsumerHeartbeatDone, Joined, Synced
-from exacta.core.state.classic_membership import Membership, Phase
+from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup
 from exacta.core.state.state import State
+from exacta.core.values.classic_groups import Phase
 
 Complain = Callable[[str], None]
 Done = Callable[..., None]

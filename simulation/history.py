@@ -11,7 +11,7 @@ from enum import Enum
 from math import inf
 
 from exacta.core.log.staging import is_provisional
-from exacta.core.state.topic import SIDECAR
+from exacta.core.values.transaction_buffer import SIDECAR
 from simulation.told import OffsetsTold, OptionsTold
 
 KEY_SIGN, TOMBSTONE_SIGN = b"~", b"!"

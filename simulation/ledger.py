@@ -10,8 +10,8 @@ from exacta.core.apply import apply
 from exacta.core.events import BatchAppended, BatchStaged, Event, StagedStreamSpilled, TransactionEnded
 from exacta.core.ids import Body, TransactionId
 from exacta.core.snapshot import is_same
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.core.values.limits import Limits
 from exacta.ports.journal import IndexEntry
 from exacta.protocol.kafka.records import parse_batch_header
 from simulation.clients.batches import highest_time

@@ -6,7 +6,7 @@ The clients' clocks are a day behind the broker's (`clock`); so are the ages of 
 import random
 from collections.abc import Iterable
 
-from exacta.core.state.topic import SIDECAR, TRANSACTION_BUFFER
+from exacta.core.values.transaction_buffer import SIDECAR, TRANSACTION_BUFFER
 from simulation.clock import CLIENTS_BEHIND_MS
 from simulation.disk.simulated import UNBOUNDED
 

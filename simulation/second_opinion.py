@@ -33,9 +33,9 @@ from exacta.core.events import (
 )
 from exacta.core.ids import NO_WRITER_ID, Cause, PartitionId, ProducerId, WriterId
 from exacta.core.log import staging
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
+from exacta.core.values.limits import Limits
 from exacta.ports.log import Visible
 
 Complain = Callable[[str], None]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from exacta.adapters.local.space.compaction_writer import KEY_BYTES
 from exacta.config.options import configure
-from exacta.core.state.topic import SIDECAR
+from exacta.core.values.transaction_buffer import SIDECAR
 from exacta.ports.compaction import BYTES_PER_KEY
 from exacta.protocol.kafka.errors import ErrorCode
 from simulation.analysis import anomalies

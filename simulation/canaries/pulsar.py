@@ -30,7 +30,7 @@ def sent_outside_its_transaction() -> Replacements:
     "an acknowledgement counts outside of the transaction that its command names", shows=r"liveness: .*pulsar|Pulsar: "
 )
 def acknowledged_outside_its_transaction() -> Replacements:
-    return [(p10_ack, "is_transactional", lambda command: False)]
+    return [(p10_ack, "txn_id_of_part", lambda command: None)]
 
 
 @canary("a consumer that is gone keeps what it had", shows=r"liveness: .*pulsar")

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from exacta.core.state.topic import MARKER, SIDECAR, TRANSACTION_BUFFER
 from exacta.core.values.internal_topics import GROUP_OFFSETS
+from exacta.core.values.transaction_buffer import MARKER, SIDECAR, TRANSACTION_BUFFER
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import (
     k10_find_coordinator,

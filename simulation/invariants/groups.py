@@ -22,9 +22,11 @@ from exacta.core.groups.consumer_updates import updated
 from exacta.core.groups.consumer_words import read_assignment
 from exacta.core.groups.expiry import KEPT_METADATA
 from exacta.core.ids import TransactionId
-from exacta.core.state.classic_membership import Membership, Phase, settled
-from exacta.core.state.consumer_membership import ConsumerGroup, TopicPartition
+from exacta.core.state.classic_membership import Membership, settled
+from exacta.core.state.consumer_membership import ConsumerGroup
 from exacta.core.state.state import State
+from exacta.core.values.classic_groups import Phase
+from exacta.core.values.consumer_groups import TopicPartition
 from simulation.invariants.log import Log
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from exacta.core.events import BatchAppended, LeadTaken, TransactionEnded
 from exacta.core.ids import PartitionId
-from exacta.core.state.leader_epochs import FIRST_EPOCH, end_of, epoch_at
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
+from exacta.core.values.leader_epochs import FIRST_EPOCH, end_of, epoch_at
 from simulation.invariants.log import Log
 
 Written = tuple[int, int, int]

@@ -6,7 +6,7 @@ import pytest
 
 from exacta.adapters.clock import Clock
 from exacta.core.commands import CreateTopic
-from exacta.core.state.transaction import Phase
+from exacta.core.values.transactions import Phase
 from exacta.engine.upkeep import Retention, Schedule
 from tests.engine.compacting import last_values
 from tests.engine.producer import Producer

@@ -18,8 +18,8 @@ from exacta.core.commands import (
 )
 from exacta.core.ids import ConsumerId, Ticket
 from exacta.core.state.subscription import SubscriptionType
-from exacta.core.state.topic import SIDECAR, TRANSACTION_BUFFER
 from exacta.core.state.usage import Table
+from exacta.core.values.transaction_buffer import SIDECAR, TRANSACTION_BUFFER
 from tests.core.world import World, named_writer
 
 MEMBER = JoinGroup(

@@ -9,9 +9,9 @@ from exacta.core.ids import Offset, ProducerEpoch, ProducerId
 from exacta.core.log import append
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended, RecordsDeleted, TopicCreatedReply
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.values.internal_topics import GROUP_OFFSETS, INTERNAL_TOPICS, TRANSACTION_STATE
+from exacta.core.values.limits import Limits
 
 
 def run(state: State, command: object) -> object:

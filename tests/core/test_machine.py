@@ -29,7 +29,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionJoinedReply
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.disk_room import DiskRoom
-from exacta.core.state.transaction import Phase
+from exacta.core.values.transactions import Phase
 from exacta.core.writers import NamedWriter, NamelessWriter
 from tests.core.world import SMALL, Handle, Producer, World
 from tests.shares import examples

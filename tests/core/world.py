@@ -35,11 +35,11 @@ from exacta.core.replies import (
 )
 from exacta.core.room import unnamed_growth
 from exacta.core.snapshot import after_recovery
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Transaction, handle_name
 from exacta.core.transactions.expiry import timers_after_recovery
 from exacta.core.transactions.loss import fences_after_loss
+from exacta.core.values.limits import Limits
 from exacta.core.writers import IdempotentWriter, NamedWriter, NamelessWriter, Writer
 from simulation.invariants.invariants import violations
 from simulation.invariants.log import Acknowledged

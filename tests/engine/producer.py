@@ -6,8 +6,8 @@ from typing import Any
 from exacta.core.commands import AddPartitions, EndTransaction, InitProducerId
 from exacta.core.ids import TransactionVersion
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
-from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
+from exacta.core.values.limits import Limits
 from exacta.ports.log import Answer
 from tests.core.world import Who
 from tests.engine.rig import Rig, batch

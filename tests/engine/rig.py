@@ -7,7 +7,7 @@ from typing import Any
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.core.commands import AppendBatch, Command, CreateTopic
 from exacta.core.ids import NO_PRODUCER_ID, Body, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from exacta.core.writers import IdempotentWriter
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS

@@ -6,7 +6,7 @@ import pytest
 
 from exacta.core.commands import DeleteRecords
 from exacta.core.ids import PartitionId
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from exacta.engine import compaction_schedule as compaction
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from tests.engine.producer import Producer

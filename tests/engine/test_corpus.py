@@ -19,8 +19,8 @@ from exacta.adapters.local.damage.inspection import Place, inspect
 from exacta.adapters.local.files import PosixFiles
 from exacta.core.event_codec import DurableEvent, decode_event
 from exacta.core.snapshot import replayed
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.core.values.limits import Limits
 from exacta.engine.log_reader import LogReader
 from exacta.engine.reading import BatchReader, Read
 from exacta.engine.schema import SCHEMA

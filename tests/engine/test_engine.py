@@ -13,8 +13,8 @@ from exacta.core.ids import Offset, PartitionId, ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import snapshot
-from exacta.core.state.transaction import Phase
 from exacta.core.transactions.loss import UNSEEN_MS
+from exacta.core.values.transactions import Phase
 from exacta.engine.deadlines import MOST_CANCELLED
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.ports.log import Answer, FetchPartition, FetchRequest, FetchResult, Visible

@@ -7,8 +7,8 @@ import pytest
 
 from exacta.core.commands import CommitOffsets, CreateTopic, DeleteGroup, DeleteTopic, OffsetToCommit, SetBrokerConfigs
 from exacta.core.ids import PartitionId
-from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
+from exacta.core.values.limits import Limits
 from exacta.engine.upkeep_lines import RetentionRun, tell_of_compaction
 from exacta.ports.log import Counts
 from tests.engine.producer import Producer

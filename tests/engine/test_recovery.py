@@ -4,7 +4,7 @@ from exacta.core.commands import InitProducerId
 from exacta.core.ids import Cause, Offset, ProducerEpoch
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended, ProducerBoundReply, TransactionEndedReply
-from exacta.core.state.transaction import Phase
+from exacta.core.values.transactions import Phase
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig
 

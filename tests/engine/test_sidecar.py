@@ -8,7 +8,7 @@ from exacta.core.commands import CreateTopic, DeleteRecords, DeleteTopic, EndTra
 from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Appended
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from exacta.engine.upkeep import Retention, Schedule
 from tests.engine.compacting import last_values
 from tests.engine.producer import Producer

@@ -19,9 +19,9 @@ from exacta.core.events import TransactionEnded
 from exacta.core.ids import Offset
 from exacta.core.replies import DONE, ProducerBoundReply, TransactionsRefused
 from exacta.core.snapshot import restore
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase
+from exacta.core.values.limits import Limits
+from exacta.core.values.transactions import Phase
 from exacta.ports.log import FetchPartition, FetchRequest, FetchResult, Visible
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk

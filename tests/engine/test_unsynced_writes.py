@@ -10,8 +10,8 @@ from exacta.core.commands import (
 from exacta.core.ids import Offset, PartitionId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TransactionEndedReply
-from exacta.core.state.limits import Limits
 from exacta.core.transactions.loss import UNSEEN_MS
+from exacta.core.values.limits import Limits
 from exacta.ports.log import Visible
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch

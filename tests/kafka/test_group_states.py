@@ -1,7 +1,7 @@
 """Every phase of a group has the name that Apache Kafka gives it (`ClassicGroupState`, `ConsumerGroupState`)."""
 
-from exacta.core.state.classic_membership import Phase
-from exacta.core.state.consumer_membership import GroupPhase
+from exacta.core.values.classic_groups import Phase
+from exacta.core.values.consumer_groups import GroupPhase
 from exacta.kafka.group_states import CLASSIC_STATES, CONSUMER_STATES
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec import json
 
 from exacta.core.groups.consumer_words import subscribed_topics
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from exacta.kafka.handlers.k19_create_topics import MOST_AT_ONCE
 from exacta.kafka.handlers.k17792_ask import LONGEST_QUESTION
 from exacta.kafka.request_size import FEWEST_ELEMENTS, most_elements

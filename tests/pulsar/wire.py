@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 
 import exacta
 from exacta.adapters.local import LocalJournal
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from exacta.engine.engine import Engine
 from exacta.engine.schema import SCHEMA
 from exacta.ports.log import FetchPartition, FetchRequest, FetchResult

@@ -6,8 +6,8 @@ from exacta.adapters.local.damage.inspection import Place, inspect
 from exacta.core.apply import apply
 from exacta.core.event_codec import decode_event
 from exacta.core.snapshot import restore
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.core.values.limits import Limits
 from exacta.repair import Examination, Remedy, Way, apply_remedy, examine
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from exacta.core.commands import OffsetToCommit
 from exacta.core.events import Event, GroupDeleted, OffsetsCommitted, TransactionalOffsetsCommitted
 from exacta.core.ids import TransactionId
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from simulation.group_use import SLACK_MS, SPARKS, GroupUse
 
 RETENTION_MS, INTERVAL_MS = 5_000, 100

@@ -72,7 +72,7 @@ def test_nothing_is_found_where_the_broker_is_killed(tmp_path: Path) -> None:
 
 
 def sent_outside_of_transactions(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sending, "is_transactional", lambda command: False)
+    patch.setattr(sending, "txn_id_of_part", lambda command: None)
 
 
 def records_at_wrong_places(patch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,12 @@
 """The tables of the state with their bounds, as the page of limits has them.
 
 `make docs` writes what stands between two marks of `docs/reference/limits.md`. Its content stands in
-`exacta.core.state.tables` and in `exacta.core.state.limits`.
+`exacta.core.state.tables` and in `exacta.core.values.limits`.
 """
 
 from exacta.config.options import options
-from exacta.core.state.limits import Limits
 from exacta.core.state.tables import BOUNDS, Bound
+from exacta.core.values.limits import Limits
 
 BEGIN = "<!-- made from code by `make docs`: begin -->"
 END = "<!-- made from code by `make docs`: end -->"

@@ -14,7 +14,7 @@ from exacta.config.pulsar import PulsarOptions
 from exacta.config.tls import TlsOptions
 from exacta.config.transactions import TransactionOptions
 from exacta.config.web import WebOptions
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 
 
 class ConfigurationError(Exception):

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from exacta.config.ranges import INT_MAX, LONG_MAX
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,7 +84,7 @@ DYNAMIC = frozenset(
 )
 """The options that can be changed while the broker runs: code that goes by one of them looks it up each time.
 
-The limits of the core are none of them: what is open has been accepted under them (`core/state/limits.py`).
+The limits of the core are none of them: what is open has been accepted under them (`core/values/limits.py`).
 """
 
 LOWEST_AT_RUN_TIME = {

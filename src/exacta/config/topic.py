@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 
 from exacta.config.ranges import INT_MAX, LONG_MAX, LONG_MIN
-from exacta.core.state.topic import MARKER, SIDECAR, TRANSACTION_BUFFER
+from exacta.core.values.transaction_buffer import MARKER, SIDECAR, TRANSACTION_BUFFER
 from exacta.protocol.kafka.compression import CODECS, GZIP, LZ4, ZSTD
 
 CLEANUP_POLICY: Final = "cleanup.policy"

@@ -15,7 +15,7 @@ from exacta.config.topic import (
     SEGMENT_MS,
     TOPIC_CONFIGS,
 )
-from exacta.core.state.topic import TRANSACTION_BUFFER
+from exacta.core.values.transaction_buffer import TRANSACTION_BUFFER
 
 OF_THE_BROKER = {
     MAX_MESSAGE_BYTES: "message.max.bytes",

@@ -7,8 +7,8 @@ from msgspec import Meta
 
 from exacta.config.ranges import INT_MAX, LONG_MAX
 from exacta.core.ids import NO_TIMEOUT_MS, TransactionVersion
-from exacta.core.state.limits import Limits
-from exacta.core.state.topic import MARKER, SIDECAR
+from exacta.core.values.limits import Limits
+from exacta.core.values.transaction_buffer import MARKER, SIDECAR
 
 
 @dataclass(frozen=True, kw_only=True)

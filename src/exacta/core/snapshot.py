@@ -14,8 +14,6 @@ from exacta.core.ids import PartitionId, ProducerId, TransactionId, WriterId
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
-from exacta.core.state.leader_epochs import FIRST_EPOCH
-from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import HELD
 from exacta.core.state.state import State
@@ -23,6 +21,8 @@ from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
 from exacta.core.state.weights import weigh
 from exacta.core.state.writer import KnownWriter
+from exacta.core.values.leader_epochs import FIRST_EPOCH
+from exacta.core.values.limits import Limits
 
 SNAPSHOT_SCHEMA = 3
 """The first field of a snapshot. It grows with a change that an older version would misread."""

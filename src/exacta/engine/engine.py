@@ -27,8 +27,8 @@ from exacta.core.ids import ConsumerId, PartitionId, Ticket
 from exacta.core.outcome import Notice, Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.snapshot import snapshot
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.core.values.limits import Limits
 from exacta.engine.commit_group import NOTHING, SYNC, WRITE, Wait
 from exacta.engine.deadlines import Deadlines
 from exacta.engine.disk_room import RoomWatch

@@ -14,10 +14,10 @@ from exacta.core.commands import AbortAfterLoss, Command
 from exacta.core.event_codec import decode_event
 from exacta.core.outcome import Timer
 from exacta.core.snapshot import after_recovery, restore
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.transactions.expiry import latest_noted_ms, timers_after_recovery
 from exacta.core.transactions.loss import fences_after_loss
+from exacta.core.values.limits import Limits
 from exacta.ports.journal import Journal
 
 logger = logging.getLogger(__name__)

@@ -52,7 +52,7 @@ def serve(handler: Handler, broker: Broker, request: Any, context: RequestContex
         if isinstance(need, Whole):
             for name in need.names(request):
                 if not allows(broker, context, need.operation, need.kind, name, need.instead):
-                    _send(whole_refusal(handler, request, context, REFUSALS[need.kind]), context, reply)
+                    _send(handler.refusal_of_all(request, REFUSALS[need.kind], context.version), context, reply)
                     return
     refusals: list[Refusal] = []
     for need in needs:
@@ -81,14 +81,6 @@ Refusal = tuple[Each, Message | None]
 """The answer to elements that were refused; None where the client wants no answer."""
 
 
-def whole_refusal(handler: Handler, request: Any, context: RequestContext, code: ErrorCode) -> Message | None:
-    """Return the answer that refuses a request as a whole; None where the client wants no answer."""
-    if handler.plain_error is not None:
-        return handler.plain_error(error_code=code)
-    assert handler.refused is not None, handler.name
-    return handler.refused(request, code, context.version)
-
-
 def _send(answer: Message | None, context: RequestContext, reply: Reply) -> None:
     """Send a refusal; a client that wants no answer loses its connection, as with Apache Kafka."""
     reply(answer)
@@ -110,11 +102,10 @@ def _take_out(need: Each, handler: Handler, broker: Broker, request: Any, contex
         return []
     if need.others is not None:
         refused[need.others], allowed = allowed, []
-    assert handler.refused is not None, handler.name
     answers: list[Refusal] = []
     for code, elements in refused.items():
         setattr(request, need.elements, elements)
-        answers.append((need, handler.refused(request, code, context.version)))
+        answers.append((need, handler.refusal_of(need, request, code, context.version)))
     setattr(request, need.elements, allowed)
     return answers
 

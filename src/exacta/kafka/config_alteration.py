@@ -7,19 +7,25 @@ request that sets one there is refused, and one that sets none is granted.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 from exacta.core.commands import Command, SetBrokerConfigs, SetTopicConfigs
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.kafka import broker_config_changes, loggers
-from exacta.kafka.config_source import ResourceType
+from exacta.kafka.config_source import ResourceType, configured
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import CODES
+from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.needs import Each
+from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation, changed, require_well_formed
 from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
+from exacta.ports.authorizer import Operation
 from exacta.ports.log import Answer
+from exacta.protocol.kafka.apis import API, ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.schema import Structure
 
 
 class Alteration(NamedTuple):
@@ -35,15 +41,43 @@ class Alteration(NamedTuple):
 
 
 _Altered = tuple[ErrorCode, str | None]
-R = TypeVar("R", covariant=True)
+
+NEEDS = (Each(Operation.ALTER_CONFIGS, configured, "resources", "responses", name="resource_name"),)
 
 
-class _Result(Protocol[R]):
-    """The class of a request's results, one for each resource."""
+def altering(key: ApiKey, versions: tuple[int, int], result: type[Structure], *, replaces: bool) -> Handler:
+    """Return the declaration of one of the two APIs; `result` is the class of the answer to a resource."""
 
-    def __call__(
-        self, *, error_code: ErrorCode, error_message: str | None, resource_type: int, resource_name: str
-    ) -> R: ...
+    def handle(broker: Broker, request: Any, context: RequestContext, reply: Reply) -> None:
+        wanted = [
+            Alteration(
+                each.resource_type,
+                each.resource_name,
+                [
+                    Change(config.name, ConfigOperation.SET if replaces else config.config_operation, config.value)
+                    for config in each.configs
+                ],
+                replaces,
+            )
+            for each in request.resources
+        ]
+
+        def done(altered: list[_Altered]) -> None:
+            responses = [
+                result(
+                    error_code=code,
+                    error_message=message,
+                    resource_type=each.resource_type,
+                    resource_name=each.resource_name,
+                )
+                for each, (code, message) in zip(wanted, altered, strict=True)
+            ]
+            reply(API[key].response(responses=responses))
+
+        alter(broker, context, wanted, request.validate_only, done)
+
+    parts = divided_by(NEEDS[0], most=50, repeats=Repeats.REFUSED)
+    return Handler(key, versions=versions, needs=NEEDS, handle=handle, parts=(parts,))
 
 
 def alter(
@@ -51,10 +85,9 @@ def alter(
     context: RequestContext,
     wanted: Sequence[Alteration],
     validate_only: bool,
-    result: _Result[R],
-    done: Callable[[list[R]], None],
+    done: Callable[[list[_Altered]], None],
 ) -> None:
-    """Alter each resource for itself; `done` gets a `result` for each."""
+    """Alter each resource for itself; `done` gets what became of each."""
     named = Counter((each.resource_type, each.resource_name) for each in wanted)
     results: list[_Altered] = []
     commands: list[Command] = []
@@ -76,25 +109,12 @@ def alter(
         for number, answer in zip(asked, answers, strict=True):
             if isinstance(answer, Rejection):
                 results[number] = (CODES[answer], f"there is no topic {wanted[number].resource_name}")
-        answer_all()
-
-    def answer_all() -> None:
-        done(
-            [
-                result(
-                    error_code=code,
-                    error_message=message,
-                    resource_type=each.resource_type,
-                    resource_name=each.resource_name,
-                )
-                for each, (code, message) in zip(wanted, results, strict=True)
-            ]
-        )
+        done(results)
 
     if commands:
         broker.submit(context, commands, altered)
     else:  # refused, maybe by what is not durable yet
-        broker.when_durable(context, answer_all)
+        broker.when_durable(context, lambda: done(results))
 
 
 def _command(broker: Broker, wanted: Alteration, validate_only: bool) -> Command | None:

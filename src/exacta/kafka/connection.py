@@ -153,7 +153,8 @@ class Connection(FramedConnection):
         context = RequestContext(self, handler, version, header.correlation_id, header.client_id or "", size)
         if (meter := self._meter) is not None:
             context.meter, context.begun_s = meter.api(header.api_key), meter.clock()
-        if not handler.min_version <= version <= handler.max_version:
+        first, last = handler.versions
+        if not first <= version <= last:
             self._answer_unserved(handler, context, frame[body_start:])
             return
         try:
@@ -175,8 +176,8 @@ class Connection(FramedConnection):
     def serve(self, handler: Handler, request: Message, context: RequestContext) -> None:
         """Let the handler serve a request, as far as the client may ask for it; a long one in parts where it may be."""
         parts = parts_of(handler.parts, request, is_long=context.is_long) if handler.parts else None
-        if parts is not None and is_too_much(parts, request) and handler.refused is not None:
-            context.reply(handler.refused(request, ErrorCode.POLICY_VIOLATION, context.version))
+        if parts is not None and is_too_much(parts, request):
+            context.reply(handler.refusal_of_all(request, ErrorCode.POLICY_VIOLATION, context.version))
         elif parts is not None:
             context.is_long = True
             context.in_steps(in_parts(parts, request, partial(self._hand, handler, context), context.reply))
@@ -193,8 +194,9 @@ class Connection(FramedConnection):
         """Serve a request of many elements, which is decoded on a thread."""
         context.is_long = True
         request = yield decode
-        if isinstance(request, TooManyElements) and handler.plain_error is not None:
-            context.reply(handler.plain_error(error_code=ErrorCode.INVALID_REQUEST))
+        plain = handler.plain_error(ErrorCode.INVALID_REQUEST) if isinstance(request, TooManyElements) else None
+        if plain is not None:
+            context.reply(plain)
         elif isinstance(request, DecodeError):
             self.refuse(f"malformed {handler.name} v{context.version}: {request}")
             context.send([])

@@ -5,12 +5,16 @@ from collections.abc import Callable
 from typing import Protocol
 
 from exacta.config.configuration import Configuration
+from exacta.core.rejections import Rejection
+from exacta.core.replies import Reply
 from exacta.front.doors import Door
 from exacta.front.meter import ApiMeter
 from exacta.front.request import Request, RequestConnection
 from exacta.front.turns import Steps
+from exacta.kafka.errors import error_code
 from exacta.kafka.shared import KafkaShared
 from exacta.ports.log import Admitted, FetchRequest
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.codec import encode_response
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Buffer, Message
@@ -67,8 +71,11 @@ class ServedApi(Protocol):
         """Kafka's name of the API."""
 
     @property
-    def plain_error(self) -> Callable[..., Message] | None:
-        """The function that makes an answer from an error code alone; None: not every version has room for one."""
+    def key(self) -> ApiKey:
+        """The key of the API."""
+
+    def plain_error(self, code: ErrorCode) -> Message | None:
+        """Return the answer that is an error code alone; None: not every version has room for one."""
 
 
 class Fetch:
@@ -154,6 +161,10 @@ class RequestContext(Request):
             return
         self.send(encoded)
 
+    def error_code(self, answer: Reply | Rejection) -> ErrorCode:
+        """Return the code for an answer of the core to this request; NONE for a reply."""
+        return error_code(answer, self.handler.key, self.version)
+
     def in_steps(self, steps: Steps) -> None:
         """Serve the request in steps."""
         self.connection.work(steps, self.fail, lambda: self.send([]), self.described)
@@ -176,8 +187,8 @@ class RequestContext(Request):
         has_ended = self.connection.engine_has_failed
         if not has_ended:
             logger.exception("%s v%d from %s failed", self.handler.name, self.version, self.connection.peer)
-        if not has_ended and self.response is None and self.handler.plain_error is not None:
-            message = self.handler.plain_error(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+        message = None if has_ended else self.handler.plain_error(ErrorCode.UNKNOWN_SERVER_ERROR)
+        if message is not None and self.response is None:
             self.send(encode_response(message, self.version, self.correlation_id))
         else:
             self.connection.abort()

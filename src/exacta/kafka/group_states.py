@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from exacta.core.state import classic_membership
-from exacta.core.state.consumer_membership import GroupPhase
+from exacta.core.values import classic_groups
+from exacta.core.values.consumer_groups import GroupPhase
 
 CLASSIC_STATES: Final = {
-    classic_membership.Phase.EMPTY: "Empty",
-    classic_membership.Phase.PREPARING_REBALANCE: "PreparingRebalance",
-    classic_membership.Phase.COMPLETING_REBALANCE: "CompletingRebalance",
-    classic_membership.Phase.STABLE: "Stable",
+    classic_groups.Phase.EMPTY: "Empty",
+    classic_groups.Phase.PREPARING_REBALANCE: "PreparingRebalance",
+    classic_groups.Phase.COMPLETING_REBALANCE: "CompletingRebalance",
+    classic_groups.Phase.STABLE: "Stable",
 }
 
 CONSUMER_STATES: Final = {
@@ -20,6 +20,6 @@ CONSUMER_STATES: Final = {
 }
 
 
-def state_name(phase: classic_membership.Phase | GroupPhase) -> str:
+def state_name(phase: classic_groups.Phase | GroupPhase) -> str:
     """Return Kafka's name for the phase of a group of either protocol."""
     return CONSUMER_STATES[phase] if isinstance(phase, GroupPhase) else CLASSIC_STATES[phase]

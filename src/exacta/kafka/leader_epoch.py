@@ -1,9 +1,9 @@
-"""The leader epoch that a client believes in (KIP-320), beside the log's (`core.state.leader_epochs`).
+"""The leader epoch that a client believes in (KIP-320), beside the log's (`core.values.leader_epochs`).
 
 The batches of the log say epoch 0 under every leader. The state knows which are of which, and a reader is told that.
 """
 
-from exacta.core.state.leader_epochs import LeaderEpochs, epoch_at
+from exacta.core.values.leader_epochs import LeaderEpochs, epoch_at
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.records import iter_batches, say_leader_epoch

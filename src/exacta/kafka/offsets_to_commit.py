@@ -15,11 +15,9 @@ from exacta.core.commands import Command, OffsetToCommit
 from exacta.core.replies import DONE, OffsetsTaken
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Reply
 from exacta.kafka.pieces import by_pieces
 from exacta.ports.log import Answer
-from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Message
 
@@ -32,29 +30,12 @@ MOST_METADATA = 4 << 20
 
 
 class CommitApi(Struct, frozen=True):
-    """One of the two: its key, and what its answer is made of."""
+    """One of the two: what its answer is made of."""
 
-    key: ApiKey
     response: Callable[..., Message]
     topic: Callable[..., Any]
     partition: Callable[..., Any]
     topic_ids_since: int
-
-
-def refusal(api: CommitApi, request: Any, code: ErrorCode) -> Message:
-    """Return the answer that refuses every partition of a request."""
-    return api.response(
-        topics=[
-            api.topic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    api.partition(partition_index=each.partition_index, error_code=code) for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
 
 
 def commit(
@@ -92,7 +73,7 @@ def commit(
             answers: Iterator[Answer] = (DONE if each is None else each for each in answer.rejections)
         else:  # about the committer, and so about every partition
             answers = repeat(answer)
-        codes = (error_code(each, api.key, context.version) for each in answers)
+        codes = (context.error_code(each) for each in answers)
         tell(ErrorCode.UNKNOWN_TOPIC_ID if each is None else next(codes) for each in offsets)
 
     def refuse() -> None:

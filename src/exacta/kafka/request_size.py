@@ -11,7 +11,7 @@ Both grow with the elements of its arrays, which cost a sender a few bytes each.
 
 from collections.abc import Callable, Hashable
 
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 
 FEWEST_ELEMENTS = 300_000
 

@@ -27,12 +27,10 @@ from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.ports.log import Answer, Lookups
 from exacta.protocol.pulsar.message_ids import acknowledged, is_earliest, is_latest, least_count
-from exacta.protocol.pulsar.messages_pb2 import CommandAck, MessageIdData
+from exacta.protocol.pulsar.messages_pb2 import MessageIdData
 from exacta.pulsar.consumers import Consumer
-from exacta.pulsar.context import Asked, PulsarConnection, logger
-from exacta.pulsar.groups import RequestGroup
+from exacta.pulsar.context import Ack, PulsarConnection, RequestGroup, logger
 from exacta.pulsar.provisional_ids import resolve
-from exacta.pulsar.transactions import is_transactional
 
 NOTHING_TO_ACKNOWLEDGE: Final = frozenset(
     {Rejection.UNKNOWN_TOPIC_OR_PARTITION, Rejection.SUBSCRIPTION_NOT_FOUND, Rejection.CONSUMER_NOT_FOUND}
@@ -53,11 +51,11 @@ class Acknowledged(Struct):
     runs: list[Run] = field(default_factory=list)
     before: Offset = Offset(0)
 
-    def take(self, other: "Acknowledged") -> None:
-        """Take others in."""
-        for run in other.runs:
+    def take(self, ack: Ack) -> None:
+        """Take the messages of an ACK in."""
+        for run in ack.runs:
             add(self.runs, *run)
-        self.before = max(self.before, other.before)
+        self.before = max(self.before, ack.before)
 
 
 def end_beyond(partition_id: PartitionId, message: MessageIdData) -> Offset | None:
@@ -87,28 +85,17 @@ def first_left(lookups: Lookups, partition_id: PartitionId, message: MessageIdDa
     return Offset(done[0].stop) if done and done[0].start == first else first
 
 
-class Named(Struct):
-    """The messages that the ids of an ACK name, as far as these have been looked at."""
-
-    runs: list[Run] = field(default_factory=list)
-    """Runs that adjoin are one. Two may have messages in common, as the client has sent them."""
-    is_whole: bool = True
-    """True: all messages are there."""
-    unclear: str | None = None
-    """The reason why a provisional id names nothing, or nothing yet."""
-    is_too_much: bool = False
-
-
-def name(broker: Broker, consumer: Consumer, command: CommandAck, ids: Sequence[MessageIdData], to: Named) -> None:
+def name(broker: Broker, ack: Ack, ids: Sequence[MessageIdData]) -> None:
     """Look at the next ids of an ACK of single messages.
 
     If the consumer has got a part of an entry, the rest of the entry is not meant (see `Consumer.left_out`). Clients
     put all ids into one ACK that their user has given them at once, so there may be as many as fill a command.
     """
-    to.unclear = resolve(broker.engine.advice, consumer.partition_id, ids) or to.unclear
-    if to.is_too_much:
+    consumer = ack.consumer
+    lookups, partition_id, in_transaction = broker.engine.lookups, consumer.partition_id, ack.txn_id is not None
+    ack.unclear = resolve(broker.engine.advice, partition_id, ids) or ack.unclear
+    if ack.is_too_much:
         return
-    lookups, partition_id, in_transaction = broker.engine.lookups, consumer.partition_id, is_transactional(command)
     bases: list[int] = []
     sizes: dict[int, int] = {}  # of entries, as their clients say them
     ack_sets: dict[int, tuple[int, ...]] = {}  # by their places in the list above, as hardly any id has one
@@ -122,7 +109,7 @@ def name(broker: Broker, consumer: Consumer, command: CommandAck, ids: Sequence[
     # Each Kafka message is an entry of its own there, since several consumers may share its batch.
     alone = Body.KAFKA if consumer.subscription_type is SubscriptionType.KEY_SHARED else None
     lasts, gaps = lookups.entries((partition_id, consumer.subscription), set(bases), alone)
-    runs = to.runs
+    runs = ack.runs
     for number, base in enumerate(bases):
         first = Offset(base)
         last, words = lasts.get(base), ack_sets.get(number, ())
@@ -144,9 +131,9 @@ def name(broker: Broker, consumer: Consumer, command: CommandAck, ids: Sequence[
             else:
                 runs.append(part)
         if len(runs) > MOST_PARTS:
-            to.is_too_much = True
+            ack.is_too_much = True
             return
-    to.is_whole = to.is_whole and len(bases) == len(ids) and lasts.keys() | gaps.keys() >= set(bases)
+    ack.is_whole = ack.is_whole and len(bases) == len(ids) and lasts.keys() | gaps.keys() >= set(bases)
 
 
 def joined(runs: list[Run]) -> list[Run]:
@@ -160,19 +147,27 @@ def joined(runs: list[Run]) -> list[Run]:
     return found
 
 
-def named_up_to(lookups: Lookups, consumer: Consumer, command: CommandAck) -> Offset | None:
-    """Return the offset before which a cumulative ACK acknowledges everything; None: its message is not there.
+def name_up_to(broker: Broker, ack: Ack) -> None:
+    """Look at the one id of a cumulative ACK.
 
     A client that does not acknowledge the messages of a batch one by one acknowledges what is before the batch, by the
     number before the number of the batch's entry. Here that is the last message of the entry before it.
     """
-    [message] = command.message_id
-    if message.ledger_id != consumer.partition_id or is_earliest(message):
+    partition_id = ack.consumer.partition_id
+    ack.unclear = resolve(broker.engine.advice, partition_id, ack.ids)
+    before = _end_of(broker.engine.lookups, ack)
+    ack.is_whole, ack.before = before is not None, before or Offset(0)
+
+
+def _end_of(lookups: Lookups, ack: Ack) -> Offset | None:
+    """Return the offset before which a cumulative ACK acknowledges everything; None: its message is not there."""
+    partition_id, [message] = ack.consumer.partition_id, ack.ids
+    if message.ledger_id != partition_id or is_earliest(message):
         return None
-    found = lookups.batch_at(consumer.partition_id, message.entry_id)
+    found = lookups.batch_at(partition_id, message.entry_id)
     if found is None:
-        gap = lookups.gap_at(consumer.partition_id, message.entry_id)
-        return None if gap is None else _behind_removed(gap, command)
+        gap = lookups.gap_at(partition_id, message.entry_id)
+        return None if gap is None else _behind_removed(gap, ack)
     first, last = found
     if first != message.entry_id:
         return Offset(last + 1)
@@ -180,20 +175,20 @@ def named_up_to(lookups: Lookups, consumer: Consumer, command: CommandAck) -> Of
     return Offset(parts[0].stop) if parts and parts[0].start == first else first
 
 
-def _behind_removed(gap: Run, command: CommandAck) -> Offset:
+def _behind_removed(gap: Run, ack: Ack) -> Offset:
     """Return the offset before which an ACK acknowledges everything whose message is gone.
 
     At once it acknowledges all that is gone there. In a transaction it must leave room for the next one to go further.
     """
-    [message] = command.message_id
-    if not is_transactional(command):
+    [message] = ack.ids
+    if ack.txn_id is None:
         return Offset(gap[1] + 1)
     count = message.batch_size if message.batch_size > 0 else least_count(message.ack_set)
     parts = acknowledged(gap[0], min(count, gap[1] - gap[0] + 1), message.ack_set)
     return Offset(parts[0].stop) if parts and parts[0].start == gap[0] else gap[0]
 
 
-def _command(asked: Sequence[Asked]) -> Acknowledge:
+def _command(asked: Sequence[Ack]) -> Acknowledge:
     """Return the one command for ACKs that may be decided together."""
     first = asked[0]
     return Acknowledge(
@@ -212,21 +207,19 @@ class Acknowledgements:
         self._broker = broker
         self._connection = connection
         self._soon: dict[Consumer, Acknowledged] = {}
-        self._asked: list[Asked] = []
+        self._asked: list[Ack] = []
 
-    def take(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> bool:
-        """Gather one that wants no answer; return whether it is the first one, so that somebody must flush."""
-        if self._asked:
+    def take(self, ack: Ack) -> bool:
+        """Gather one; return whether it is the first one, so that somebody must flush."""
+        if ack.is_soon:
+            if self._asked:
+                self.flush()
+            is_first = not self._soon
+            self._soon.setdefault(ack.consumer, Acknowledged()).take(ack)
+            return is_first
+        if self._soon or (self._asked and not ack.joins(self._asked[0])):
             self.flush()
-        is_first = not self._soon
-        self._soon.setdefault(consumer, Acknowledged()).take(Acknowledged(list(runs), before))
-        return is_first
-
-    def ask(self, asked: Asked) -> bool:
-        """Gather one that wants an answer; return whether it is the first one, so that somebody must flush."""
-        if self._soon or (self._asked and not asked.joins(self._asked[0])):
-            self.flush()
-        self._asked.append(asked)
+        self._asked.append(ack)
         return len(self._asked) == 1
 
     def flush(self) -> None:
@@ -244,10 +237,13 @@ class Acknowledgements:
 
     # --- with an answer -----------------------------------------------------------------------------------------------
 
-    def _ask_together(self, asked: list[Asked]) -> None:
-        if self._nobody_listens:
+    def _ask_together(self, asked: list[Ack]) -> None:
+        def end() -> None:
             for each in asked:
                 each.request.end()
+
+        if self._nobody_listens:
+            end()
             return
 
         commands = [_command(asked)]
@@ -256,9 +252,10 @@ class Acknowledgements:
 
         def answered(answers: list[Answer]) -> None:
             for each, answer in zip(asked, answers * len(asked) if len(answers) == 1 else answers, strict=True):
-                each.done(answer)
+                each.done(each, answer)
 
-        self._broker.submit(RequestGroup(self._connection, [each.request for each in asked]), commands, answered)
+        group = RequestGroup(self._connection, [each.request for each in asked], end)
+        self._broker.submit(group, commands, answered)
 
     # --- without an answer --------------------------------------------------------------------------------------------
 

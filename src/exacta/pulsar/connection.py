@@ -17,8 +17,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from exacta.core.commands import AbandonHandles
-from exacta.core.ids import Offset, TransactionId
-from exacta.core.state.runs import Run
+from exacta.core.ids import TransactionId
 from exacta.front.connection import SIZE_BYTES, FramedConnection
 from exacta.front.doors import TLS_HANDSHAKE, Door
 from exacta.ports.record_format import Buffer
@@ -27,8 +26,8 @@ from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.frames import FRAME_MARGIN, Frame, build_frame, parse_frame
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, CommandSend, ServerError
 from exacta.pulsar.acknowledging import Acknowledgements
-from exacta.pulsar.consumers import Consumer, Consumers
-from exacta.pulsar.context import Asked, PulsarRequest
+from exacta.pulsar.consumers import Consumers
+from exacta.pulsar.context import Ack, PulsarRequest
 from exacta.pulsar.handlers import HANDLERS
 from exacta.pulsar.needs import lacking
 from exacta.pulsar.producers import Producer
@@ -170,14 +169,9 @@ class Connection(FramedConnection):
         if self._sends.take(request, producer, command):
             self._loop.call_soon(self._sends.flush)
 
-    def acknowledge_soon(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> None:
+    def acknowledge(self, ack: Ack) -> None:
         """See `PulsarConnection`."""
-        if self._acknowledgements.take(consumer, runs, before):
-            self._loop.call_soon(self._acknowledgements.flush)
-
-    def acknowledge(self, asked: Asked) -> None:
-        """See `PulsarConnection`."""
-        if self._acknowledgements.ask(asked):
+        if self._acknowledgements.take(ack):
             self._loop.call_soon(self._acknowledgements.flush)
 
     def stop_taking_requests(self) -> None:

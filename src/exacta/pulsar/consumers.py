@@ -35,8 +35,8 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
 )
 from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.producers import Place
 from exacta.pulsar.shared import PulsarShared
+from exacta.pulsar.topic_names import Place
 from exacta.records.pulsar_entries import on_the_wire
 
 logger = logging.getLogger("exacta.pulsar")

@@ -1,40 +1,38 @@
-"""One command of a client on its way, and the connection as handlers see it."""
+"""One command of a client on its way: the request, its connection as handlers see it, and the kind of the command.
+
+Each handler module ends with its `Handler`.
+"""
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from google.protobuf.message import Message
-from msgspec import Struct
+from msgspec import Struct, field
 
 from exacta.config.configuration import Configuration
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.state.runs import Run
+from exacta.front.broker import Broker
 from exacta.front.doors import Door
 from exacta.front.meter import ApiMeter
-from exacta.front.request import RequestConnection
+from exacta.front.request import Request, RequestConnection
 from exacta.front.turns import Steps
 from exacta.ports.log import Answer
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.frames import build_frame
-from exacta.protocol.pulsar.messages_pb2 import CommandSend, ServerError
-from exacta.pulsar.answering import AnsweringRequest
+from exacta.protocol.pulsar.messages_pb2 import CommandError, CommandSend, MessageIdData, ServerError
+from exacta.protocol.pulsar.transaction_ids import TxnId
 from exacta.pulsar.consumers import Consumer, Consumers
+from exacta.pulsar.errors import AnsweringRequest
+from exacta.pulsar.needs import Needs
 from exacta.pulsar.producers import Producer
 from exacta.pulsar.shared import PulsarShared
 
 logger = logging.getLogger("exacta.pulsar")
 
 
-class ServedCommand(Protocol):
-    """The kind of a command, as the request sees it."""
-
-    @property
-    def refused(self) -> Callable[[Any, ServerError, str], Message | None]:
-        """The function that makes the answer which refuses the command; None where its client waits for none.
-
-        It takes a command of the class that the command's number stands for.
-        """
+C = TypeVar("C", bound=Message)
 
 
 class PulsarConnection(RequestConnection, Protocol):
@@ -69,11 +67,8 @@ class PulsarConnection(RequestConnection, Protocol):
     def gather(self, request: "PulsarRequest", producer: Producer, command: CommandSend) -> None:
         """Let a SEND be appended with the others that come in this turn of the loop."""
 
-    def acknowledge_soon(self, consumer: Consumer, runs: Sequence[Run], before: Offset) -> None:
-        """Let messages be acknowledged with the others that come in this turn of the loop."""
-
-    def acknowledge(self, asked: "Asked") -> None:
-        """Let an ACK that wants an answer be decided with the others that come in this turn of the loop."""
+    def acknowledge(self, ack: "Ack") -> None:
+        """Let an ACK be decided with the others that come in this turn of the loop."""
 
     def work(
         self, steps: Steps, failed: Callable[[], None], abandoned: Callable[[], None], what: Callable[[], str]
@@ -94,7 +89,7 @@ class PulsarRequest(AnsweringRequest):
     def __init__(
         self,
         connection: PulsarConnection,
-        handler: ServedCommand | None,
+        handler: "Handler[Any] | None",
         type: int,
         command: Message,
         entry: memoryview | None,
@@ -165,17 +160,93 @@ class PulsarRequest(AnsweringRequest):
         self.end()
 
 
-class Asked(Struct, frozen=True):
-    """An ACK that wants an answer, and what it names; `done` gets the answer of the core."""
+class RequestGroup(Request):
+    """Some commands of one connection that are decided in one step.
+
+    A bug in what is done for them ends the connection, and `dropped` is called, which ends all of them.
+    """
+
+    __slots__ = ("dropped", "requests")
+
+    connection: PulsarConnection
+
+    def __init__(
+        self, connection: PulsarConnection, requests: Sequence[PulsarRequest], dropped: Callable[[], None]
+    ) -> None:
+        self.connection = connection
+        self.requests = requests
+        self.dropped = dropped
+
+    def fail(self) -> None:
+        """Report the exception that is being handled; the client connects again, and asks again."""
+        if not self.connection.engine_has_failed:
+            name = type(self.requests[0].command).__name__
+            logger.exception("%d times %s from %s failed", len(self.requests), name, self.connection.peer)
+        self.connection.abort()
+        self.dropped()
+
+
+class Ack(Struct, eq=False, kw_only=True):
+    """An ACK of an open consumer: what it says, and the messages that its ids have turned out to name."""
 
     request: PulsarRequest
     consumer: Consumer
+    ids: Sequence[MessageIdData]
+    is_cumulative: bool
+    request_id: int | None
+    """None: its client waits for no answer."""
+    txn_id: TxnId | None
+    """None: it acknowledges at once."""
     transaction: TransactionId | None
-    runs: Sequence[Run]
-    before: Offset
-    done: Callable[[Answer], None]
+    """The transaction in the core; None: there is none, or `txn_id` is of another coordinator."""
+    done: Callable[["Ack", Answer], None]
+    """It gets the answer of the core, unless nobody waits for it."""
+    runs: list[Run] = field(default_factory=list)
+    """Runs that adjoin are one. Two may have messages in common, as the client has sent them."""
+    before: Offset = Offset(0)
+    """All messages before this offset; 0: there are none."""
+    is_whole: bool = True
+    """True: all messages are there."""
+    unclear: str | None = None
+    """The reason why a provisional id names nothing, or nothing yet."""
+    is_too_much: bool = False
 
-    def joins(self, other: "Asked") -> bool:
+    @property
+    def is_soon(self) -> bool:
+        """Return whether nobody waits for what becomes of it."""
+        return self.request_id is None and self.txn_id is None
+
+    def joins(self, other: "Ack") -> bool:
         """Return whether this may be decided together with another one, which came before it."""
         same = self.consumer is other.consumer and self.transaction == other.transaction
         return same and not self.before and not other.before
+
+
+# --- the kind of a command ----------------------------------------------------------------------------------------
+
+
+class Asking(Protocol):
+    """A command whose client waits for the answer to this request."""
+
+    request_id: int
+
+
+def plain_error(command: Asking, error: ServerError, text: str) -> Message:
+    """Refuse a request that has no answer of its own for that."""
+    return CommandError(request_id=command.request_id, error=error, message=text)
+
+
+def no_answer(command: Message, error: ServerError, text: str) -> None:
+    """Leave a command without an answer: it has no request id by which its client would know that it is refused."""
+
+
+class Handler(Struct, Generic[C], frozen=True, kw_only=True):
+    """One command as it is served here; `C` is its class."""
+
+    type: int
+    """The command's number in BaseCommand."""
+    needs: Needs[C]
+    """The operations on resources that the command needs of its client."""
+    handle: Callable[[Broker, C, PulsarRequest], None]
+    refused: Callable[[C, ServerError, str], Message | None]
+    """A function that makes the answer which refuses the command with an error and a text; None: no answer."""

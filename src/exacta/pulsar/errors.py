@@ -1,13 +1,16 @@
-"""Rejections as Pulsar's errors: one total table, and what a SEND is told instead.
+"""Rejections as Pulsar's errors: one total table, what a SEND is told instead, and the request that they refuse.
 
 What decides is what clients make of a number. The Go client looks only at the text in most answers, so no text is ever
 empty. After a SEND_ERROR it gives its messages up for NotAllowedError, and for all other numbers it connects again and
 sends them once more: right where that may help, and an endless loop where it cannot.
 """
 
+from abc import abstractmethod
 from typing import Final
 
 from exacta.core.rejections import Rejection
+from exacta.front.request import Request
+from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 
 CODES: Final[dict[Rejection, ServerError]] = {
@@ -92,3 +95,17 @@ def server_error(rejection: Rejection) -> ServerError:
 def send_error(rejection: Rejection) -> ServerError:
     """Return the error for SEND_ERROR."""
     return CODES[rejection] if rejection in RETRIED_SENDS else ServerError.NotAllowedError
+
+
+class AnsweringRequest(Request):
+    """A request that was read and not answered yet, as the parts that both protocol and web interface use see it."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def refuse(self, error: ServerError, text: str) -> None:
+        """Answer with an error."""
+
+    def reject(self, rejection: Rejection) -> None:
+        """Answer with an error that says why the core has refused it."""
+        self.refuse(server_error(rejection), words_of(rejection))

@@ -12,8 +12,8 @@ from msgspec import Struct
 from exacta.front.broker import Broker
 from exacta.front.request import Request
 from exacta.ports.authorizer import Operation, Resource, ResourceKind
-from exacta.protocol.pulsar.topic_names import InvalidTopicName, parse_topic_name
-from exacta.pulsar.topic_names import coordinator_partition, kafka_name
+from exacta.protocol.pulsar.topic_names import InvalidTopicName
+from exacta.pulsar.topic_names import coordinator_partition, named_topic
 
 C = TypeVar("C", contravariant=True)
 
@@ -62,8 +62,8 @@ def lacking(broker: Broker, request: Request, needs: Needs[C], command: C) -> st
     for need in needs:
         for name in need.topics(command):
             try:
-                parsed = parse_topic_name(name)
-                if coordinator_partition(parsed) or allows(broker, request, need.operation, kafka_name(parsed)):
+                topic = named_topic(name)
+                if coordinator_partition(topic.name) or allows(broker, request, need.operation, topic.log_name):
                     continue
             except InvalidTopicName:
                 continue

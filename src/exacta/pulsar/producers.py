@@ -4,14 +4,13 @@ Owns the rules of names and of exclusive access. Connections are volatile, and s
 opens its producers again. The epoch by which a producer learns that another one has had the partition is durable
 (`core.log.exclusive`); it is given here as it is in this step.
 
-    asks for                Shared     Exclusive   WaitForExclusive   ExclusiveWithFencing
-    its epoch is behind     -          FENCED      FENCED             FENCED
-    the partition has
-      nobody                opens      takes       takes              takes
-      shared producers      opens      FENCED      waits              takes, and closes them
-      an exclusive one      BUSY       FENCED      waits              takes, and closes it
+    there are \\ asks for         Shared   Exclusive   WaitForExclusive   ExclusiveWithFencing
+    nobody                       opens    takes       takes              takes
+    shared producers             opens    FENCED      waits              takes, and closes them
+    an exclusive one             BUSY     FENCED      waits              takes, and closes it
+    others who wait              BUSY     FENCED      waits              takes, and refuses them by FENCED
+    a later epoch than its own   -        FENCED      FENCED             FENCED
 
-Where others wait, Shared is BUSY and Exclusive is FENCED, and ExclusiveWithFencing refuses those who wait by FENCED.
 The first who waits takes the partition when its last producer is gone. Two shared producers of one name are not open
 at once: the second is BUSY.
 
@@ -26,7 +25,7 @@ the others before it finds the epoch of the new one behind, and it lets one whos
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from msgspec import Struct, field
 
@@ -36,6 +35,7 @@ from exacta.core.state.usage import Usage
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.messages_pb2 import ProducerAccessMode, ServerError
 from exacta.protocol.pulsar.topic_names import TopicName
+from exacta.pulsar.topic_names import Place
 
 MOST_PRODUCERS = 10_000
 """The producers that one connection may have open."""
@@ -45,9 +45,6 @@ MOST_PRODUCERS_IN_ALL = 200_000
 
 LONGEST_NAME_BYTES = 512
 _NUMBER_BYTES = 8
-
-Place: TypeAlias = tuple[str, int]
-"""A partition: the topic's name in the log, and the index."""
 
 
 class ProducerOwner(Protocol):

@@ -15,7 +15,6 @@ The core sees to it that none of a producer's later messages is stored before th
 """
 
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 
 from google.protobuf.message import Message
@@ -28,7 +27,6 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import AlreadyStored, Appended
 from exacta.core.writers import NamedWriter, NamelessWriter
 from exacta.front.broker import Broker
-from exacta.front.request import Request
 from exacta.front.turns import Steps
 from exacta.front.words import words_of
 from exacta.ports.log import Answer
@@ -45,11 +43,12 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandSendReceipt,
     ServerError,
 )
+from exacta.protocol.pulsar.transaction_ids import txn_id_of_part
 from exacta.pulsar import provisional_ids
-from exacta.pulsar.context import PulsarConnection, PulsarRequest, logger
+from exacta.pulsar.context import PulsarConnection, PulsarRequest, RequestGroup
 from exacta.pulsar.errors import send_error
 from exacta.pulsar.producers import MOST_PRODUCERS, Producer, ProducerOwner, Producers
-from exacta.pulsar.transactions import is_transactional, transaction_of
+from exacta.pulsar.transactions import transaction_of
 from exacta.records.pulsar_admission import admit_entry, is_long, require_keys
 
 MOST_SEQUENCE = 2**63 - 1
@@ -108,28 +107,6 @@ class Send(Struct, eq=False):
             found = message_id(self.producer.partition_id, entry_id, partition=self.producer.topic.partition)
         receipt.message_id.CopyFrom(found)
         self.answer = [build_frame(receipt)]
-
-
-class SendGroup(Request):
-    """The SENDs that are appended in one step."""
-
-    __slots__ = ("leave", "sends")
-
-    connection: PulsarConnection
-
-    def __init__(self, connection: PulsarConnection, sends: list[Send], leave: Callable[[], None]) -> None:
-        self.connection = connection
-        self.sends = sends
-        self.leave = leave
-
-    def fail(self) -> None:
-        """Report the exception that is being handled; the client connects again, and sends again."""
-        if not self.connection.engine_has_failed:
-            logger.exception("%d SENDs from %s failed", len(self.sends), self.connection.peer)
-        self.connection.abort()
-        for send in self.sends:
-            send.answer = send.answer or []
-        self.leave()
 
 
 class Sends:
@@ -195,22 +172,26 @@ class Sends:
             return
         sends, self._gathered = self._gathered, []
         if self._connection.has_ended:
-            for send in sends:
-                send.answer = []
-            self._leave()
+            self._drop(sends)
             return
-        group = SendGroup(self._connection, sends, self._leave)
+        group = RequestGroup(self._connection, [send.request for send in sends], lambda: self._drop(sends))
         try:
-            self._append(group)
+            self._append(group, sends)
         except Exception:  # noqa: BLE001  # a bug in one front must not end the server
             group.fail()
 
-    def _append(self, group: SendGroup) -> None:
+    def _drop(self, sends: list[Send]) -> None:
+        """Let nobody wait for what is known of these any more, since the connection is closed."""
+        for send in sends:
+            send.answer = send.answer or []
+        self._leave()
+
+    def _append(self, group: RequestGroup, sends: list[Send]) -> None:
         commands: list[Command] = []
         payloads: list[Buffer | None] = []
         asked: list[Send] = []
         now_ms = self._broker.wall_ms()
-        for send in group.sends:
+        for send in sends:
             try:
                 found = self._command(send, now_ms)
             except BrokenEntry as broken:
@@ -282,9 +263,10 @@ class Sends:
 
     def _transaction(self, command: CommandSend) -> tuple[TransactionId | None, ProducerId]:
         """Return the transaction of a SEND and the producer id of its records. Raises `BrokenEntry`."""
-        if not is_transactional(command):
+        txn_id = txn_id_of_part(command)
+        if txn_id is None:
             return None, NO_PRODUCER_ID
-        transaction_id = transaction_of(command)
+        transaction_id = transaction_of(txn_id)
         if transaction_id is None:
             raise BrokenEntry(words_of(Rejection.TRANSACTION_NOT_FOUND))
         # The core refuses what is sent to one that is not open, and bytes without the producer id of an open one.

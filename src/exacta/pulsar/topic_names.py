@@ -12,7 +12,9 @@ was written so. Therefore two topics of Pulsar never have one name in the log.
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, TypeAlias
+
+from msgspec import Struct
 
 from exacta.protocol.pulsar.topic_names import (
     DEFAULT_NAMESPACE,
@@ -36,6 +38,38 @@ _ESCAPED: Final = re.compile(rb"[^A-Za-z0-9_-]")
 
 COORDINATOR: Final = TopicName(tenant="pulsar", namespace="system", local_name="transaction_coordinator_assign")
 """The topic that no log has: its partitions stand for the coordinators of transactions. There is one."""
+
+
+Place: TypeAlias = tuple[str, int]
+"""A partition: the topic's name in the log, and the index."""
+
+
+class NamedTopic(Struct, frozen=True):
+    """A topic, or one partition of it, by the name that a client has written, and by its place in the log."""
+
+    name: TopicName
+    place: Place
+    """A topic of several partitions that is named as a whole is its first one."""
+
+    @property
+    def log_name(self) -> str:
+        """The topic's name in the log."""
+        return self.place[0]
+
+    @property
+    def index(self) -> int:
+        """The index of the partition."""
+        return self.place[1]
+
+    def __str__(self) -> str:
+        """Return the full name for Pulsar's clients."""
+        return str(self.name)
+
+
+def named_topic(written: str) -> NamedTopic:
+    """Read a topic's name, as a client has written it. Raises `InvalidTopicName` if no topic here can have it."""
+    name = parse_topic_name(written)
+    return NamedTopic(name, (kafka_name(name), name.partition or 0))
 
 
 def coordinator_partition(name: TopicName) -> bool:

@@ -1,9 +1,10 @@
-"""Topics as Pulsar's clients name them: read, found in the log, and created where they may be.
+"""Topics as Pulsar's clients name them: read, found in the log, created where they may be, and counted.
 
 A topic of one partition is not partitioned for Pulsar's clients, and one of several is (decision 0032).
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
@@ -13,33 +14,36 @@ from exacta.front.topics import create_missing
 from exacta.front.words import words_of
 from exacta.ports.authorizer import CLUSTER, Operation
 from exacta.protocol.pulsar.messages_pb2 import ServerError
-from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName, parse_topic_name
-from exacta.pulsar.answering import AnsweringRequest
+from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName
 from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.errors import server_error
+from exacta.pulsar.errors import AnsweringRequest, server_error
 from exacta.pulsar.needs import allows
-from exacta.pulsar.producers import Place
-from exacta.pulsar.topic_names import coordinator_partition, kafka_name
+from exacta.pulsar.topic_names import NamedTopic, coordinator_partition, named_topic
+
+COORDINATORS: Final = 1
+"""There is one coordinator of transactions, which stands as a partition of a topic of its own."""
 
 
-def parsed_name(request: AnsweringRequest, topic: str) -> TopicName | None:
+def read_topic(request: AnsweringRequest, written: str) -> NamedTopic | None:
     """Read a topic's name; answer the request and return None if no topic here can have it."""
     try:
-        name = parse_topic_name(topic)
-        kafka_name(name)
+        return named_topic(written)
     except InvalidTopicName as invalid:
         request.refuse(ServerError.InvalidTopicName, str(invalid))
         return None
-    return name
 
 
-def ordinary_name(request: AnsweringRequest, topic: str) -> TopicName | None:
+def read_ordinary_topic(request: AnsweringRequest, written: str) -> NamedTopic | None:
     """Read the name of a topic that is not the cluster's own. None: it is another one, and the request is answered."""
-    name = parsed_name(request, topic)
-    if name is not None and (coordinator_partition(name) or kafka_name(name) in INTERNAL_TOPICS):
-        request.refuse(ServerError.NotAllowedError, f"{name} is the cluster's own")
-        return None
-    return name
+    topic = read_topic(request, written)
+    return topic if topic is not None and _is_ordinary(request, topic) else None
+
+
+def _is_ordinary(request: AnsweringRequest, topic: NamedTopic) -> bool:
+    if coordinator_partition(topic.name) or topic.log_name in INTERNAL_TOPICS:
+        request.refuse(ServerError.NotAllowedError, f"{topic} is the cluster's own")
+        return False
+    return True
 
 
 def _not_found(name: TopicName) -> ServerError:
@@ -49,54 +53,61 @@ def _not_found(name: TopicName) -> ServerError:
 def find_topic(
     broker: Broker,
     request: AnsweringRequest,
-    topic: str,
-    found: Callable[[TopicName, Place], None],
+    written: str,
+    found: Callable[[NamedTopic], None],
     *,
     creates: bool = True,
     error_of: Callable[[TopicName], ServerError] = _not_found,
 ) -> None:
-    """Call back with the name and the place of a topic, once it is there; refuse the request where it is not to be.
+    """Call back with a topic, once it is there; refuse the request where it is not to be.
 
     `error_of` returns the error of that answer.
 
     The name of a partition creates nothing. A topic of several partitions that is named as a whole is its first one:
     a client that took it for one that is not partitioned goes on after partitions were added.
     """
-    name = ordinary_name(request, topic)
-    if name is None:
-        return
-    log_name = kafka_name(name)
-    place = (log_name, name.partition or 0)
-    count = broker.engine.advice.partition_count(log_name)
-    if place[1] < count:
-        broker.when_durable(request, lambda: found(name, place))
+    topic = read_ordinary_topic(request, written)
+    if topic is not None:
+        _find(broker, request, topic, found, creates=creates, error_of=error_of)
+
+
+def _find(
+    broker: Broker,
+    request: AnsweringRequest,
+    topic: NamedTopic,
+    found: Callable[[NamedTopic], None],
+    *,
+    creates: bool,
+    error_of: Callable[[TopicName], ServerError] = _not_found,
+) -> None:
+    if topic.index < broker.engine.advice.partition_count(topic.log_name):
+        broker.when_durable(request, lambda: found(topic))
         return
     may_create = (
         creates
-        and name.partition is None
+        and topic.name.partition is None
         and broker.configuration.auto_create_topics_enable
-        and _may_create(broker, request, log_name)
+        and _may_create(broker, request, topic.log_name)
     )
     if not may_create:
-        text = f"{name} is not there"
-        broker.when_durable(request, lambda: request.refuse(error_of(name), text))
+        text = f"{topic} is not there"
+        broker.when_durable(request, lambda: request.refuse(error_of(topic.name), text))
         return
 
     def created(refusals: dict[str, Rejection]) -> None:
-        rejection = refusals.get(log_name)
+        rejection = refusals.get(topic.log_name)
         if rejection is None:
-            found(name, place)
+            found(topic)
         else:
-            request.refuse(server_error(rejection), f"{name} cannot be created: {words_of(rejection)}")
+            request.refuse(server_error(rejection), f"{topic} cannot be created: {words_of(rejection)}")
 
-    create_missing(broker, request, [log_name], created)
+    create_missing(broker, request, [topic.log_name], created)
 
 
 def partition_to_open(
     broker: Broker,
     request: PulsarRequest,
-    topic: TopicName,
-    place: Place,
+    topic: NamedTopic,
     error_of: Callable[[TopicName], ServerError] = _not_found,
 ) -> PartitionId | None:
     """Return the id of a partition on which something is to be opened. None: it cannot be, and the request is answered.
@@ -106,10 +117,33 @@ def partition_to_open(
     if request.connection.has_ended:  # nobody would close what is opened
         request.end()
         return None
-    partition_id = broker.engine.advice.partition_id(*place)
+    partition_id = broker.engine.advice.partition_id(*topic.place)
     if partition_id is None:
-        broker.when_durable(request, lambda: request.refuse(error_of(topic), f"{topic} is not there"))
+        broker.when_durable(request, lambda: request.refuse(error_of(topic.name), f"{topic} is not there"))
     return partition_id
+
+
+def tell_partitions(
+    broker: Broker, request: AnsweringRequest, written: str, tell: Callable[[int], None], *, creates: bool
+) -> None:
+    """Call back with the number of partitions that clients are told of a topic, once it is there.
+
+    It is 0 for a topic of one partition, and for the name of a partition.
+    """
+    topic = read_topic(request, written)
+    if topic is None:
+        return
+    if topic.name.partition is not None:
+        tell(0)
+    elif coordinator_partition(topic.name):
+        tell(COORDINATORS)
+    elif _is_ordinary(request, topic):
+        _find(broker, request, topic, lambda found: _tell(broker, request, found, tell), creates=creates)
+
+
+def _tell(broker: Broker, request: AnsweringRequest, topic: NamedTopic, tell: Callable[[int], None]) -> None:
+    count = broker.engine.advice.partition_count(topic.log_name)
+    broker.when_durable(request, lambda: tell(count if count > 1 else 0))
 
 
 def _may_create(broker: Broker, request: AnsweringRequest, log_name: str) -> bool:

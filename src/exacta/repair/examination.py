@@ -16,7 +16,7 @@ from exacta.adapters.local.snapshots.snapshot_files import load_latest
 from exacta.core.apply import apply
 from exacta.core.event_codec import decode_event
 from exacta.core.snapshot import restore
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from exacta.engine.schema import SCHEMA
 from exacta.ports.journal import JournalError
 from exacta.repair.known_state import is_batch

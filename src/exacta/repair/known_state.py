@@ -16,8 +16,8 @@ from exacta.core.apply import apply
 from exacta.core.event_codec import DurableEvent, decode_event
 from exacta.core.events import BatchAppended, BatchStaged, StagedStreamSpilled, TransactionEnded
 from exacta.core.snapshot import restore
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
+from exacta.core.values.limits import Limits
 from exacta.ports.journal import Buffer, IndexEntry
 from exacta.protocol.kafka.records import parse_batch_header, sound_batches
 

@@ -22,9 +22,9 @@ from exacta.core.events import (
 )
 from exacta.core.ids import NO_PRODUCER_ID, PartitionId
 from exacta.core.snapshot import restore
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
+from exacta.core.values.limits import Limits
 from exacta.repair.gaps import Gaps, streams_of
 from exacta.repair.known_state import is_batch_sound, is_table_sound, newest_snapshot
 

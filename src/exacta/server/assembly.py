@@ -11,7 +11,7 @@ from typing import TypeVar
 from exacta.adapters.entropy import SystemEntropy
 from exacta.config.configuration import Configuration
 from exacta.config.retention import retention_rules
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.recovery import Recovered
 from exacta.engine.snapshot_schedule import FOLD_EVERY_MS

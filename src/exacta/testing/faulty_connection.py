@@ -13,11 +13,11 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from exacta.kafka.access import whole_refusal
 from exacta.kafka.connection import Connection
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler
 from exacta.kafka.handlers import HANDLERS
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k01_fetch import (
     FetchableTopicResponse,
@@ -32,11 +32,7 @@ from exacta.testing.questions import CLIENT_ID
 
 def refusable() -> Sequence[str]:
     """Return the names of the APIs that an error code can answer."""
-    return [
-        handler.name
-        for handler in HANDLERS.values()
-        if handler.refused is not None or handler.plain_error is not None or handler.name == "Fetch"
-    ]
+    return [handler.name for handler in HANDLERS.values() if handler.can_refuse or handler.key is ApiKey.FETCH]
 
 
 class FaultyConnection(Connection):
@@ -101,10 +97,8 @@ class FaultyConnection(Connection):
         code = ErrorCode(fault.error_code)
         if isinstance(request, FetchRequest):
             answer: Message | None = _refused_fetch(request, code)
-        elif handler.refused is not None:
-            answer = handler.refused(request, code, context.version)
         else:
-            answer = whole_refusal(handler, request, context, code)
+            answer = handler.refusal_of_all(request, code, context.version)
         self._armed.act(fault)  # as in `_answer_later`
         self._is_refusing = True
         try:

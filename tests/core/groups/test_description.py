@@ -14,8 +14,8 @@ from exacta.core.groups.description import (
     list_group,
 )
 from exacta.core.groups.reading import GroupOffset
-from exacta.core.state.classic_membership import Phase
-from exacta.core.state.consumer_membership import GroupPhase
+from exacta.core.values.classic_groups import Phase
+from exacta.core.values.consumer_groups import GroupPhase
 from tests.core.groups.classic.members import Group
 from tests.core.groups.consumer.members import Consumer
 from tests.core.groups.reading import fetch_offsets

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from exacta.core.rejections import Rejection
-from exacta.core.state.classic_membership import NOBODY, Phase
+from exacta.core.state.classic_membership import NOBODY
+from exacta.core.values.classic_groups import Phase
 from tests.core.groups.consumer.members import Consumer
 from tests.core.groups.mixed import REBALANCE_MS, SESSION_MS, Classic
 from tests.core.world import World

@@ -9,9 +9,9 @@ from exacta.core.events import BatchAppended, BatchStaged, Event, StagedStreamSp
 from exacta.core.ids import Body
 from exacta.core.log.staging import FIRST_PROVISIONAL_OFFSET
 from exacta.core.replies import DONE, Appended
-from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import HELD
+from exacta.core.values.limits import Limits
 from tests.core.world import SMALL, Handle, Producer, World
 
 ONE = 62

@@ -6,7 +6,7 @@ from exacta.core.commands import AppendBatch, CreateTopic, DeleteRecords, TakeLe
 from exacta.core.ids import PartitionId
 from exacta.core.replies import LeadTakenReply
 from exacta.core.snapshot import restore, snapshot
-from exacta.core.state.leader_epochs import LeaderEpochs
+from exacta.core.values.leader_epochs import LeaderEpochs
 from simulation.invariants.leaders import epochs_are_those_of_the_leaders
 from tests.core.world import SMALL, World
 

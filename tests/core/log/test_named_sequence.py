@@ -7,7 +7,7 @@ from exacta.core.events import BatchAppended, WriterNamed, WritersExpired
 from exacta.core.ids import Body, Offset, PartitionId, WriterId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ALREADY_STORED, Appended
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from tests.core.world import World, named_writer
 
 EXPIRATION_MS = 5_000

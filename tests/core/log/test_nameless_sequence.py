@@ -6,7 +6,7 @@ from exacta.core.commands import AppendBatch, CreateTopic, DeleteTopic
 from exacta.core.ids import Offset, PartitionId, WriterId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ALREADY_STORED, Appended
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from exacta.core.writers import NamelessWriter
 from tests.core.transactions.test_joint import restarted
 from tests.core.world import Handle, World

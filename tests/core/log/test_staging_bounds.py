@@ -10,8 +10,8 @@ from exacta.core.log import staging
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, RecordsDeleted
 from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
-from exacta.core.state.limits import Limits
 from exacta.core.state.staged import HELD
+from exacta.core.values.limits import Limits
 from tests.core.log.staging_world import (
     LIMITS,
     MARKER,

@@ -8,7 +8,7 @@ from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.snapshot import restore, snapshot
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from tests.core.world import SMALL, World
 
 

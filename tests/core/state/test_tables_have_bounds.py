@@ -6,10 +6,10 @@ from typing import get_args, get_type_hints
 
 from msgspec import Struct
 
-from exacta.core.state.limits import Limits
 from exacta.core.state.state import State
 from exacta.core.state.tables import BOUNDS, DERIVED
 from exacta.core.state.usage import Table
+from exacta.core.values.limits import Limits
 
 GROWS = re.compile(r"\b(dict|list|set|frozenset|tuple|bytes|str)\b")
 

@@ -3,7 +3,7 @@
 from exacta.core.commands import EndHandle
 from exacta.core.ids import TransactionId
 from exacta.core.replies import DONE
-from exacta.core.state.transaction import Phase, handle_name, handle_named
+from exacta.core.state.transaction import handle_name, handle_named
 from exacta.core.transactions.description import (
     describe_producers,
     explain_handle,
@@ -12,6 +12,7 @@ from exacta.core.transactions.description import (
     list_transaction,
     transaction_names,
 )
+from exacta.core.values.transactions import Phase
 from tests.core.world import World
 
 

@@ -9,7 +9,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
 from exacta.core.snapshot import restore, snapshot
 from exacta.core.state.incidents import IncidentKind
-from exacta.core.state.transaction import Phase
+from exacta.core.values.transactions import Phase
 from exacta.core.writers import IdempotentWriter
 from tests.core.world import SMALL, Producer, World
 

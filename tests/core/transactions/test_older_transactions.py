@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from exacta.core.commands import CommitOffsets, OffsetToCommit
 from exacta.core.ids import Offset, TransactionVersion
 from exacta.core.replies import DONE, Appended
-from exacta.core.state.limits import Limits
+from exacta.core.values.limits import Limits
 from tests.core.groups.reading import fetch_offsets
 from tests.core.world import Producer, World
 from tests.shares import examples, is_whole

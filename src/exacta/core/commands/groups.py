@@ -17,7 +17,7 @@ from exacta.core.ids import (
     TransactionVersion,
 )
 from exacta.core.promises import Promise
-from exacta.core.state.consumer_membership import JOINING_EPOCH
+from exacta.core.values.consumer_groups import JOINING_EPOCH
 
 
 class JoinGroup(Parked, frozen=True, kw_only=True):

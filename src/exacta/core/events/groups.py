@@ -7,7 +7,8 @@ from msgspec import field
 from exacta.core.commands.groups import OffsetToCommit
 from exacta.core.event import Event
 from exacta.core.state.classic_membership import Membership
-from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, SubscribedTopic, TopicPartition
+from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, SubscribedTopic
+from exacta.core.values.consumer_groups import TopicPartition
 
 
 class OffsetsCommitted(Event, frozen=True, kw_only=True, array_like=True):

@@ -3,9 +3,10 @@
 from exacta.core.commands import CommitOffsets, CommitTransactionalOffsets
 from exacta.core.groups.classic.step import check_generation
 from exacta.core.rejections import Rejection
-from exacta.core.state.classic_membership import NOBODY, Phase
+from exacta.core.state.classic_membership import NOBODY
 from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember
 from exacta.core.state.state import State
+from exacta.core.values.classic_groups import Phase
 
 Commit = CommitOffsets | CommitTransactionalOffsets
 

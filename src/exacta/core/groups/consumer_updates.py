@@ -7,7 +7,8 @@ change is of all targets. A group without members is not kept.
 from collections.abc import Mapping
 
 from exacta.core.events import ConsumerGroupUpdated
-from exacta.core.state.consumer_membership import ConsumerGroup, TopicPartition
+from exacta.core.state.consumer_membership import ConsumerGroup
+from exacta.core.values.consumer_groups import TopicPartition
 
 NO_GROUP = ConsumerGroup(epoch=0, target_epoch=0)
 Target = Mapping[str, frozenset[TopicPartition]]

@@ -11,8 +11,9 @@ from exacta.core.events import GroupDeleted, OffsetsDeleted
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, OffsetsDeletedReply
-from exacta.core.state.classic_membership import CONSUMERS, NOBODY, Membership, Phase
+from exacta.core.state.classic_membership import CONSUMERS, NOBODY, Membership
 from exacta.core.state.state import State
+from exacta.core.values.classic_groups import Phase
 
 
 def delete(state: State, command: DeleteGroup, now_ms: int) -> Outcome:

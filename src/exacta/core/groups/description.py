@@ -9,9 +9,11 @@ from enum import Enum
 from msgspec import Struct
 
 from exacta.core.groups.consumer.step import preferred_assignor
-from exacta.core.state.classic_membership import CONSUMERS, NOBODY, Member, Membership, Phase
-from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, GroupPhase, TopicPartition
+from exacta.core.state.classic_membership import CONSUMERS, NOBODY, Member, Membership
+from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember
 from exacta.core.state.state import State
+from exacta.core.values.classic_groups import Phase
+from exacta.core.values.consumer_groups import GroupPhase, TopicPartition
 
 
 class GroupType(Enum):

@@ -26,7 +26,6 @@ from exacta.core.ids import NO_TRANSACTION_ID, Offset, PartitionId, WriterId
 from exacta.core.log import staging_fold
 from exacta.core.log.written import remember_writer
 from exacta.core.state import weights
-from exacta.core.state.leader_epochs import FIRST_EPOCH, led, trimmed
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
@@ -34,6 +33,7 @@ from exacta.core.state.usage import Table
 from exacta.core.state.writer import KnownWriter
 from exacta.core.subscriptions import progress
 from exacta.core.subscriptions.counting import counted
+from exacta.core.values.leader_epochs import FIRST_EPOCH, led, trimmed
 
 
 def _topic_created(state: State, event: TopicCreated) -> None:

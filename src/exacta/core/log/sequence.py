@@ -6,8 +6,8 @@ checks that the producer itself is current.
 
 from exacta.core.ids import ProducerEpoch, TransactionVersion
 from exacta.core.rejections import Rejection
-from exacta.core.state.limits import Limits
 from exacta.core.state.partition import ProducerState, RetainedBatch
+from exacta.core.values.limits import Limits
 
 
 def last_sequence(first_sequence: int, record_count: int, limits: Limits) -> int:

@@ -31,7 +31,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import FIRST_PLACE, HELD, StagedStream
 from exacta.core.state.state import State
-from exacta.core.state.topic import SIDECAR
+from exacta.core.values.transaction_buffer import SIDECAR
 
 FIRST_PROVISIONAL_OFFSET = -(1 << 62)
 """The first provisional offset of each partition. What clients add to it stays below zero for ever."""

@@ -4,26 +4,14 @@ A change makes a new `Membership`. The outcome of a rebalance is durable (`settl
 Both structs are written to the journal: a field may be added only at the end and with a default.
 """
 
-from enum import IntEnum
-
 from msgspec import Struct
 from msgspec.structs import replace
 
 from exacta.core.ids import NO_PRINCIPAL, PrincipalName, Ticket
+from exacta.core.values.classic_groups import Phase
 
 CONSUMERS = "consumer"
 """The protocol type of groups whose members say which topics they read."""
-
-
-class Phase(IntEnum):
-    """The phase of a group. The numbers are written to the journal; a front has names of its own for them."""
-
-    EMPTY = 0
-    PREPARING_REBALANCE = 1
-    """Members are to join again."""
-    COMPLETING_REBALANCE = 2
-    """All have joined, and the leader has not sent the assignment yet."""
-    STABLE = 3
 
 
 class Member(Struct, frozen=True, kw_only=True, array_like=True):

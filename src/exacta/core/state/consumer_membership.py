@@ -9,14 +9,7 @@ from enum import IntEnum
 from msgspec import Struct
 
 from exacta.core.ids import NO_PRINCIPAL, PrincipalName
-
-TopicPartition = tuple[bytes, int]
-"""Topic id and index."""
-
-JOINING_EPOCH = 0
-"""A member that joins, or joins again, says this epoch."""
-LEFT_FOR_A_WHILE_EPOCH = -2
-"""A static member that will be back says this: it stays in the group, with its partitions, until its session ends."""
+from exacta.core.values.consumer_groups import JOINING_EPOCH, GroupPhase, TopicPartition
 
 
 class MemberPhase(IntEnum):
@@ -27,17 +20,6 @@ class MemberPhase(IntEnum):
     """The member has partitions that it must give up first."""
     UNRELEASED = 2
     """The member waits for partitions that others have not given up."""
-
-
-class GroupPhase(IntEnum):
-    """The phase of a group; a front has names of its own for them."""
-
-    EMPTY = 0
-    ASSIGNING = 1
-    """The members have changed, and the target has not been made again."""
-    RECONCILING = 2
-    """Some members do not have their target yet."""
-    STABLE = 3
 
 
 class ClassicTerms(Struct, frozen=True, kw_only=True, array_like=True):

@@ -3,9 +3,9 @@
 from msgspec import Struct, field
 
 from exacta.core.ids import Body, Offset, PartitionId, ProducerEpoch, ProducerId, WriterId
-from exacta.core.state.leader_epochs import LeaderEpochs
 from exacta.core.state.staged import EnteredStream, Receipt, StagedStream
 from exacta.core.state.subscription import Subscription
+from exacta.core.values.leader_epochs import LeaderEpochs
 
 
 class RetainedBatch(Struct, array_like=True):
@@ -75,7 +75,7 @@ class Partition(Struct, array_like=True):
     receipts: list[Receipt] = field(default_factory=list)
     """The offsets of Pulsar's messages that were staged, in the order in which they were staged."""
     leader_epochs: LeaderEpochs = ()
-    """The first offset of each leader's epoch (`core.state.leader_epochs`)."""
+    """The first offset of each leader's epoch (`core.values.leader_epochs`)."""
 
     @property
     def nameless_writers(self) -> int:

@@ -14,14 +14,14 @@ from exacta.core.state.delivery import Delivery
 from exacta.core.state.disk_room import DiskRoom
 from exacta.core.state.group import Group
 from exacta.core.state.incidents import Incident
-from exacta.core.state.leader_epochs import FIRST_EPOCH
-from exacta.core.state.limits import Limits
 from exacta.core.state.partition import Partition
 from exacta.core.state.subscription import NonDurableSubscription, Subscription
 from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
 from exacta.core.state.usage import Table, Usage, no_usage
 from exacta.core.state.writer import KnownWriter
+from exacta.core.values.leader_epochs import FIRST_EPOCH
+from exacta.core.values.limits import Limits
 
 
 class Volatile(Struct):

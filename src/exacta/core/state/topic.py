@@ -1,15 +1,9 @@
 """A topic: its name, its partitions' ids and its own configurations."""
 
-from typing import Final
-
 from msgspec import Struct, field
 
 from exacta.core.ids import PartitionId, TransactionId
-
-TRANSACTION_BUFFER: Final = "transaction.buffer"
-"""The configuration that says where transactions lie until they end: `MARKER` or `SIDECAR` (PIP-31)."""
-MARKER: Final = "marker"
-SIDECAR: Final = "sidecar"
+from exacta.core.values.transaction_buffer import TRANSACTION_BUFFER
 
 
 class Topic(Struct, array_like=True):

@@ -26,15 +26,7 @@ from exacta.core.ids import (
     SubscriptionKey,
     TransactionId,
 )
-
-
-class Phase(Enum):
-    """The state of a transactional id. Ending is one event, so nothing is ever half ended (decision D2)."""
-
-    EMPTY = "Empty"
-    ONGOING = "Ongoing"
-    COMPLETE_COMMIT = "CompleteCommit"
-    COMPLETE_ABORT = "CompleteAbort"
+from exacta.core.values.transactions import Phase
 
 
 class Conclusion(Enum):

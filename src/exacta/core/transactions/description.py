@@ -17,13 +17,13 @@ from exacta.core.state.state import State
 from exacta.core.state.transaction import (
     HANDLE_EPOCH,
     EndedHandle,
-    Phase,
     Transaction,
     TransactionalId,
     handle_name,
     handle_named,
     name_of,
 )
+from exacta.core.values.transactions import Phase
 from exacta.readmodel import transactions as told
 from exacta.readmodel.transactions import Explanation
 

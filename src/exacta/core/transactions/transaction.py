@@ -1,18 +1,24 @@
 """The transaction coordinator: who holds a transactional id, and the life of its transaction.
 
-    phase \\ input    AddPartitions,   time-out
-                     AddGroup ***     (`expiry.py`)
-    EMPTY            begin            -
-    ONGOING          extend *****     abort, bump
-    COMPLETE_COMMIT  begin            -
-    COMPLETE_ABORT   begin            -
+    phase \\ input    AddPartitions, AddGroup ***   time-out (`expiry.py`)
+    EMPTY            begin                         -
+    ONGOING          extend *****                  abort, bump
+    COMPLETE_COMMIT  begin                         -
+    COMPLETE_ABORT   begin                         -
 
-                     version 1                        version 2 (KIP-890) ****         version 2, the pair before
-    phase \\ input    EndTxn(commit)   EndTxn(abort)   EndTxn(commit)   EndTxn(abort)   EndTxn(commit)   EndTxn(abort)
-    EMPTY            INVALID_STATE *  done            INVALID_STATE *  abort, bump **  fenced           fenced
-    ONGOING          commit           abort           commit, bump     abort, bump     fenced           fenced
-    COMPLETE_COMMIT  done             INVALID_STATE * INVALID_STATE *  abort, bump **  done             INVALID_STATE
-    COMPLETE_ABORT   INVALID_STATE    done            INVALID_STATE *  abort, bump **  INVALID_STATE    done
+EndTxn, in version 1 of the protocol and in version 2 (KIP-890):
+
+    phase \\ version 1     commit           abort
+    EMPTY                 INVALID_STATE *  done
+    ONGOING               commit           abort
+    COMPLETE_COMMIT       done             INVALID_STATE *
+    COMPLETE_ABORT        INVALID_STATE    done
+
+    phase \\ version 2 ****  commit           abort           commit, the pair before  abort, the pair before
+    EMPTY                   INVALID_STATE *  abort, bump **  fenced                   fenced
+    ONGOING                 commit, bump     abort, bump     fenced                   fenced
+    COMPLETE_COMMIT         INVALID_STATE *  abort, bump **  done                     INVALID_STATE
+    COMPLETE_ABORT          INVALID_STATE *  abort, bump **  INVALID_STATE            done
 
 Before the tables every request is fenced by producer id and epoch (`authorize`). Ending is one event for all partitions
 and groups (decision D2), so that no phase lies between, and nobody is ever told to wait for one.
@@ -64,11 +70,12 @@ from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, PartitionsVerified, TransactionEndedReply
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase, Transaction, TransactionalId
+from exacta.core.state.transaction import Transaction, TransactionalId
 from exacta.core.transactions.conclusion import heard, refusal_of_end, refusal_of_group, refusal_of_write
 from exacta.core.transactions.ending import ending, ending_of_nothing
 from exacta.core.transactions.numbering import after_reservation
 from exacta.core.values.internal_topics import INTERNAL_TOPICS
+from exacta.core.values.transactions import Phase
 
 
 def authorize(

@@ -1,7 +1,7 @@
 """The APIs that are served, one module each: the directory is the protocol coverage.
 
 A module is named like the module of its messages. It ends with `HANDLER`, the `Handler` that says which versions it
-serves, what a request needs of its client (`NEEDS`, see `kafka/needs.py`) and what handles it:
+serves, what a request needs of its client (`kafka/needs.py`) and what handles it:
 `handle(broker, request, context, reply)`; nothing awaits.
 
 An API is added in three places: one line in `ApiKey` (`protocol/kafka/apis.py`), the module of its messages

@@ -17,6 +17,7 @@ from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.front.words import words_of
 from exacta.kafka.access import allows
+from exacta.kafka.coded_answers import coded
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
@@ -41,9 +42,7 @@ from exacta.protocol.kafka.records import with_max_timestamp
 from exacta.records.admission import Admitted, Allowance, BatchRules, NeedsThread, Refused, admit
 from exacta.records.work import SHORT_BYTES
 
-KEY = ApiKey.PRODUCE
 MIN_VERSION = 3
-MAX_VERSION = 13
 BY_TOPIC_ID_SINCE = 13
 REGISTERS_SINCE = 12
 """The first version in which a transactional write registers its partition with the transaction (KIP-890)."""
@@ -235,7 +234,7 @@ def _fill(
     outcome: Answer,
     version: int,
 ) -> None:
-    answer.error_code = error_code(outcome, KEY, version)
+    answer.error_code = error_code(outcome, ApiKey.PRODUCE, version)
     visible = broker.engine.visible(command.topic, command.partition)
     if visible is not None:
         answer.log_start_offset = visible.log_start_offset
@@ -294,25 +293,12 @@ def refused(request: ProduceRequest, code: ErrorCode, version: int) -> ProduceRe
     """Refuse every batch of a request; None where the client wants no answer."""
     if request.acks == NO_RESPONSE_ACKS:
         return None
-    return ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partition_responses=[
-                    PartitionProduceResponse(index=data.index, error_code=code, base_offset=-1)
-                    for data in topic.partition_data
-                ],
-            )
-            for topic in request.topic_data
-        ]
-    )
+    return coded(ProduceResponse, NEEDS[1], request, repeat(code), version, {"base_offset": -1})
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.PRODUCE,
+    versions=(MIN_VERSION, 13),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[1], inner="partition_data", inner_answers="partition_responses"),),

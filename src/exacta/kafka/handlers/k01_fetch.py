@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
-from exacta.core.state.leader_epochs import FIRST_EPOCH, end_of, last_epoch
+from exacta.core.values.leader_epochs import FIRST_EPOCH, end_of, last_epoch
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
@@ -44,9 +44,6 @@ from exacta.protocol.kafka.messages.k01_fetch import (
 )
 from exacta.records.work import SHORT_BYTES, work_bytes
 
-KEY = ApiKey.FETCH
-MIN_VERSION = 4
-MAX_VERSION = 18
 BY_TOPIC_ID_SINCE = 13
 LEADER_SINCE = 16
 """The first version that tells a client which broker leads a partition instead of this one (KIP-951)."""
@@ -57,11 +54,6 @@ ZSTD_SINCE = 10
 """The first version whose clients understand the codec zstd (KIP-110)."""
 LONGEST_WAIT_MS = 60_000
 """A client that waits longer is answered with nothing and asks again; its request does not outlive it for long."""
-
-NEEDS = (
-    Inside(Operation.READ, ResourceKind.TOPIC),
-    Inside(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER),
-)
 
 
 def handle(broker: Broker, request: FetchRequest, context: RequestContext, reply: Reply) -> None:
@@ -373,7 +365,7 @@ def _fill(data: PartitionData, asked: Asked, result: FetchResult, read_committed
         epoch = FIRST_EPOCH if visible is None else last_epoch(visible.leader_epochs)
         diverges = asked.last_fetched_epoch == epoch and result.rejection is Rejection.OFFSET_OUT_OF_RANGE
         if visible is None or not diverges or asked.fetch_offset < visible.log_start_offset:
-            data.error_code = error_code(result.rejection, KEY, version)
+            data.error_code = error_code(result.rejection, ApiKey.FETCH, version)
             return
         data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=visible.high_watermark)
     assert visible is not None
@@ -390,9 +382,11 @@ def _fill(data: PartitionData, asked: Asked, result: FetchResult, read_committed
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.FETCH,
+    versions=(4, 18),
+    needs=(
+        Inside(Operation.READ, ResourceKind.TOPIC),
+        Inside(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER),
+    ),
     handle=handle,
 )

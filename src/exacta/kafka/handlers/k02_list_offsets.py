@@ -10,12 +10,11 @@ from functools import partial
 
 from exacta.core.ids import PartitionId
 from exacta.core.rejections import Rejection
-from exacta.core.state.leader_epochs import LeaderEpochs, epoch_at, last_epoch
+from exacta.core.values.leader_epochs import LeaderEpochs, epoch_at, last_epoch
 from exacta.front.bounded_parallel import Ended, few_at_once, few_in_steps
 from exacta.front.broker import Broker
 from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, find_offset
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import leader_epoch_error
 from exacta.kafka.needs import Each
@@ -33,10 +32,7 @@ from exacta.protocol.kafka.messages.k02_list_offsets import (
     ListOffsetsTopicResponse,
 )
 from exacta.protocol.kafka.record_times import RecordTime
-
-KEY = ApiKey.LIST_OFFSETS
-MIN_VERSION = 1
-MAX_VERSION = 11
+from exacta.protocol.kafka.schema import OPEN_END
 
 READ_COMMITTED = 1
 
@@ -59,8 +55,6 @@ SINCE = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 """The first version that knows each of the words that may stand for a time."""
-
-NEEDS = (Each(Operation.DESCRIBE, ResourceKind.TOPIC, "topics", "topics"),)
 
 
 def handle(broker: Broker, request: ListOffsetsRequest, context: RequestContext, reply: Reply) -> None:
@@ -148,7 +142,7 @@ def _answer(
 ) -> ListOffsetsPartitionResponse:
     index, time_ms = asked.partition_index, asked.timestamp
     answer = ListOffsetsPartitionResponse(partition_index=index)
-    if time_ms < 0 and version < SINCE.get(time_ms, MAX_VERSION + 1):
+    if time_ms < 0 and version < SINCE.get(time_ms, OPEN_END):
         answer.error_code = ErrorCode.UNSUPPORTED_VERSION
     elif visible is None:
         answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -186,7 +180,7 @@ def _begin(
 
     def found(record: RecordTime | Rejection | None) -> None:
         if isinstance(record, Rejection):
-            answer.error_code = error_code(record, KEY, context.version)
+            answer.error_code = context.error_code(record)
         elif record is not None:
             answer.offset, answer.timestamp = record.offset, record.timestamp_ms
             answer.leader_epoch = epoch_at(epochs, record.offset)
@@ -211,27 +205,9 @@ def _search(
     find_offset(broker, context, topic, index, time_ms, read_committed=read_committed, done=done)
 
 
-def refused(request: ListOffsetsRequest, code: ErrorCode, version: int) -> ListOffsetsResponse:
-    """Refuse every partition of a request."""
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    ListOffsetsPartitionResponse(partition_index=each.partition_index, error_code=code)
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.LIST_OFFSETS,
+    versions=(1, 11),
+    needs=(Each(Operation.DESCRIBE, ResourceKind.TOPIC, "topics", "topics"),),
     handle=handle,
-    refused=refused,
 )

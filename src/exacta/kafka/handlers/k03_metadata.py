@@ -11,7 +11,6 @@ from exacta.front.topics import create_missing
 from exacta.kafka.access import allows, describable_topics
 from exacta.kafka.authorized_operations import NOT_ASKED_FOR, on_cluster, on_topic
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.internal_topics import MADE
 from exacta.kafka.listing import describe_all
@@ -32,16 +31,7 @@ from exacta.protocol.kafka.messages.k03_metadata import (
 )
 from exacta.protocol.kafka.schema import NO_UUID
 
-KEY = ApiKey.METADATA
-MIN_VERSION = 0
-MAX_VERSION = 13
 FIRST_VERSION_WITH_NULL_NAMES = 12
-
-NEEDS = (
-    Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
-    Inside(Operation.CREATE, ResourceKind.TOPIC),
-    Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),
-)
 
 
 def handle(broker: Broker, request: MetadataRequest, context: RequestContext, reply: Reply) -> None:
@@ -61,12 +51,12 @@ def handle(broker: Broker, request: MetadataRequest, context: RequestContext, re
 
     def created(rejections: dict[str, Rejection]) -> None:
         for topic, rejection in rejections.items():
-            refused[topic] = error_code(rejection, KEY, context.version)
+            refused[topic] = context.error_code(rejection)
         _answer(broker, request, context, wanted, refused, unseen, reply)
 
     for topic in to_create:
         if not is_legal_name(topic):
-            refused[topic] = error_code(Rejection.INVALID_TOPIC, KEY, context.version)
+            refused[topic] = context.error_code(Rejection.INVALID_TOPIC)
         elif not allows(broker, context, Operation.CREATE, ResourceKind.TOPIC, topic, or_on_cluster(Operation.CREATE)):
             refused[topic] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     create_missing(broker, context, [topic for topic in to_create if topic not in refused], created, MADE)
@@ -194,10 +184,13 @@ def _describe(topic: Topic, node_id: int, leader_epoch: int) -> MetadataResponse
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.METADATA,
+    versions=(0, 13),
+    needs=(
+        Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
+        Inside(Operation.CREATE, ResourceKind.TOPIC),
+        Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),
+    ),
     handle=handle,
     parts=(Parts("topics", "topics", most=100, repeats=Repeats.LEFT_OUT),),
 )

@@ -5,30 +5,20 @@ from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, group_id
-from exacta.kafka.offsets_to_commit import CommitApi, commit, refusal
+from exacta.kafka.offsets_to_commit import CommitApi, commit
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
-from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k08_offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from exacta.protocol.kafka.schema import Message
 
-KEY = ApiKey.OFFSET_COMMIT
-MIN_VERSION = 2
-MAX_VERSION = 10
 MEMBER_EPOCHS_SINCE = 9
 TOPIC_IDS_SINCE = 10
 
-_API = CommitApi(KEY, OffsetCommitResponse, OffsetCommitResponseTopic, OffsetCommitResponsePartition, TOPIC_IDS_SINCE)
-
-NEEDS = (
-    Whole(Operation.READ, ResourceKind.GROUP, group_id),
-    Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),
-)
+_API = CommitApi(OffsetCommitResponse, OffsetCommitResponseTopic, OffsetCommitResponsePartition, TOPIC_IDS_SINCE)
 
 
 def handle(broker: Broker, request: OffsetCommitRequest, context: RequestContext, reply: Reply) -> None:
@@ -50,16 +40,12 @@ def handle(broker: Broker, request: OffsetCommitRequest, context: RequestContext
     )
 
 
-def refused(request: OffsetCommitRequest, code: ErrorCode, version: int) -> Message:
-    """Refuse every partition of a request."""
-    return refusal(_API, request, code)
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.OFFSET_COMMIT,
+    versions=(2, 10),
+    needs=(
+        Whole(Operation.READ, ResourceKind.GROUP, group_id),
+        Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),
+    ),
     handle=handle,
-    refused=refused,
 )

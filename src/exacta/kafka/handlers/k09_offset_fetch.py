@@ -12,7 +12,6 @@ from exacta.front.broker import Broker
 from exacta.front.turns import STEP_ELEMENTS, Steps
 from exacta.kafka.access import allows, describable_topics
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside, Whole, group_id
 from exacta.kafka.pieces import run
@@ -32,9 +31,6 @@ from exacta.protocol.kafka.messages.k09_offset_fetch import (
     OffsetFetchResponseTopics,
 )
 
-KEY = ApiKey.OFFSET_FETCH
-MIN_VERSION = 1
-MAX_VERSION = 10
 GROUP_ERRORS_SINCE = 2
 """The first version that has room for an error of the group as a whole."""
 SEVERAL_GROUPS_SINCE = 8
@@ -46,12 +42,6 @@ so asks again.
 
 This deviates from Apache Kafka, which has -1 there (decision 0021).
 """
-
-NEEDS = (
-    Whole(Operation.DESCRIBE, ResourceKind.GROUP, group_id, until=SEVERAL_GROUPS_SINCE - 1),
-    Each(Operation.DESCRIBE, ResourceKind.GROUP, "groups", "groups", name="group_id", since=SEVERAL_GROUPS_SINCE),
-    Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
-)
 
 
 def handle(broker: Broker, request: OffsetFetchRequest, context: RequestContext, reply: Reply) -> None:
@@ -139,7 +129,7 @@ def _look(state: State, context: RequestContext, asked: _Asked) -> None:
     """Take what the answer about a group that is known owes to one state."""
     rejection = check_reader(state, asked.group_id, asked.member_id, asked.member_epoch)
     if rejection is not None:
-        asked.error_code = error_code(rejection, KEY, context.version)
+        asked.error_code = context.error_code(rejection)
         return
     topics = None if asked.wants_all else asked.wanted.keys()
     found = asked.positions = positions(state, asked.group_id, topics, require_stable=asked.require_stable)
@@ -225,22 +215,14 @@ def _told(offset: GroupOffset) -> dict[str, Any]:
     }
 
 
-def refused(request: OffsetFetchRequest, code: ErrorCode, version: int) -> OffsetFetchResponse:
-    """Refuse every group of a request; version 1 can say it only of each partition."""
-    if version >= SEVERAL_GROUPS_SINCE:
-        return OffsetFetchResponse(
-            groups=[OffsetFetchResponseGroup(group_id=group.group_id, error_code=code) for group in request.groups]
-        )
-    if version >= GROUP_ERRORS_SINCE:
-        return OffsetFetchResponse(error_code=code)
-    return OffsetFetchResponse(topics=[_refused_topic(topic, code) for topic in request.topics or ()])
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.OFFSET_FETCH,
+    versions=(1, 10),
+    needs=(
+        Whole(Operation.DESCRIBE, ResourceKind.GROUP, group_id, until=SEVERAL_GROUPS_SINCE - 1),
+        Each(Operation.DESCRIBE, ResourceKind.GROUP, "groups", "groups", name="group_id", since=SEVERAL_GROUPS_SINCE),
+        Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
+    ),
     handle=handle,
-    refused=refused,
+    refusal={"committed_offset": NO_OFFSET, "metadata": ""},
 )

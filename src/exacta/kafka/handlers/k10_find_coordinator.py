@@ -21,9 +21,6 @@ from exacta.protocol.kafka.messages.k10_find_coordinator import (
     FindCoordinatorResponse,
 )
 
-KEY = ApiKey.FIND_COORDINATOR
-MIN_VERSION = 0
-MAX_VERSION = 6
 SEVERAL_KEYS_SINCE = 4
 
 GROUP = 0
@@ -77,23 +74,11 @@ def _response(broker: Broker, request: FindCoordinatorRequest, context: RequestC
     return FindCoordinatorResponse(coordinators=coordinators)
 
 
-def refused(request: FindCoordinatorRequest, code: ErrorCode, version: int) -> FindCoordinatorResponse:
-    """Refuse every key of a request."""
-    if version < SEVERAL_KEYS_SINCE:
-        return FindCoordinatorResponse(error_code=code, node_id=-1, host="", port=-1)
-    return FindCoordinatorResponse(
-        coordinators=[
-            Coordinator(key=key, error_code=code, node_id=-1, host="", port=-1) for key in request.coordinator_keys
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.FIND_COORDINATOR,
+    versions=(0, 6),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[2]),),
-    refused=refused,
+    refusal={"node_id": -1, "port": -1},
 )

@@ -6,7 +6,6 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import Joined, MemberIdRequired
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -15,17 +14,12 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 
-KEY = ApiKey.JOIN_GROUP
-MIN_VERSION = 0
-MAX_VERSION = 9
 MEMBER_ID_REQUIRED_SINCE = 4  # KIP-394
 NULL_PROTOCOL_SINCE = 7  # KIP-559
 SKIP_ASSIGNMENT_SINCE = 9  # KIP-814
 
 _NAMED_BY = 250
 """A member id begins with this many characters of the instance or client id; a Kafka string must hold all of it."""
-
-NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
 def handle(broker: Broker, request: JoinGroupRequest, context: RequestContext, reply: Reply) -> None:
@@ -56,7 +50,7 @@ def handle(broker: Broker, request: JoinGroupRequest, context: RequestContext, r
         else:
             assert isinstance(answer, Rejection)
             member_id = "" if answer is Rejection.GROUP_MAX_SIZE_REACHED else request.member_id
-            refuse(error_code(answer, KEY, context.version), member_id)
+            refuse(context.error_code(answer), member_id)
 
     instance_id = request.group_instance_id
     named_by = context.client_id if instance_id is None else instance_id
@@ -87,10 +81,8 @@ def handle(broker: Broker, request: JoinGroupRequest, context: RequestContext, r
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.JOIN_GROUP,
+    versions=(0, 9),
+    needs=(Whole(Operation.READ, ResourceKind.GROUP, group_id),),
     handle=handle,
-    plain_error=JoinGroupResponse,
 )

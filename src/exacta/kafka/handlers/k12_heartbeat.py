@@ -3,18 +3,11 @@
 from exacta.core.commands import Heartbeat
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k12_heartbeat import HeartbeatRequest, HeartbeatResponse
-
-KEY = ApiKey.HEARTBEAT
-MIN_VERSION = 0
-MAX_VERSION = 4
-
-NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
 def handle(broker: Broker, request: HeartbeatRequest, context: RequestContext, reply: Reply) -> None:
@@ -27,15 +20,13 @@ def handle(broker: Broker, request: HeartbeatRequest, context: RequestContext, r
             generation=request.generation_id,
             instance_id=request.group_instance_id,
         ),
-        lambda answer: reply(HeartbeatResponse(error_code=error_code(answer, KEY, context.version))),
+        lambda answer: reply(HeartbeatResponse(error_code=context.error_code(answer))),
     )
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.HEARTBEAT,
+    versions=(0, 4),
+    needs=(Whole(Operation.READ, ResourceKind.GROUP, group_id),),
     handle=handle,
-    plain_error=HeartbeatResponse,
 )

@@ -8,7 +8,6 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, MembersLeft
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id
 from exacta.kafka.parts import Parts
@@ -18,12 +17,7 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k13_leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
-KEY = ApiKey.LEAVE_GROUP
-MIN_VERSION = 0
-MAX_VERSION = 5
 SEVERAL_SINCE = 3
-
-NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
 def handle(broker: Broker, request: LeaveGroupRequest, context: RequestContext, reply: Reply) -> None:
@@ -38,11 +32,11 @@ def handle(broker: Broker, request: LeaveGroupRequest, context: RequestContext, 
         members = (MemberToRemove(member_id=request.member_id),)
 
     def code(rejection: Rejection | None) -> ErrorCode:
-        return error_code(DONE if rejection is None else rejection, KEY, context.version)
+        return context.error_code(DONE if rejection is None else rejection)
 
     def done(answer: Answer) -> None:
         if not isinstance(answer, MembersLeft):
-            reply(LeaveGroupResponse(error_code=error_code(answer, KEY, context.version)))
+            reply(LeaveGroupResponse(error_code=context.error_code(answer)))
         elif not several:
             reply(LeaveGroupResponse(error_code=code(answer.rejections[0])))
         else:
@@ -63,11 +57,9 @@ def handle(broker: Broker, request: LeaveGroupRequest, context: RequestContext, 
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.LEAVE_GROUP,
+    versions=(0, 5),
+    needs=(Whole(Operation.READ, ResourceKind.GROUP, group_id),),
     handle=handle,
     parts=(Parts("members", "members", name="member_id"),),
-    plain_error=LeaveGroupResponse,
 )

@@ -4,7 +4,6 @@ from exacta.core.commands import SyncGroup
 from exacta.core.replies import Synced
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -13,12 +12,7 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k14_sync_group import SyncGroupRequest, SyncGroupResponse
 
-KEY = ApiKey.SYNC_GROUP
-MIN_VERSION = 0
-MAX_VERSION = 5
 PROTOCOL_SINCE = 5  # KIP-559
-
-NEEDS = (Whole(Operation.READ, ResourceKind.GROUP, group_id),)
 
 
 def handle(broker: Broker, request: SyncGroupRequest, context: RequestContext, reply: Reply) -> None:
@@ -35,7 +29,7 @@ def handle(broker: Broker, request: SyncGroupRequest, context: RequestContext, r
                 )
             )
         else:
-            reply(SyncGroupResponse(error_code=error_code(answer, KEY, context.version)))
+            reply(SyncGroupResponse(error_code=context.error_code(answer)))
 
     broker.ask(
         context,
@@ -54,10 +48,8 @@ def handle(broker: Broker, request: SyncGroupRequest, context: RequestContext, r
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.SYNC_GROUP,
+    versions=(0, 5),
+    needs=(Whole(Operation.READ, ResourceKind.GROUP, group_id),),
     handle=handle,
-    plain_error=SyncGroupResponse,
 )

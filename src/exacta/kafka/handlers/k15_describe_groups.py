@@ -19,9 +19,6 @@ from exacta.protocol.kafka.messages.k15_describe_groups import (
     DescribeGroupsResponse,
 )
 
-KEY = ApiKey.DESCRIBE_GROUPS
-MIN_VERSION = 0
-MAX_VERSION = 6
 NOT_FOUND_SINCE = 6  # KIP-1043
 UNKNOWN_GROUP_STATE = "Dead"
 """The state that Kafka gives a group that is not there, up to version 5, instead of an error."""
@@ -68,19 +65,10 @@ def _describe(state: State, group_id: str, version: int) -> DescribedGroup:
     )
 
 
-def refused(request: DescribeGroupsRequest, code: ErrorCode, version: int) -> DescribeGroupsResponse:
-    """Refuse every group of a request."""
-    return DescribeGroupsResponse(
-        groups=[DescribedGroup(group_id=group_id, error_code=code) for group_id in request.groups]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.DESCRIBE_GROUPS,
+    versions=(0, 6),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[0], most=200, repeats=Repeats.LEFT_OUT),),
-    refused=refused,
 )

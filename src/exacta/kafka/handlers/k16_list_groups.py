@@ -12,14 +12,6 @@ from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k16_list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
-KEY = ApiKey.LIST_GROUPS
-MIN_VERSION = 0
-MAX_VERSION = 5
-
-NEEDS = (
-    Shown(Operation.DESCRIBE, ResourceKind.GROUP, "groups", name="group_id", instead=or_on_cluster(Operation.DESCRIBE)),
-)
-
 
 def handle(broker: Broker, request: ListGroupsRequest, context: RequestContext, reply: Reply) -> None:
     """List the groups, or those in the states (version 4) and of the types (5) asked for, in any case."""
@@ -47,10 +39,12 @@ def handle(broker: Broker, request: ListGroupsRequest, context: RequestContext, 
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.LIST_GROUPS,
+    versions=(0, 5),
+    needs=(
+        Shown(
+            Operation.DESCRIBE, ResourceKind.GROUP, "groups", name="group_id", instead=or_on_cluster(Operation.DESCRIBE)
+        ),
+    ),
     handle=handle,
-    plain_error=ListGroupsResponse,
 )

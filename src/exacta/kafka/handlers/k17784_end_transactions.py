@@ -12,7 +12,6 @@ from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.replies import TransactionsRefused
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -25,33 +24,16 @@ from exacta.protocol.kafka.messages.k17784_end_transactions import (
     RefusedTransaction,
 )
 
-KEY = ApiKey.END_TRANSACTIONS
-MIN_VERSION = 0
-MAX_VERSION = 0
-
-NEEDS = (
-    Each(
-        Operation.WRITE,
-        ResourceKind.TRANSACTIONAL_ID,
-        "transactions",
-        "refused",
-        name="transactional_id",
-        others=ErrorCode.OPERATION_NOT_ATTEMPTED,
-    ),
-)
-
 
 def handle(broker: Broker, request: EndTransactionsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer when all outcomes are durable, or with what stood in the way of all."""
 
     def done(answer: Answer) -> None:
         if not isinstance(answer, TransactionsRefused):
-            reply(EndTransactionsResponse(error_code=error_code(answer, KEY, context.version)))
+            reply(EndTransactionsResponse(error_code=context.error_code(answer)))
             return
         refused = [
-            RefusedTransaction(
-                transactional_id=entry.transactional_id, error_code=error_code(rejection, KEY, context.version)
-            )
+            RefusedTransaction(transactional_id=entry.transactional_id, error_code=context.error_code(rejection))
             for entry, rejection in zip(request.transactions, answer.rejections, strict=True)
             if rejection is not None
         ]
@@ -80,11 +62,18 @@ def refused(request: EndTransactionsRequest, code: ErrorCode, version: int) -> E
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.END_TRANSACTIONS,
+    versions=(0, 0),
+    needs=(
+        Each(
+            Operation.WRITE,
+            ResourceKind.TRANSACTIONAL_ID,
+            "transactions",
+            "refused",
+            name="transactional_id",
+            others=ErrorCode.OPERATION_NOT_ATTEMPTED,
+        ),
+    ),
     handle=handle,
     refused=refused,
-    plain_error=EndTransactionsResponse,
 )

@@ -17,14 +17,12 @@ from exacta.front.bounded_parallel import Ended, few_at_once
 from exacta.front.broker import Broker
 from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, position_of_time
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
 from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
-from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17788_reset_subscription import (
     PartitionReset,
     PartitionResult,
@@ -32,10 +30,6 @@ from exacta.protocol.kafka.messages.k17788_reset_subscription import (
     ResetSubscriptionResponse,
     TopicResult,
 )
-
-KEY = ApiKey.RESET_SUBSCRIPTION
-MIN_VERSION = 0
-MAX_VERSION = 0
 
 NEEDS = (Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),)
 
@@ -131,7 +125,7 @@ def _plan(state: State, command: Seek) -> _Planned | Rejection:
 def _result(context: RequestContext, plan: _Planned | Rejection, outcome: Answer | _Planned) -> PartitionResult:
     rejection = outcome if isinstance(outcome, Rejection) else plan
     if isinstance(rejection, Rejection):
-        return PartitionResult(error_code=error_code(rejection, KEY, context.version))
+        return PartitionResult(error_code=context.error_code(rejection))
     position, target, consumers = rejection
     return PartitionResult(old_position=position, position=target, closed_consumers=consumers)
 
@@ -141,27 +135,10 @@ def _at(result: PartitionResult, wanted: PartitionReset) -> PartitionResult:
     return result
 
 
-def refused(request: ResetSubscriptionRequest, code: ErrorCode, version: int) -> ResetSubscriptionResponse:
-    """Refuse every partition of a request."""
-    return ResetSubscriptionResponse(
-        topics=[
-            TopicResult(
-                name=topic.name,
-                partitions=[
-                    PartitionResult(partition_index=each.partition_index, error_code=code) for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.RESET_SUBSCRIPTION,
+    versions=(0, 0),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[0], inner="partitions", inner_answers="partitions"),),
-    refused=refused,
 )

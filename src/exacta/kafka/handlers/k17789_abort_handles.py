@@ -8,7 +8,6 @@ from exacta.core.commands import EndHandle
 from exacta.core.ids import Cause, TransactionId
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, or_on_cluster
 from exacta.kafka.parts import Parts
@@ -21,12 +20,6 @@ from exacta.protocol.kafka.messages.k17789_abort_handles import (
     HandleResult,
 )
 
-KEY = ApiKey.ABORT_HANDLES
-MIN_VERSION = 0
-MAX_VERSION = 0
-
-NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER, instead=or_on_cluster(Operation.CLUSTER_ACTION)),)
-
 
 def handle(broker: Broker, request: AbortHandlesRequest, context: RequestContext, reply: Reply) -> None:
     """Abort each of them for itself; a repeat is answered like the first time."""
@@ -35,7 +28,7 @@ def handle(broker: Broker, request: AbortHandlesRequest, context: RequestContext
         reply(
             AbortHandlesResponse(
                 results=[
-                    HandleResult(transaction_id=each, error_code=error_code(answer, KEY, context.version))
+                    HandleResult(transaction_id=each, error_code=context.error_code(answer))
                     for each, answer in zip(request.handles, answers, strict=True)
                 ]
             )
@@ -58,11 +51,9 @@ def handle(broker: Broker, request: AbortHandlesRequest, context: RequestContext
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.ABORT_HANDLES,
+    versions=(0, 0),
+    needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER, instead=or_on_cluster(Operation.CLUSTER_ACTION)),),
     handle=handle,
     parts=(Parts("handles", "results", name=""),),
-    plain_error=AbortHandlesResponse,
 )

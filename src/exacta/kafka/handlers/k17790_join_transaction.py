@@ -8,19 +8,12 @@ from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId
 from exacta.core.replies import TransactionJoinedReply
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, transactional_id
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionRequest, JoinTransactionResponse
-
-KEY = ApiKey.JOIN_TRANSACTION
-MIN_VERSION = 0
-MAX_VERSION = 0
-
-NEEDS = (Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),)
 
 NO_TRANSACTION = -1
 """The request names no handle: the transaction that the transactional id has open is meant."""
@@ -33,7 +26,7 @@ def handle(broker: Broker, request: JoinTransactionRequest, context: RequestCont
         if isinstance(answer, TransactionJoinedReply):
             reply(JoinTransactionResponse(transaction_id=answer.transaction_id))
         else:
-            reply(JoinTransactionResponse(error_code=error_code(answer, KEY, context.version)))
+            reply(JoinTransactionResponse(error_code=context.error_code(answer)))
 
     named = request.transaction_id
     command = JoinTransaction(
@@ -46,10 +39,8 @@ def handle(broker: Broker, request: JoinTransactionRequest, context: RequestCont
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.JOIN_TRANSACTION,
+    versions=(0, 0),
+    needs=(Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),),
     handle=handle,
-    plain_error=JoinTransactionResponse,
 )

@@ -12,7 +12,6 @@ from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
 from exacta.kafka.parts import Parts
@@ -27,12 +26,6 @@ from exacta.protocol.kafka.messages.k17791_acknowledge_messages import (
     AcknowledgeMessagesResponse,
     PartitionToAcknowledge,
 )
-
-KEY = ApiKey.ACKNOWLEDGE_MESSAGES
-MIN_VERSION = 0
-MAX_VERSION = 0
-
-NEEDS = (Inside(Operation.READ, ResourceKind.TOPIC),)
 
 
 class _Asked(NamedTuple):
@@ -60,7 +53,7 @@ def handle(broker: Broker, request: AcknowledgeMessagesRequest, context: Request
 
     def done(answers: list[Answer]) -> None:
         for each, answer in zip(asked, answers, strict=True):
-            each.result.error_code = error_code(answer, KEY, context.version)
+            each.result.error_code = context.error_code(answer)
         reply(response)
 
     if asked:
@@ -74,7 +67,7 @@ def _command(
 ) -> Acknowledge | ErrorCode:
     place = broker.engine.advice.place(PartitionId(wanted.partition_id))
     if place is None:
-        return error_code(Rejection.SUBSCRIPTION_NOT_FOUND, KEY, context.version)
+        return context.error_code(Rejection.SUBSCRIPTION_NOT_FOUND)
     topic, partition = place
     if not allows(broker, context, Operation.READ, ResourceKind.TOPIC, topic):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -89,11 +82,9 @@ def _command(
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.ACKNOWLEDGE_MESSAGES,
+    versions=(0, 0),
+    needs=(Inside(Operation.READ, ResourceKind.TOPIC),),
     handle=handle,
     parts=(Parts("subscriptions", "subscriptions", inner="partitions", inner_answers="partitions"),),
-    plain_error=AcknowledgeMessagesResponse,
 )

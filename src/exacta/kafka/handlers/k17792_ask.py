@@ -25,12 +25,6 @@ LONGEST_QUESTION = 1_000_000
 
 _QUESTIONS: json.Decoder[Question] = json.Decoder(Question)
 
-NEEDS = (
-    Inside(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID),
-    Inside(Operation.DESCRIBE, ResourceKind.GROUP),
-    Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
-)
-
 
 def handle(broker: Broker, request: AskRequest, context: RequestContext, reply: Reply) -> None:
     """Answer a question when all that the answer says is durable."""
@@ -59,4 +53,13 @@ def decode_question(question: bytes) -> Question | None:
         return None
 
 
-HANDLER = Handler(key=ApiKey.ASK, min_version=0, max_version=0, needs=NEEDS, handle=handle, plain_error=AskResponse)
+HANDLER = Handler(
+    ApiKey.ASK,
+    versions=(0, 0),
+    needs=(
+        Inside(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID),
+        Inside(Operation.DESCRIBE, ResourceKind.GROUP),
+        Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
+    ),
+    handle=handle,
+)

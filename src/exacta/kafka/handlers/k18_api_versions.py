@@ -25,17 +25,12 @@ from exacta.protocol.kafka.messages.k18_api_versions import (
 )
 from exacta.protocol.kafka.schema import Buffer
 
-KEY = ApiKey.API_VERSIONS
-MIN_VERSION = 0
-MAX_VERSION = 5
-
 TRANSACTION_VERSION = "transaction.version"
 GROUP_VERSION = "group.version"
 CONSUMER_PROTOCOL_LEVEL = 1  # of the feature group.version: KIP-848 is served
 LEVEL_0_SINCE = 4
 """Older clients refuse a feature whose levels begin at 0, and are told that they begin at 1 (KIP-584)."""
 
-NEEDS = OPEN_TO_ALL
 
 _NAMED_SINCE = 3
 _SOFTWARE = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -100,10 +95,9 @@ def answer_unserved(context: RequestContext, body: memoryview) -> list[Buffer]:
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.API_VERSIONS,
+    versions=(0, 5),
+    needs=OPEN_TO_ALL,
     handle=handle,
     answer_unserved=answer_unserved,
 )

@@ -12,7 +12,6 @@ from exacta.front.words import words_of
 from exacta.kafka.access import allows
 from exacta.kafka.config_source import SOURCE_NUMBERS
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside, or_on_cluster
 from exacta.kafka.parts import Repeats, divided_by
@@ -29,9 +28,6 @@ from exacta.protocol.kafka.messages.k19_create_topics import (
     CreateTopicsResponse,
 )
 
-KEY = ApiKey.CREATE_TOPICS
-MIN_VERSION = 2
-MAX_VERSION = 7
 DEFAULT = -1
 """The broker chooses the number of partitions, or of replicas (KIP-464)."""
 MOST_AT_ONCE = 10_000
@@ -134,7 +130,7 @@ def _fill(
     answer: Answer,
 ) -> None:
     if isinstance(answer, Rejection):
-        result.error_code = error_code(answer, KEY, context.version)
+        result.error_code = context.error_code(answer)
         result.error_message = words_of(answer)
         if answer is Rejection.INVALID_PARTITIONS:
             limits = broker.configuration.limits()
@@ -154,19 +150,10 @@ def _fill(
         result.configs.append(CreatableTopicConfigs(name=name, value=value, config_source=SOURCE_NUMBERS[source]))
 
 
-def refused(request: CreateTopicsRequest, code: ErrorCode, version: int) -> CreateTopicsResponse:
-    """Refuse every topic of a request."""
-    return CreateTopicsResponse(
-        topics=[CreatableTopicResult(name=topic.name, error_code=code) for topic in request.topics]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.CREATE_TOPICS,
+    versions=(2, 7),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[0], size="num_partitions", most=50, most_in_all=MOST_AT_ONCE, repeats=Repeats.REFUSED),),
-    refused=refused,
 )

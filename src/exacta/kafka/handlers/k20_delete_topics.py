@@ -6,7 +6,6 @@ from exacta.core.replies import TopicDeletedReply
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, or_on_cluster
 from exacta.kafka.parts import Repeats, divided_by
@@ -22,9 +21,6 @@ from exacta.protocol.kafka.messages.k20_delete_topics import (
 )
 from exacta.protocol.kafka.schema import NO_UUID
 
-KEY = ApiKey.DELETE_TOPICS
-MIN_VERSION = 1
-MAX_VERSION = 6
 BY_ID_SINCE = 6
 
 NEEDS = (
@@ -64,7 +60,7 @@ def handle(broker: Broker, request: DeleteTopicsRequest, context: RequestContext
         ]
         for topic, answer in zip(named, answers, strict=True):
             result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
-            result.error_code = error_code(answer, KEY, context.version)
+            result.error_code = context.error_code(answer)
             if isinstance(answer, TopicDeletedReply):
                 result.name, result.topic_id = answer.topic, answer.topic_id
             elif isinstance(answer, Rejection):
@@ -83,28 +79,13 @@ def _fault(topic: DeleteTopicState) -> str | None:
     return "a topic must be named by its name or by its id" if topic.name is None and not by_id else None
 
 
-def refused(request: DeleteTopicsRequest, code: ErrorCode, version: int) -> DeleteTopicsResponse:
-    """Refuse every topic of a request; the name of a topic that is named by its id is not told."""
-    return DeleteTopicsResponse(
-        responses=[
-            *(DeletableTopicResult(name=name, error_code=code) for name in request.topic_names),
-            *(
-                DeletableTopicResult(name=topic.name, topic_id=topic.topic_id, error_code=code)
-                for topic in request.topics
-            ),
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.DELETE_TOPICS,
+    versions=(1, 6),
     needs=NEEDS,
     handle=handle,
     parts=(
         divided_by(NEEDS[1], most=50, repeats=Repeats.REFUSED),
         divided_by(NEEDS[0], most=50, repeats=Repeats.REFUSED),
     ),
-    refused=refused,
 )

@@ -6,24 +6,18 @@ from exacta.core.replies import RecordsDeleted
 from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
 from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
-from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k21_delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-
-KEY = ApiKey.DELETE_RECORDS
-MIN_VERSION = 0
-MAX_VERSION = 2
 
 NO_LOW_WATERMARK = -1
 
@@ -50,7 +44,7 @@ def handle(broker: Broker, request: DeleteRecordsRequest, context: RequestContex
 
     def done(answers: list[Answer]) -> None:
         for result, answer in zip(asked, answers, strict=True):
-            result.error_code = error_code(answer, KEY, context.version)
+            result.error_code = context.error_code(answer)
             if isinstance(answer, RecordsDeleted):
                 result.low_watermark = answer.log_start_offset
         reply(response)
@@ -61,30 +55,11 @@ def handle(broker: Broker, request: DeleteRecordsRequest, context: RequestContex
         reply(response)
 
 
-def refused(request: DeleteRecordsRequest, code: ErrorCode, version: int) -> DeleteRecordsResponse:
-    """Refuse every partition of a request."""
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=[
-                    DeleteRecordsPartitionResult(
-                        partition_index=each.partition_index, low_watermark=NO_LOW_WATERMARK, error_code=code
-                    )
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.DELETE_RECORDS,
+    versions=(0, 2),
     needs=NEEDS,
     handle=handle,
+    refusal={"low_watermark": NO_LOW_WATERMARK},
     parts=(divided_by(NEEDS[0], inner="partitions", inner_answers="partitions"),),
-    refused=refused,
 )

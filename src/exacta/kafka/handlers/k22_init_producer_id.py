@@ -5,7 +5,6 @@ others see what a released Apache Kafka shows. A refusal is the one of Apache Ka
 """
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from exacta.config.configuration import Configuration
@@ -14,7 +13,6 @@ from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, Pr
 from exacta.core.replies import ProducerBoundReply
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, transactional_id
 from exacta.ports.authorizer import CLUSTER, Operation, Pattern, Resource, ResourceKind
@@ -23,9 +21,7 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-KEY = ApiKey.INIT_PRODUCER_ID
-MIN_VERSION = 0
-MAX_VERSION = 6
+TWO_PHASE_SINCE = 6
 
 
 def _two_phase(request: Any) -> Iterable[str]:
@@ -36,21 +32,9 @@ def _without_transactional_id(request: Any) -> Iterable[str]:
     return (CLUSTER.name,) if request.transactional_id is None else ()
 
 
-NEEDS = (
-    Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),
-    Whole(Operation.TWO_PHASE_COMMIT, ResourceKind.TRANSACTIONAL_ID, _two_phase),
-    Whole(
-        Operation.IDEMPOTENT_WRITE,
-        ResourceKind.CLUSTER,
-        _without_transactional_id,
-        instead=((Operation.WRITE, Resource(ResourceKind.TOPIC, "", Pattern.ANY)),),
-    ),
-)
-
-
 def advertised_max_version(configuration: Configuration) -> int:
     """Return the newest version that clients are told of."""
-    return MAX_VERSION if configuration.transaction_two_phase_commit_enable else MAX_VERSION - 1
+    return TWO_PHASE_SINCE if configuration.transaction_two_phase_commit_enable else TWO_PHASE_SINCE - 1
 
 
 def handle(broker: Broker, request: InitProducerIdRequest, context: RequestContext, reply: Reply) -> None:
@@ -74,7 +58,7 @@ def handle(broker: Broker, request: InitProducerIdRequest, context: RequestConte
                 )
             )
         else:
-            code = error_code(answer, KEY, context.version)
+            code = context.error_code(answer)
             reply(InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH))
 
     broker.ask(
@@ -95,11 +79,19 @@ def handle(broker: Broker, request: InitProducerIdRequest, context: RequestConte
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.INIT_PRODUCER_ID,
+    versions=(0, TWO_PHASE_SINCE),
+    needs=(
+        Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),
+        Whole(Operation.TWO_PHASE_COMMIT, ResourceKind.TRANSACTIONAL_ID, _two_phase),
+        Whole(
+            Operation.IDEMPOTENT_WRITE,
+            ResourceKind.CLUSTER,
+            _without_transactional_id,
+            instead=((Operation.WRITE, Resource(ResourceKind.TOPIC, "", Pattern.ANY)),),
+        ),
+    ),
     handle=handle,
-    plain_error=partial(InitProducerIdResponse, producer_epoch=NO_PRODUCER_EPOCH),
+    refusal={"producer_epoch": NO_PRODUCER_EPOCH},
     highest_advertised=advertised_max_version,
 )

@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch tells where a leader's records end (KIP-101, KIP-320): the last one's at the high watermark."""
 
-from exacta.core.state.leader_epochs import end_of, last_epoch
+from exacta.core.values.leader_epochs import end_of, last_epoch
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -17,10 +17,6 @@ from exacta.protocol.kafka.messages.k23_offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopicResult,
 )
-
-KEY = ApiKey.OFFSET_FOR_LEADER_EPOCH
-MIN_VERSION = 2
-MAX_VERSION = 4
 
 NEEDS = (
     Each(
@@ -68,25 +64,10 @@ def _answer(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> Epoc
     return EpochEndOffset(partition=asked.partition, leader_epoch=end[0], end_offset=end[1])
 
 
-def refused(request: OffsetForLeaderEpochRequest, code: ErrorCode, version: int) -> OffsetForLeaderEpochResponse:
-    """Refuse every partition of a request."""
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[EpochEndOffset(partition=each.partition, error_code=code) for each in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH,
+    versions=(2, 4),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[0], inner="partitions", inner_answers="partitions"),),
-    refused=refused,
 )

@@ -14,7 +14,6 @@ from exacta.core.replies import PartitionsVerified
 from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -31,9 +30,6 @@ from exacta.protocol.kafka.messages.k24_add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 
-KEY = ApiKey.ADD_PARTITIONS_TO_TXN
-MIN_VERSION = 0
-MAX_VERSION = 5
 SEVERAL_SINCE = 4
 
 TopicPartition = tuple[str, int]
@@ -41,19 +37,6 @@ TopicPartition = tuple[str, int]
 
 def _transactional_id(request: Any) -> Iterable[str]:
     return (request.v3_and_below_transactional_id,)
-
-
-NEEDS = (
-    Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, _transactional_id, until=SEVERAL_SINCE - 1),
-    Each(
-        Operation.WRITE,
-        ResourceKind.TOPIC,
-        "v3_and_below_topics",
-        "results_by_topic_v3_and_below",
-        others=ErrorCode.OPERATION_NOT_ATTEMPTED,
-    ),
-    Whole(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, since=SEVERAL_SINCE),
-)
 
 
 def handle(broker: Broker, request: AddPartitionsToTxnRequest, context: RequestContext, reply: Reply) -> None:
@@ -73,7 +56,7 @@ def handle(broker: Broker, request: AddPartitionsToTxnRequest, context: RequestC
     def done(answers: list[Answer]) -> None:
         results = []
         for transaction, command, answer in zip(transactions, commands, answers, strict=True):
-            codes = _codes(broker, command, answer, context.version)
+            codes = _codes(broker, command, answer, context)
             results.append(_topic_results(transaction.topics, codes))
         if context.version < SEVERAL_SINCE:
             reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0]))
@@ -103,7 +86,9 @@ def _command(transaction: AddPartitionsToTxnTransaction) -> AddPartitions:
     )
 
 
-def _codes(broker: Broker, command: AddPartitions, answer: Answer, version: int) -> dict[TopicPartition, ErrorCode]:
+def _codes(
+    broker: Broker, command: AddPartitions, answer: Answer, context: RequestContext
+) -> dict[TopicPartition, ErrorCode]:
     if isinstance(answer, PartitionsVerified):
         return {
             each: ErrorCode.NONE if registered else ErrorCode.TRANSACTION_ABORTABLE
@@ -113,8 +98,8 @@ def _codes(broker: Broker, command: AddPartitions, answer: Answer, version: int)
         faults = {each: fault for each in command.partitions if (fault := _fault(broker, *each)) is not None}
         if faults:  # else the topic is there by now
             others = dict.fromkeys(command.partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
-            return others | {each: error_code(fault, KEY, version) for each, fault in faults.items()}
-    return dict.fromkeys(command.partitions, error_code(answer, KEY, version))
+            return others | {each: context.error_code(fault) for each, fault in faults.items()}
+    return dict.fromkeys(command.partitions, context.error_code(answer))
 
 
 def _fault(broker: Broker, topic: str, partition: int) -> Rejection | None:
@@ -141,20 +126,19 @@ def _topic_results(
     ]
 
 
-def refused(request: AddPartitionsToTxnRequest, code: ErrorCode, version: int) -> AddPartitionsToTxnResponse:
-    """Refuse every partition of a request; from version 4 on the request is refused as one."""
-    if version >= SEVERAL_SINCE:
-        return AddPartitionsToTxnResponse(error_code=code)
-    topics = request.v3_and_below_topics
-    codes = {(topic.name, partition): code for topic in topics for partition in topic.partitions}
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_topic_results(topics, codes))
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    versions=(0, 5),
+    needs=(
+        Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, _transactional_id, until=SEVERAL_SINCE - 1),
+        Each(
+            Operation.WRITE,
+            ResourceKind.TOPIC,
+            "v3_and_below_topics",
+            "results_by_topic_v3_and_below",
+            others=ErrorCode.OPERATION_NOT_ATTEMPTED,
+        ),
+        Whole(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, since=SEVERAL_SINCE),
+    ),
     handle=handle,
-    refused=refused,
 )

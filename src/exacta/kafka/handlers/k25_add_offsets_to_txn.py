@@ -5,7 +5,6 @@ from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id, transactional_id
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -13,21 +12,12 @@ from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
-KEY = ApiKey.ADD_OFFSETS_TO_TXN
-MIN_VERSION = 0
-MAX_VERSION = 4
-
-NEEDS = (
-    Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),
-    Whole(Operation.READ, ResourceKind.GROUP, group_id),
-)
-
 
 def handle(broker: Broker, request: AddOffsetsToTxnRequest, context: RequestContext, reply: Reply) -> None:
     """Register the group; the client may need a push to go on (`lost_coordinators`)."""
 
     def done(answer: Answer) -> None:
-        reply(AddOffsetsToTxnResponse(error_code=error_code(answer, KEY, context.version)))
+        reply(AddOffsetsToTxnResponse(error_code=context.error_code(answer)))
         if not isinstance(answer, Rejection):
             context.shared.lost_coordinators.registered(request.transactional_id, context.connection)
 
@@ -44,10 +34,11 @@ def handle(broker: Broker, request: AddOffsetsToTxnRequest, context: RequestCont
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    versions=(0, 4),
+    needs=(
+        Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),
+        Whole(Operation.READ, ResourceKind.GROUP, group_id),
+    ),
     handle=handle,
-    plain_error=AddOffsetsToTxnResponse,
 )

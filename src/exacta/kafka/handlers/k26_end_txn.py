@@ -5,7 +5,6 @@ from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.replies import TransactionEndedReply
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, transactional_id
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -13,13 +12,8 @@ from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
 
-KEY = ApiKey.END_TXN
-MIN_VERSION = 0
-MAX_VERSION = 5
 BUMPS_SINCE = 5
 """The first version whose answer brings producer id and epoch of the next transaction (KIP-890)."""
-
-NEEDS = (Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),)
 
 
 def handle(broker: Broker, request: EndTxnRequest, context: RequestContext, reply: Reply) -> None:
@@ -30,7 +24,7 @@ def handle(broker: Broker, request: EndTxnRequest, context: RequestContext, repl
         if isinstance(answer, TransactionEndedReply):
             reply(EndTxnResponse(producer_id=answer.producer_id, producer_epoch=answer.producer_epoch))
         else:
-            reply(EndTxnResponse(error_code=error_code(answer, KEY, context.version)))
+            reply(EndTxnResponse(error_code=context.error_code(answer)))
 
     broker.ask(
         context,
@@ -46,10 +40,8 @@ def handle(broker: Broker, request: EndTxnRequest, context: RequestContext, repl
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.END_TXN,
+    versions=(0, 5),
+    needs=(Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),),
     handle=handle,
-    plain_error=EndTxnResponse,
 )

@@ -5,13 +5,11 @@ operator's abort remains; `exacta.core.transactions.marker` says what it does. A
 holder of the transactional id may decide that, by EndTxn.
 """
 
-from itertools import chain
-
 from exacta.core.commands import AbortByMarker
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.front.broker import Broker
+from exacta.kafka.coded_answers import Elements, coded
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, or_on_cluster
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -19,20 +17,9 @@ from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k27_write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerPartitionResult,
-    WritableTxnMarkerResult,
-    WritableTxnMarkerTopicResult,
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-
-KEY = ApiKey.WRITE_TXN_MARKERS
-MIN_VERSION = 1
-MAX_VERSION = 2
-
-
-NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER, instead=or_on_cluster(Operation.CLUSTER_ACTION)),)
 
 MOST_AT_ONCE = 1_000
 """The most markers, and partitions in them, of one request. An operator's tool sends one of each, and nothing else
@@ -46,7 +33,7 @@ def handle(broker: Broker, request: WriteTxnMarkersRequest, context: RequestCont
         context.hang_up(f"WriteTxnMarkers of {count} partitions in {len(request.markers)} markers")
         return
     if any(marker.transaction_result for marker in request.markers):
-        reply(refused(request, ErrorCode.INVALID_REQUEST, context.version))
+        reply(HANDLER.refusal_of_all(request, ErrorCode.INVALID_REQUEST, context.version))
         return
     commands = [
         AbortByMarker(
@@ -63,44 +50,15 @@ def handle(broker: Broker, request: WriteTxnMarkersRequest, context: RequestCont
     ]
 
     def done(answers: list[Answer]) -> None:
-        reply(_response(request.markers, [error_code(answer, KEY, context.version) for answer in answers]))
+        codes = map(context.error_code, answers)
+        reply(coded(WriteTxnMarkersResponse, Elements("markers", "markers"), request, codes, context.version))
 
     broker.submit(context, commands, done)
 
 
-def _response(markers: list[WritableTxnMarker], codes: list[ErrorCode]) -> WriteTxnMarkersResponse:
-    in_order = iter(codes)
-    return WriteTxnMarkersResponse(
-        markers=[
-            WritableTxnMarkerResult(
-                producer_id=marker.producer_id,
-                topics=[
-                    WritableTxnMarkerTopicResult(
-                        name=topic.name,
-                        partitions=[
-                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=next(in_order))
-                            for index in topic.partition_indexes
-                        ],
-                    )
-                    for topic in marker.topics
-                ],
-            )
-            for marker in markers
-        ]
-    )
-
-
-def refused(request: WriteTxnMarkersRequest, code: ErrorCode, version: int) -> WriteTxnMarkersResponse:
-    """Refuse every marker of a request."""
-    partitions = chain.from_iterable(topic.partition_indexes for marker in request.markers for topic in marker.topics)
-    return _response(request.markers, [code for _ in partitions])
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.WRITE_TXN_MARKERS,
+    versions=(1, 2),
+    needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER, instead=or_on_cluster(Operation.CLUSTER_ACTION)),),
     handle=handle,
-    refused=refused,
 )

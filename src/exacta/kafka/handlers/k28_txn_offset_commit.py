@@ -6,33 +6,22 @@ from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, group_id, transactional_id
-from exacta.kafka.offsets_to_commit import CommitApi, commit, refusal
+from exacta.kafka.offsets_to_commit import CommitApi, commit
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
-from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k28_txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from exacta.protocol.kafka.schema import Message
 
-KEY = ApiKey.TXN_OFFSET_COMMIT
-MIN_VERSION = 0
-MAX_VERSION = 6
 REGISTERS_SINCE = 5
 """The first version in which the request registers its group with the transaction (KIP-890)."""
 TOPIC_IDS_SINCE = 6
 
 _API = CommitApi(
-    KEY, TxnOffsetCommitResponse, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition, TOPIC_IDS_SINCE
-)
-
-NEEDS = (
-    Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),
-    Whole(Operation.READ, ResourceKind.GROUP, group_id),
-    Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),
+    TxnOffsetCommitResponse, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition, TOPIC_IDS_SINCE
 )
 
 
@@ -59,16 +48,13 @@ def handle(broker: Broker, request: TxnOffsetCommitRequest, context: RequestCont
     )
 
 
-def refused(request: TxnOffsetCommitRequest, code: ErrorCode, version: int) -> Message:
-    """Refuse every partition of a request."""
-    return refusal(_API, request, code)
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.TXN_OFFSET_COMMIT,
+    versions=(0, 6),
+    needs=(
+        Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),
+        Whole(Operation.READ, ResourceKind.GROUP, group_id),
+        Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),
+    ),
     handle=handle,
-    refused=refused,
 )

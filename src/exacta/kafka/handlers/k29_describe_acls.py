@@ -9,13 +9,7 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k29_describe_acls import DescribeAclsRequest, DescribeAclsResponse
 
-KEY = ApiKey.DESCRIBE_ACLS
-MIN_VERSION = 1
-MAX_VERSION = 3
-
 NO_AUTHORIZER = "there are no access rules here (no authorizer)"
-
-NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
 def handle(broker: Broker, request: DescribeAclsRequest, context: RequestContext, reply: Reply) -> None:
@@ -24,10 +18,8 @@ def handle(broker: Broker, request: DescribeAclsRequest, context: RequestContext
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.DESCRIBE_ACLS,
+    versions=(1, 3),
+    needs=(Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),),
     handle=handle,
-    plain_error=DescribeAclsResponse,
 )

@@ -10,12 +10,6 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k30_create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 
-KEY = ApiKey.CREATE_ACLS
-MIN_VERSION = 1
-MAX_VERSION = 3
-
-NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
-
 
 def handle(broker: Broker, request: CreateAclsRequest, context: RequestContext, reply: Reply) -> None:
     """Refuse each rule."""
@@ -23,16 +17,9 @@ def handle(broker: Broker, request: CreateAclsRequest, context: RequestContext, 
     reply(CreateAclsResponse(results=[refused] * len(request.creations)))
 
 
-def refused(request: CreateAclsRequest, code: ErrorCode, version: int) -> CreateAclsResponse:
-    """Refuse every rule of a request."""
-    return CreateAclsResponse(results=[AclCreationResult(error_code=code) for _ in request.creations])
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.CREATE_ACLS,
+    versions=(1, 3),
+    needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
     handle=handle,
-    refused=refused,
 )

@@ -10,12 +10,6 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k31_delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
 
-KEY = ApiKey.DELETE_ACLS
-MIN_VERSION = 1
-MAX_VERSION = 3
-
-NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
-
 
 def handle(broker: Broker, request: DeleteAclsRequest, context: RequestContext, reply: Reply) -> None:
     """Refuse each filter."""
@@ -23,16 +17,9 @@ def handle(broker: Broker, request: DeleteAclsRequest, context: RequestContext, 
     reply(DeleteAclsResponse(filter_results=[refused] * len(request.filters)))
 
 
-def refused(request: DeleteAclsRequest, code: ErrorCode, version: int) -> DeleteAclsResponse:
-    """Refuse every filter of a request."""
-    return DeleteAclsResponse(filter_results=[DeleteAclsFilterResult(error_code=code) for _ in request.filters])
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.DELETE_ACLS,
+    versions=(1, 3),
+    needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
     handle=handle,
-    refused=refused,
 )

@@ -31,10 +31,6 @@ from exacta.protocol.kafka.messages.k32_describe_configs import (
     DescribeConfigsSynonym,
 )
 
-KEY = ApiKey.DESCRIBE_CONFIGS
-MIN_VERSION = 1
-MAX_VERSION = 4
-
 NEEDS = (Each(Operation.DESCRIBE_CONFIGS, configured, "resources", "results", name="resource_name"),)
 
 
@@ -170,24 +166,10 @@ def _logger_config(name: str) -> DescribeConfigsResourceResult:
     return DescribeConfigsResourceResult(name=name, value=loggers.level_of(name), config_source=BROKER_LOGGER_SOURCE)
 
 
-def refused(request: DescribeConfigsRequest, code: ErrorCode, version: int) -> DescribeConfigsResponse:
-    """Refuse every resource of a request."""
-    return DescribeConfigsResponse(
-        results=[
-            DescribeConfigsResult(
-                error_code=code, resource_type=resource.resource_type, resource_name=resource.resource_name
-            )
-            for resource in request.resources
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.DESCRIBE_CONFIGS,
+    versions=(1, 4),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[0], most=50, repeats=Repeats.LEFT_OUT),),
-    refused=refused,
 )

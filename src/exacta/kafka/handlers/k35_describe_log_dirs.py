@@ -23,16 +23,10 @@ from exacta.protocol.kafka.messages.k35_describe_log_dirs import (
     DescribeLogDirsTopic,
 )
 
-KEY = ApiKey.DESCRIBE_LOG_DIRS
-MIN_VERSION = 1
-MAX_VERSION = 5
-
 IN_MEMORY = "memory"
 """The name by which a broker without a folder calls its own."""
 SPACE_SINCE = 4
 """The first version that tells the size and the free space of the folder (KIP-827)."""
-
-NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
 def handle(broker: Broker, request: DescribeLogDirsRequest, context: RequestContext, reply: Reply) -> None:
@@ -81,10 +75,9 @@ def _wanted(state: State, request: DescribeLogDirsRequest) -> list[_Places]:
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.DESCRIBE_LOG_DIRS,
+    versions=(1, 5),
+    needs=(Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),),
     handle=handle,
-    plain_error=DescribeLogDirsResponse,
+    always_plain=True,  # before version 3 an empty answer says it, as in Apache Kafka
 )

@@ -7,7 +7,6 @@ from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
 from exacta.kafka.parts import Repeats, divided_by
@@ -21,10 +20,6 @@ from exacta.protocol.kafka.messages.k37_create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-
-KEY = ApiKey.CREATE_PARTITIONS
-MIN_VERSION = 0
-MAX_VERSION = 3
 
 NEEDS = (Each(Operation.ALTER, ResourceKind.TOPIC, "topics", "results"),)
 
@@ -49,7 +44,7 @@ def handle(broker: Broker, request: CreatePartitionsRequest, context: RequestCon
 
     def done(answers: list[Answer]) -> None:
         for (result, wanted, present, wrong), answer in zip(asked, answers, strict=True):
-            result.error_code = error_code(answer, KEY, context.version)
+            result.error_code = context.error_code(answer)
             if isinstance(answer, Rejection):
                 result.error_message = _why(broker, wanted, present, answer)
             elif wrong is not None:
@@ -89,19 +84,10 @@ def _why(broker: Broker, wanted: CreatePartitionsTopic, present: int, rejection:
     return words_of(rejection)
 
 
-def refused(request: CreatePartitionsRequest, code: ErrorCode, version: int) -> CreatePartitionsResponse:
-    """Refuse every topic of a request."""
-    return CreatePartitionsResponse(
-        results=[CreatePartitionsTopicResult(name=topic.name, error_code=code) for topic in request.topics]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.CREATE_PARTITIONS,
+    versions=(0, 3),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[0], size="count", most=50, repeats=Repeats.REFUSED),),
-    refused=refused,
 )

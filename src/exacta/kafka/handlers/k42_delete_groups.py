@@ -2,24 +2,18 @@
 
 from exacta.core.commands import DeleteGroup
 from exacta.front.broker import Broker
+from exacta.kafka.coded_answers import coded
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
 from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
-from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k42_delete_groups import (
-    DeletableGroupResult,
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
-
-KEY = ApiKey.DELETE_GROUPS
-MIN_VERSION = 0
-MAX_VERSION = 3
 
 NEEDS = (Each(Operation.DELETE, ResourceKind.GROUP, "groups_names", "results", name=""),)
 
@@ -28,31 +22,16 @@ def handle(broker: Broker, request: DeleteGroupsRequest, context: RequestContext
     """Delete each group for itself."""
 
     def done(answers: list[Answer]) -> None:
-        reply(
-            DeleteGroupsResponse(
-                results=[
-                    DeletableGroupResult(group_id=group_id, error_code=error_code(answer, KEY, context.version))
-                    for group_id, answer in zip(request.groups_names, answers, strict=True)
-                ]
-            )
-        )
+        codes = map(context.error_code, answers)
+        reply(coded(DeleteGroupsResponse, NEEDS[0], request, codes, context.version))
 
     broker.submit(context, [DeleteGroup(group_id=group_id) for group_id in request.groups_names], done)
 
 
-def refused(request: DeleteGroupsRequest, code: ErrorCode, version: int) -> DeleteGroupsResponse:
-    """Refuse every group of a request."""
-    return DeleteGroupsResponse(
-        results=[DeletableGroupResult(group_id=group_id, error_code=code) for group_id in request.groups_names]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.DELETE_GROUPS,
+    versions=(0, 3),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[0], most=100),),
-    refused=refused,
 )

@@ -1,7 +1,10 @@
 """ElectLeaders: with one broker, every partition has its leader already (KIP-460)."""
 
+from itertools import repeat
+
 from exacta.core.state.state import State
 from exacta.front.broker import Broker
+from exacta.kafka.coded_answers import coded
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -17,14 +20,16 @@ from exacta.protocol.kafka.messages.k43_elect_leaders import (
     TopicPartitions,
 )
 
-KEY = ApiKey.ELECT_LEADERS
-MIN_VERSION = 0
-MAX_VERSION = 2
-
 ELECTION_TYPES = (0, 1)
 """The types of elections: preferred and unclean."""
 
-NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
+PARTITIONS = Parts(
+    "topic_partitions",
+    "replica_election_results",
+    name="topic",
+    inner="partitions",
+    inner_answers="partition_result",
+)
 
 
 def handle(broker: Broker, request: ElectLeadersRequest, context: RequestContext, reply: Reply) -> None:
@@ -60,33 +65,17 @@ def _result(state: State, topic: str, index: int, known: bool) -> PartitionResul
 
 
 def refused(request: ElectLeadersRequest, code: ErrorCode, version: int) -> ElectLeadersResponse:
-    """Refuse every partition of a request; version 0 can say it only there."""
-    return ElectLeadersResponse(
-        error_code=code,
-        replica_election_results=[
-            ReplicaElectionResult(
-                topic=each.topic,
-                partition_result=[PartitionResult(partition_id=index, error_code=code) for index in each.partitions],
-            )
-            for each in request.topic_partitions or ()
-        ],
-    )
+    """Refuse a request as a whole and, as Apache Kafka does, also every partition: version 0 can say it only there."""
+    answer = coded(ElectLeadersResponse, PARTITIONS, request, repeat(code), version)
+    answer.error_code = code
+    return answer
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.ELECT_LEADERS,
+    versions=(0, 2),
+    needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
     handle=handle,
-    parts=(
-        Parts(
-            "topic_partitions",
-            "replica_election_results",
-            name="topic",
-            inner="partitions",
-            inner_answers="partition_result",
-        ),
-    ),
+    parts=(PARTITIONS,),
     refused=refused,
 )

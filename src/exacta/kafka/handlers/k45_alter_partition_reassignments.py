@@ -17,12 +17,6 @@ from exacta.protocol.kafka.messages.k45_alter_partition_reassignments import (
     ReassignableTopicResponse,
 )
 
-KEY = ApiKey.ALTER_PARTITION_REASSIGNMENTS
-MIN_VERSION = 0
-MAX_VERSION = 1
-
-NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
-
 
 def handle(broker: Broker, request: AlterPartitionReassignmentsRequest, context: RequestContext, reply: Reply) -> None:
     """Accept what is so already; where nothing moves, there is nothing to cancel."""
@@ -56,11 +50,9 @@ def _answer(broker: Broker, state: State, topic: str, wanted: ReassignablePartit
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    versions=(0, 1),
+    needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
     handle=handle,
     parts=(Parts("topics", "responses", inner="partitions", inner_answers="partitions"),),
-    plain_error=AlterPartitionReassignmentsResponse,
 )

@@ -11,12 +11,6 @@ from exacta.protocol.kafka.messages.k46_list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
 )
 
-KEY = ApiKey.LIST_PARTITION_REASSIGNMENTS
-MIN_VERSION = 0
-MAX_VERSION = 0
-
-NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
-
 
 def handle(broker: Broker, request: ListPartitionReassignmentsRequest, context: RequestContext, reply: Reply) -> None:
     """List none, whatever was asked for, as Apache Kafka does where none is under way."""
@@ -24,10 +18,8 @@ def handle(broker: Broker, request: ListPartitionReassignmentsRequest, context: 
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS,
+    versions=(0, 0),
+    needs=(Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),),
     handle=handle,
-    plain_error=ListPartitionReassignmentsResponse,
 )

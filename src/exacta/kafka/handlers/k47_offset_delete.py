@@ -1,27 +1,20 @@
 """OffsetDelete deletes a group's offsets in partitions of topics that none of its members reads (KIP-496)."""
 
 from exacta.core.commands import DeleteOffsets
-from exacta.core.replies import OffsetsDeletedReply
+from exacta.core.replies import DONE, OffsetsDeletedReply
 from exacta.front.broker import Broker
+from exacta.kafka.coded_answers import coded
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, group_id
 from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
-from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k47_offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
-    OffsetDeleteResponsePartition,
-    OffsetDeleteResponseTopic,
 )
-
-KEY = ApiKey.OFFSET_DELETE
-MIN_VERSION = 0
-MAX_VERSION = 0
 
 NEEDS = (
     Whole(Operation.DELETE, ResourceKind.GROUP, group_id),
@@ -37,55 +30,18 @@ def handle(broker: Broker, request: OffsetDeleteRequest, context: RequestContext
 
     def done(answer: Answer) -> None:
         if not isinstance(answer, OffsetsDeletedReply):
-            reply(OffsetDeleteResponse(error_code=error_code(answer, KEY, context.version)))
+            reply(OffsetDeleteResponse(error_code=context.error_code(answer)))
             return
-        codes = iter(
-            ErrorCode.NONE if rejection is None else error_code(rejection, KEY, context.version)
-            for rejection in answer.rejections
-        )
-        reply(
-            OffsetDeleteResponse(
-                topics=[
-                    OffsetDeleteResponseTopic(
-                        name=topic.name,
-                        partitions=[
-                            OffsetDeleteResponsePartition(
-                                partition_index=partition.partition_index, error_code=next(codes)
-                            )
-                            for partition in topic.partitions
-                        ],
-                    )
-                    for topic in request.topics
-                ]
-            )
-        )
+        codes = (context.error_code(DONE if each is None else each) for each in answer.rejections)
+        reply(coded(OffsetDeleteResponse, NEEDS[1], request, codes, context.version))
 
     broker.ask(context, DeleteOffsets(group_id=request.group_id, partitions=partitions), done)
 
 
-def refused(request: OffsetDeleteRequest, code: ErrorCode, version: int) -> OffsetDeleteResponse:
-    """Refuse every partition of a request."""
-    return OffsetDeleteResponse(
-        topics=[
-            OffsetDeleteResponseTopic(
-                name=topic.name,
-                partitions=[
-                    OffsetDeleteResponsePartition(partition_index=each.partition_index, error_code=code)
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.OFFSET_DELETE,
+    versions=(0, 0),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[1], inner="partitions", inner_answers="partitions"),),
-    refused=refused,
-    plain_error=OffsetDeleteResponse,
 )

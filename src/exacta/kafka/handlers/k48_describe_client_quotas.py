@@ -1,7 +1,5 @@
 """DescribeClientQuotas: no client has a quota; a wrong filter is refused as Apache Kafka refuses it (KIP-546)."""
 
-from functools import partial
-
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -15,15 +13,9 @@ from exacta.protocol.kafka.messages.k48_describe_client_quotas import (
     DescribeClientQuotasResponse,
 )
 
-KEY = ApiKey.DESCRIBE_CLIENT_QUOTAS
-MIN_VERSION = 0
-MAX_VERSION = 1
-
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, ANY = range(3)
 """The ways to match a component's name."""
-
-NEEDS = (Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),)
 
 
 def handle(broker: Broker, request: DescribeClientQuotasRequest, context: RequestContext, reply: Reply) -> None:
@@ -56,10 +48,9 @@ def _fault(components: list[ComponentData]) -> tuple[ErrorCode, str] | None:
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS,
+    versions=(0, 1),
+    needs=(Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),),
     handle=handle,
-    plain_error=partial(DescribeClientQuotasResponse, entries=None),
+    refusal={"entries": None},
 )

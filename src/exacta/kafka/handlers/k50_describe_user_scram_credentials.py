@@ -16,12 +16,6 @@ from exacta.protocol.kafka.messages.k50_describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 
-KEY = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
-MIN_VERSION = 0
-MAX_VERSION = 0
-
-NEEDS = (Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),)
-
 
 def handle(broker: Broker, request: DescribeUserScramCredentialsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer for each user that is named, once."""
@@ -38,11 +32,9 @@ def _result(user: str, count: int) -> DescribeUserScramCredentialsResult:
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+    versions=(0, 0),
+    needs=(Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),),
     handle=handle,
     parts=(Parts("users", "results", repeats=Repeats.REFUSED),),
-    plain_error=DescribeUserScramCredentialsResponse,
 )

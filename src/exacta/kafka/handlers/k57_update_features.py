@@ -18,14 +18,8 @@ from exacta.protocol.kafka.messages.k57_update_features import (
     UpdateFeaturesResponse,
 )
 
-KEY = ApiKey.UPDATE_FEATURES
-MIN_VERSION = 0
-MAX_VERSION = 2
-
 UPGRADE_TYPES = (1, 2, 3)
 """Upgrade, safe and unsafe downgrade."""
-
-NEEDS = (Whole(Operation.ALTER, ResourceKind.CLUSTER),)
 
 
 def handle(broker: Broker, request: UpdateFeaturesRequest, context: RequestContext, reply: Reply) -> None:
@@ -54,10 +48,8 @@ def _fault(update: FeatureUpdateKey, in_force: dict[str, tuple[int, int]]) -> st
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.UPDATE_FEATURES,
+    versions=(0, 2),
+    needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
     handle=handle,
-    plain_error=UpdateFeaturesResponse,
 )

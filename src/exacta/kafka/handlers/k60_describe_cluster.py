@@ -14,13 +14,7 @@ from exacta.protocol.kafka.messages.k60_describe_cluster import (
     DescribeClusterResponse,
 )
 
-KEY = ApiKey.DESCRIBE_CLUSTER
-MIN_VERSION = 0
-MAX_VERSION = 2
-
 BROKERS = 1
-
-NEEDS = (Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),)
 
 
 def handle(broker: Broker, request: DescribeClusterRequest, context: RequestContext, reply: Reply) -> None:
@@ -49,10 +43,8 @@ def handle(broker: Broker, request: DescribeClusterRequest, context: RequestCont
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.DESCRIBE_CLUSTER,
+    versions=(0, 2),
+    needs=(Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),),
     handle=handle,
-    plain_error=DescribeClusterResponse,
 )

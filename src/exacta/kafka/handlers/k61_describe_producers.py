@@ -23,10 +23,6 @@ from exacta.protocol.kafka.messages.k61_describe_producers import (
     TopicResponse,
 )
 
-KEY = ApiKey.DESCRIBE_PRODUCERS
-MIN_VERSION = 0
-MAX_VERSION = 0
-
 COORDINATOR_EPOCH = 0
 """There is one coordinator, which writes this into its markers."""
 NO_COORDINATOR_EPOCH = -1
@@ -74,27 +70,10 @@ def _producer(found: DescribedProducer) -> ProducerState:
     )
 
 
-def refused(request: DescribeProducersRequest, code: ErrorCode, version: int) -> DescribeProducersResponse:
-    """Refuse every partition of a request."""
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[
-                    PartitionResponse(partition_index=index, error_code=code) for index in topic.partition_indexes
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.DESCRIBE_PRODUCERS,
+    versions=(0, 0),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[0], inner="partition_indexes", inner_answers="partitions", repeats=Repeats.LEFT_OUT),),
-    refused=refused,
 )

@@ -24,10 +24,6 @@ from exacta.protocol.kafka.messages.k65_describe_transactions import (
     TransactionState,
 )
 
-KEY = ApiKey.DESCRIBE_TRANSACTIONS
-MIN_VERSION = 0
-MAX_VERSION = 0
-
 NEEDS = (
     Each(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transactional_ids", "transaction_states", name=""),
     Shown(Operation.DESCRIBE, ResourceKind.TOPIC, "transaction_states.topics", name="topic"),
@@ -66,22 +62,11 @@ def _describe(state: State, name: str) -> TransactionState:
     )
 
 
-def refused(request: DescribeTransactionsRequest, code: ErrorCode, version: int) -> DescribeTransactionsResponse:
-    """Refuse every transactional id of a request."""
-    return DescribeTransactionsResponse(
-        transaction_states=[
-            TransactionState(transactional_id=each, error_code=code, producer_id=-1)
-            for each in request.transactional_ids
-        ]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.DESCRIBE_TRANSACTIONS,
+    versions=(0, 0),
     needs=NEEDS,
     handle=handle,
+    refusal={"producer_id": -1},
     parts=(divided_by(NEEDS[0], most=200, repeats=Repeats.LEFT_OUT),),
-    refused=refused,
 )

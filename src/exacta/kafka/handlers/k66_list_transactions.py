@@ -6,8 +6,8 @@ KIP-664, KIP-994, KIP-1152.
 from exacta.core.ids import TransactionId
 from exacta.core.pattern import matcher
 from exacta.core.state.state import State
-from exacta.core.state.transaction import Phase
 from exacta.core.transactions.description import ListedTransaction, list_transaction, transaction_names
+from exacta.core.values.transactions import Phase
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -22,10 +22,6 @@ from exacta.protocol.kafka.messages.k66_list_transactions import (
     TransactionState,
 )
 
-KEY = ApiKey.LIST_TRANSACTIONS
-MIN_VERSION = 0
-MAX_VERSION = 2
-
 STATES = frozenset(phase.value for phase in Phase) | {
     # Kafka's other states: known by name, never reached here (decision D2).
     "PrepareCommit",
@@ -33,8 +29,6 @@ STATES = frozenset(phase.value for phase in Phase) | {
     "Dead",
     "PrepareEpochFence",
 }
-
-NEEDS = (Shown(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transaction_states", name="transactional_id"),)
 
 
 def handle(broker: Broker, request: ListTransactionsRequest, context: RequestContext, reply: Reply) -> None:
@@ -73,10 +67,8 @@ def handle(broker: Broker, request: ListTransactionsRequest, context: RequestCon
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.LIST_TRANSACTIONS,
+    versions=(0, 2),
+    needs=(Shown(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transaction_states", name="transactional_id"),),
     handle=handle,
-    plain_error=ListTransactionsResponse,
 )

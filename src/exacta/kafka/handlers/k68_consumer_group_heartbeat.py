@@ -16,12 +16,11 @@ from exacta.core.groups.consumer.heartbeat import heartbeat
 from exacta.core.groups.consumer.rehearsal import Rehearsed
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
-from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
+from exacta.core.values.consumer_groups import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.kafka.access import allows, describable_topics
 from exacta.kafka.context import RequestContext
-from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside, Whole, group_id
 from exacta.kafka.pieces import by_pieces
@@ -36,9 +35,6 @@ from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import (
     TopicPartitions,
 )
 
-KEY = ApiKey.CONSUMER_GROUP_HEARTBEAT
-MIN_VERSION = 0
-MAX_VERSION = 1
 CLIENTS_OWN_ID_SINCE = 1  # KIP-1082
 MOST_REHEARSALS = 5
 """A heartbeat is decided in one step where topics or members have changed during this many rehearsals."""
@@ -63,13 +59,6 @@ def _subscribed_topics(request: Any) -> Iterable[str]:
     return request.subscribed_topic_names or ()
 
 
-NEEDS = (
-    Whole(Operation.READ, ResourceKind.GROUP, group_id),
-    Whole(Operation.DESCRIBE, ResourceKind.TOPIC, _subscribed_topics),
-    Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
-)
-
-
 def handle(broker: Broker, request: ConsumerGroupHeartbeatRequest, context: RequestContext, reply: Reply) -> None:
     """Pass it on, if it is whole."""
     fault = _fault(request, context.version)
@@ -80,7 +69,7 @@ def handle(broker: Broker, request: ConsumerGroupHeartbeatRequest, context: Requ
     def done(answer: Answer) -> None:
         if not isinstance(answer, ConsumerHeartbeatDone):
             assert isinstance(answer, Rejection)
-            code, message = error_code(answer, KEY, context.version), MESSAGES.get(answer)
+            code, message = context.error_code(answer), MESSAGES.get(answer)
             reply(ConsumerGroupHeartbeatResponse(error_code=code, error_message=message))
             return
         leaves = answer.member_epoch < JOINING_EPOCH
@@ -229,10 +218,12 @@ def _owned(reported: list[TopicPartitions] | None) -> frozenset[tuple[bytes, int
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    versions=(0, 1),
+    needs=(
+        Whole(Operation.READ, ResourceKind.GROUP, group_id),
+        Whole(Operation.DESCRIBE, ResourceKind.TOPIC, _subscribed_topics),
+        Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
+    ),
     handle=handle,
-    plain_error=ConsumerGroupHeartbeatResponse,
 )

@@ -25,9 +25,6 @@ from exacta.protocol.kafka.messages.k69_consumer_group_describe import (
     TopicPartitions,
 )
 
-KEY = ApiKey.CONSUMER_GROUP_DESCRIBE
-MIN_VERSION = 0
-MAX_VERSION = 1
 MEMBER_OF_CLASSIC_PROTOCOL, MEMBER_OF_CONSUMER_PROTOCOL = 0, 1  # KIP-1099
 
 NEEDS = (
@@ -110,19 +107,10 @@ def _assignment(topics: Iterable[AssignedTopic]) -> Assignment:
     )
 
 
-def refused(request: ConsumerGroupDescribeRequest, code: ErrorCode, version: int) -> ConsumerGroupDescribeResponse:
-    """Refuse every group of a request."""
-    return ConsumerGroupDescribeResponse(
-        groups=[DescribedGroup(group_id=group_id, error_code=code) for group_id in request.group_ids]
-    )
-
-
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
+    ApiKey.CONSUMER_GROUP_DESCRIBE,
+    versions=(0, 1),
     needs=NEEDS,
     handle=handle,
     parts=(divided_by(NEEDS[0], most=200, repeats=Repeats.LEFT_OUT),),
-    refused=refused,
 )

@@ -18,13 +18,7 @@ from exacta.protocol.kafka.messages.k74_list_config_resources import (
     ListConfigResourcesResponse,
 )
 
-KEY = ApiKey.LIST_CONFIG_RESOURCES
-MIN_VERSION = 0
-MAX_VERSION = 1
-
 FIRST_VERSION_WITH_TYPES = 1
-
-NEEDS = (Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),)
 
 
 def handle(broker: Broker, request: ListConfigResourcesRequest, context: RequestContext, reply: Reply) -> None:
@@ -55,10 +49,8 @@ def handle(broker: Broker, request: ListConfigResourcesRequest, context: Request
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.LIST_CONFIG_RESOURCES,
+    versions=(0, 1),
+    needs=(Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),),
     handle=handle,
-    plain_error=ListConfigResourcesResponse,
 )

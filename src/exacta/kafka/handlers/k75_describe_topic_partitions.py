@@ -26,14 +26,8 @@ from exacta.protocol.kafka.messages.k75_describe_topic_partitions import (
     DescribeTopicPartitionsResponseTopic,
 )
 
-KEY = ApiKey.DESCRIBE_TOPIC_PARTITIONS
-MIN_VERSION = 0
-MAX_VERSION = 0
-
 MOST_PARTITIONS = 2000
 """The bound on partitions of one answer, whatever a client asks for."""
-
-NEEDS = (Inside(Operation.DESCRIBE, ResourceKind.TOPIC),)
 
 
 def handle(broker: Broker, request: DescribeTopicPartitionsRequest, context: RequestContext, reply: Reply) -> None:
@@ -114,9 +108,8 @@ def _described(topic: Topic, indexes: range, node_id: int, leader_epoch: int) ->
 
 
 HANDLER = Handler(
-    key=KEY,
-    min_version=MIN_VERSION,
-    max_version=MAX_VERSION,
-    needs=NEEDS,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    versions=(0, 0),
+    needs=(Inside(Operation.DESCRIBE, ResourceKind.TOPIC),),
     handle=handle,
 )

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from exacta.core.ids import Offset
-from exacta.core.state.leader_epochs import LeaderEpochs
+from exacta.core.values.leader_epochs import LeaderEpochs
 
 
 class Visible(Struct, frozen=True):

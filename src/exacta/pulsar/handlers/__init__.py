@@ -11,7 +11,7 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Any
 
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.context import Handler
 
 
 def _handlers() -> Iterator[Handler[Any]]:

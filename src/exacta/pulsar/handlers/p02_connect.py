@@ -5,8 +5,7 @@ from typing import Final
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.commands import PROTOCOL_VERSION
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandConnect, CommandConnected, FeatureFlags
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler, no_answer
+from exacta.pulsar.context import Handler, PulsarRequest, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL

@@ -1,5 +1,11 @@
-"""SUBSCRIBE opens a consumer of a subscription, which is created where there is none."""
+"""SUBSCRIBE opens a consumer of a subscription, which is created where there is none.
 
+The isolation level that a consumer asks for is a property: no command of Pulsar's protocol has a field for it. PIP-298
+has such a field, which neither Apache Pulsar 4.2 nor its clients know. But clients can send a property of the consumer
+(also of a reader, by those for Go and C++), or one of the subscription. Both count here.
+"""
+
+from functools import partial
 from typing import Final
 
 from exacta.core.commands import Subscribe
@@ -14,22 +20,26 @@ from exacta.ports.authorizer import Operation
 from exacta.ports.log import Answer
 from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSubscribe, CommandSuccess, ServerError
-from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.acknowledging import end_beyond
 from exacta.pulsar.consumers import MOST_CONSUMERS, Consumer
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler, plain_error
-from exacta.pulsar.isolation import ISOLATION_LEVEL, isolation_level_of
+from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import Need, Needs, the_topic
-from exacta.pulsar.producers import Place
 from exacta.pulsar.provisional_ids import is_provisional, resolve
 from exacta.pulsar.schemas import refusal_of
+from exacta.pulsar.topic_names import NamedTopic
 from exacta.pulsar.topics import find_topic, partition_to_open
 
 NEEDS: Needs[CommandSubscribe] = (Need(Operation.READ, the_topic),)
 
 LONGEST_NAME: Final = 512
 """This many characters of a consumer's name are kept."""
+
+ISOLATION_LEVEL: Final = "isolation.level"
+"""The property, by the name of Kafka's option."""
+
+_MOST_SHOWN: Final = 50
+"""This many values, and this many characters of each, are told to a client that has sent others: a frame has room for
+millions."""
 
 
 def handle(broker: Broker, command: CommandSubscribe, request: PulsarRequest) -> None:
@@ -49,7 +59,7 @@ def handle(broker: Broker, command: CommandSubscribe, request: PulsarRequest) ->
         request.refuse(ServerError.NotAllowedError, text)
         return
     try:
-        isolation_level = isolation_level_of(command)
+        isolation_level = _isolation_level(command)
     except ValueError as error:
         request.refuse(ServerError.NotAllowedError, str(error))
         return
@@ -60,9 +70,9 @@ def handle(broker: Broker, command: CommandSubscribe, request: PulsarRequest) ->
         broker,
         request,
         command.topic,
-        lambda topic, place: _open(broker, command, request, topic, place, isolation_level),
+        lambda topic: _open(broker, command, request, topic, isolation_level),
         creates=command.force_topic_creation,
-        error_of=lambda topic: request.connection.consumers.error_without_topic(command.consumer_id, topic),
+        error_of=partial(request.connection.consumers.error_without_topic, command.consumer_id),
     )
 
 
@@ -70,22 +80,16 @@ def _open(
     broker: Broker,
     command: CommandSubscribe,
     request: PulsarRequest,
-    topic: TopicName,
-    place: Place,
+    topic: NamedTopic,
     isolation_level: IsolationLevel,
 ) -> None:
-    connection = request.connection
-    partition_id = partition_to_open(
-        broker,
-        request,
-        topic,
-        place,
-        lambda topic: connection.consumers.error_without_topic(command.consumer_id, topic),
-    )
+    consumers = request.connection.consumers
+    error_of = partial(consumers.error_without_topic, command.consumer_id)
+    partition_id = partition_to_open(broker, request, topic, error_of)
     if partition_id is None:
         return
-    older = connection.consumers.get(command.consumer_id)
-    if older is not None and (older.topic, older.subscription) == (topic, command.subscription):
+    older = consumers.get(command.consumer_id)
+    if older is not None and (older.topic, older.subscription) == (topic.name, command.subscription):
         # Go's client asks again when it looks for its connection.
         broker.when_durable(request, lambda: _confirm(request, command, older))
         return
@@ -98,30 +102,41 @@ def _open(
         broker.when_durable(request, lambda: request.refuse(ServerError.NotAllowedError, unclear))
         return
 
+    consumer = Consumer(
+        number=command.consumer_id,
+        consumer_id=broker.engine.new_consumer_id(),
+        name=command.consumer_name[:LONGEST_NAME],
+        topic=topic.name,
+        place=topic.place,
+        partition_id=partition_id,
+        subscription=command.subscription,
+        subscription_type=SubscriptionType(command.sub_type),
+        connected_ms=broker.wall_ms(),
+        epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
+    )
+
     def subscribe(begin: Offset | Rejection) -> None:
         if isinstance(begin, Rejection):
             request.reject(begin)
         else:
-            _subscribe(broker, command, request, topic, place, partition_id, isolation_level, begin)
+            _subscribe(broker, command, request, consumer, isolation_level, begin)
 
     if not command.start_message_rollback_duration_sec:
-        subscribe(_begin(command, partition_id))
+        subscribe(_begin(command, consumer))
         return
 
     def look() -> None:
         time_ms = broker.wall_ms() - 1000 * command.start_message_rollback_duration_sec
-        position_of_time(broker, request, place, time_ms, subscribe)
+        position_of_time(broker, request, topic.place, time_ms, subscribe)
 
-    broker.when_shown(request, (place,), look)  # a message that is not seen yet would be passed over
+    broker.when_shown(request, (topic.place,), look)  # a message that is not seen yet would be passed over
 
 
 def _subscribe(
     broker: Broker,
     command: CommandSubscribe,
     request: PulsarRequest,
-    topic: TopicName,
-    place: Place,
-    partition_id: PartitionId,
+    consumer: Consumer,
     isolation_level: IsolationLevel,
     begin: Offset,
 ) -> None:
@@ -129,18 +144,6 @@ def _subscribe(
     if not consumers.may_open(command.consumer_id, request):  # nobody would close the consumer
         request.refuse(ServerError.ServiceNotReady, "the consumer was closed before it was open")
         return
-    consumer = Consumer(
-        number=command.consumer_id,
-        consumer_id=broker.engine.new_consumer_id(),
-        name=command.consumer_name[:LONGEST_NAME],
-        topic=topic,
-        place=place,
-        partition_id=partition_id,
-        subscription=command.subscription,
-        subscription_type=SubscriptionType(command.sub_type),
-        connected_ms=broker.wall_ms(),
-        epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
-    )
     subscribe = Subscribe(
         **consumer.where,
         subscription_type=consumer.subscription_type,
@@ -178,6 +181,19 @@ def _confirm(request: PulsarRequest, command: CommandSubscribe, older: Consumer)
         request.refuse(ServerError.ServiceNotReady, "the consumer was refused, or closed")
 
 
+def _isolation_level(command: CommandSubscribe) -> IsolationLevel:
+    """Return the level that a SUBSCRIBE asks for; raise ValueError, with words for the client, if it names none."""
+    properties = (*command.metadata, *command.subscription_properties)
+    values = {each.value for each in properties if each.key == ISOLATION_LEVEL}
+    words = {each.upper() for each in values}
+    if not words:
+        return IsolationLevel.READ_COMMITTED
+    if len(words) > 1 or not words <= IsolationLevel.__members__.keys():
+        found = ", ".join(sorted(repr(each[:_MOST_SHOWN]) for each in values)[:_MOST_SHOWN])
+        raise ValueError(f"the property {ISOLATION_LEVEL} is read_committed or read_uncommitted, and not {found}")
+    return IsolationLevel[words.pop()]
+
+
 def _key_shared(command: CommandSubscribe) -> KeyShared:
     """Return how the consumer wants to share a Key_Shared subscription; one that does not say it takes its part."""
     meta = command.key_shared_meta
@@ -185,13 +201,13 @@ def _key_shared(command: CommandSubscribe) -> KeyShared:
     return KeyShared(KeySharedMode(meta.key_shared_mode), ranges, meta.allow_out_of_order_delivery)
 
 
-def _begin(command: CommandSubscribe, partition_id: PartitionId) -> Offset:
+def _begin(command: CommandSubscribe, consumer: Consumer) -> Offset:
     """Return where a new subscription begins; one that is there goes on from where it is."""
     if not command.HasField("start_message_id"):
         is_latest_wanted = command.initial_position == CommandSubscribe.Latest
         return LATEST if is_latest_wanted else EARLIEST
     start = command.start_message_id
-    end = end_beyond(partition_id, start)
+    end = end_beyond(consumer.partition_id, start)
     # The client drops what is before the message in its entry.
     return Offset(start.entry_id) if end is None else end
 

@@ -26,22 +26,20 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandProducerSuccess,
     ServerError,
 )
-from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.context import PulsarRequest
+from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.errors import server_error
-from exacta.pulsar.handler import Handler, plain_error
 from exacta.pulsar.needs import Need, Needs, the_topic
 from exacta.pulsar.producers import (
     LONGEST_NAME_BYTES,
     MOST_PRODUCERS,
     MOST_PRODUCERS_IN_ALL,
     Busy,
-    Place,
     Producer,
     nameless_number,
 )
 from exacta.pulsar.schemas import refusal_of, version_of
 from exacta.pulsar.sending import close_producer
+from exacta.pulsar.topic_names import NamedTopic
 from exacta.pulsar.topics import find_topic, partition_to_open
 
 MOST_TOPIC_EPOCH = 2**62
@@ -73,29 +71,25 @@ def handle(broker: Broker, command: CommandProducer, request: PulsarRequest) -> 
         text = f"all connections may have {MOST_PRODUCERS_IN_ALL} producers, and each host its share of them"
         request.refuse(ServerError.TooManyRequests, text)
     else:
-        find_topic(
-            broker, request, command.topic, lambda topic, place: _subscribe(broker, command, request, topic, place)
-        )
+        find_topic(broker, request, command.topic, lambda topic: _subscribe(broker, command, request, topic))
 
 
-def _subscribe(
-    broker: Broker, command: CommandProducer, request: PulsarRequest, topic: TopicName, place: Place
-) -> None:
+def _subscribe(broker: Broker, command: CommandProducer, request: PulsarRequest, topic: NamedTopic) -> None:
     """Make the subscription first that is to get all messages, where the producer wants one that is not there."""
     name = command.initial_subscription_name
-    if not name or broker.engine.advice.has_subscription(*place, name):
-        _open(broker, command, request, topic, place)
+    if not name or broker.engine.advice.has_subscription(*topic.place, name):
+        _open(broker, command, request, topic)
         return
 
     def done(answer: Answer) -> None:
         if isinstance(answer, Rejection):
             request.reject(answer)
         else:
-            _open(broker, command, request, topic, place)
+            _open(broker, command, request, topic)
 
     subscribe = Subscribe(
-        topic=place[0],
-        partition=place[1],
+        topic=topic.log_name,
+        partition=topic.index,
         subscription=name,
         subscription_type=SubscriptionType.SHARED,
         begin=EARLIEST,
@@ -104,9 +98,9 @@ def _subscribe(
     broker.ask(request, subscribe, done)
 
 
-def _open(broker: Broker, command: CommandProducer, request: PulsarRequest, topic: TopicName, place: Place) -> None:
+def _open(broker: Broker, command: CommandProducer, request: PulsarRequest, topic: NamedTopic) -> None:
     connection = request.connection
-    partition_id = partition_to_open(broker, request, topic, place)
+    partition_id = partition_to_open(broker, request, topic)
     if partition_id is None:
         return
     refusal = broker.engine.advice.refusal(partition_id)
@@ -125,8 +119,8 @@ def _open(broker: Broker, command: CommandProducer, request: PulsarRequest, topi
         epoch=command.epoch,
         mode=command.producer_access_mode,
         topic_epoch=command.topic_epoch if command.HasField("topic_epoch") else None,
-        topic=topic,
-        place=place,
+        topic=topic.name,
+        place=topic.place,
         partition_id=partition_id,
         closings=broker.engine.advice.closings(partition_id),
         take_turn=lambda waiting: _take(broker, command, request, waiting),
@@ -142,7 +136,7 @@ def _open(broker: Broker, command: CommandProducer, request: PulsarRequest, topi
             return
         if same.is_waiting:
             request.shared.producers.close(same)
-    found = request.shared.producers.open(producer, broker.engine.advice.topic_epoch(*place))
+    found = request.shared.producers.open(producer, broker.engine.advice.topic_epoch(*topic.place))
     if isinstance(found, Busy):
         broker.when_durable(request, lambda: request.refuse(found.error, found.text))
         return

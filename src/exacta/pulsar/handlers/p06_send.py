@@ -4,8 +4,7 @@ from google.protobuf.message import Message
 
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSend, CommandSendError, ServerError
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL

@@ -4,29 +4,18 @@ from functools import partial
 
 from google.protobuf.message import Message
 
-from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.front.pieces import by_pieces
 from exacta.front.words import words_of
 from exacta.ports.log import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
-from exacta.pulsar.acknowledging import (
-    MOST_PARTS,
-    NOTHING_TO_ACKNOWLEDGE,
-    Named,
-    joined,
-    name,
-    named_up_to,
-)
-from exacta.pulsar.consumers import Consumer
-from exacta.pulsar.context import Asked, PulsarRequest
+from exacta.protocol.pulsar.transaction_ids import TxnId, txn_id_of_part
+from exacta.pulsar.acknowledging import MOST_PARTS, NOTHING_TO_ACKNOWLEDGE, joined, name, name_up_to
+from exacta.pulsar.context import Ack, Handler, PulsarRequest
 from exacta.pulsar.errors import server_error
-from exacta.pulsar.handler import Handler
 from exacta.pulsar.needs import OPEN_TO_ALL
-from exacta.pulsar.open_transactions import is_strict, told_of_ended
-from exacta.pulsar.provisional_ids import resolve
-from exacta.pulsar.transactions import is_transactional, name_of, transaction_of
+from exacta.pulsar.transactions import is_strict, told_of_ended, transaction_of
 
 MOST_NAMED = 5
 """The text of a refusal names this many messages."""
@@ -40,111 +29,87 @@ def handle(broker: Broker, command: CommandAck, request: PulsarRequest) -> None:
     consumer = request.open_consumer(command.consumer_id)
     if consumer is None:
         return
-    wrong = _wrong_cumulatively(consumer, command)
-    if wrong is not None:
-        _refuse(request, consumer, command, ServerError.NotAllowedError, wrong)
-        return
-    found = Named()
-    if command.ack_type == CommandAck.Cumulative:
-        found.unclear = resolve(broker.engine.advice, consumer.partition_id, command.message_id)
-        before = named_up_to(broker.engine.lookups, consumer, command)
-        found.is_whole = before is not None
-        _acknowledge(broker, command, request, consumer, found, before or Offset(0))
-        return
-    by_pieces(
-        request.in_steps,
-        command.message_id,
-        lambda ids: name(broker, consumer, command, ids, found),
-        lambda: _acknowledge(broker, command, request, consumer, found, Offset(0)),
+    txn_id = txn_id_of_part(command)
+    ack = Ack(
+        request=request,
+        consumer=consumer,
+        ids=command.message_id,
+        is_cumulative=command.ack_type == CommandAck.Cumulative,
+        request_id=command.request_id if command.HasField("request_id") else None,
+        txn_id=txn_id,
+        transaction=None if txn_id is None else transaction_of(txn_id),
+        done=_done,
     )
+    if not ack.is_cumulative:
+        by_pieces(request.in_steps, ack.ids, lambda ids: name(broker, ack, ids), lambda: _acknowledge(broker, ack))
+    elif not consumer.is_in_order:
+        _refuse(ack, ServerError.NotAllowedError, "a shared subscription has no cumulative acknowledgements")
+    elif len(ack.ids) != 1:
+        _refuse(ack, ServerError.NotAllowedError, "a cumulative acknowledgement names one message")
+    else:
+        name_up_to(broker, ack)
+        _acknowledge(broker, ack)
 
 
-def _acknowledge(
-    broker: Broker, command: CommandAck, request: PulsarRequest, consumer: Consumer, found: Named, before: Offset
-) -> None:
+def _acknowledge(broker: Broker, ack: Ack) -> None:
     """Acknowledge what is named, in the next step."""
-    unclear = found.unclear
-    if unclear is not None and command.HasField("request_id"):
-        refuse = partial(_refuse, request, consumer, command, ServerError.NotAllowedError, unclear)
-        broker.when_durable(request, refuse)
-        return
-    if found.is_too_much:
-        _refuse_many(request, command)
-        return
-    runs = joined(found.runs)
-    transaction_id = None
-    if is_transactional(command):
-        transaction_id = transaction_of(command)
-        if transaction_id is None:
-            _reject(request, consumer, command, Rejection.TRANSACTION_NOT_FOUND)
-            return
-        if not found.is_whole:
-            reason = "a message is not there (any more)"
-            refuse = partial(_refuse, request, consumer, command, ServerError.NotAllowedError, reason)
-            broker.when_durable(request, refuse)
-            return
-    elif not command.HasField("request_id"):
-        request.connection.acknowledge_soon(consumer, runs, before)
-        request.end()
-        return
-
-    def done(answer: Answer) -> None:
-        is_plain = transaction_id is None
-        if not isinstance(answer, Rejection) or (is_plain and answer in NOTHING_TO_ACKNOWLEDGE):
-            _answer(request, command)
-        else:
-            _reject(request, consumer, command, told_of_ended(answer, strict=is_strict(broker)))
-
-    request.connection.acknowledge(Asked(request, consumer, transaction_id, runs, before, done))
+    if ack.unclear is not None and ack.request_id is not None:
+        broker.when_durable(ack.request, partial(_refuse, ack, ServerError.NotAllowedError, ack.unclear))
+    elif ack.is_too_much:
+        _refuse_many(ack)
+    elif ack.txn_id is not None and ack.transaction is None:
+        _reject(ack, Rejection.TRANSACTION_NOT_FOUND)
+    elif ack.txn_id is not None and not ack.is_whole:
+        reason = "a message is not there (any more)"
+        broker.when_durable(ack.request, partial(_refuse, ack, ServerError.NotAllowedError, reason))
+    else:
+        ack.runs = joined(ack.runs)
+        ack.request.connection.acknowledge(ack)
+        if ack.is_soon:
+            ack.request.end()
 
 
-def _wrong_cumulatively(consumer: Consumer, command: CommandAck) -> str | None:
-    """Say why this is no cumulative acknowledgement, if it says that it is one; None: it is right."""
-    if command.ack_type != CommandAck.Cumulative:
-        return None
-    if not consumer.is_in_order:
-        return "a shared subscription has no cumulative acknowledgements"
-    return None if len(command.message_id) == 1 else "a cumulative acknowledgement names one message"
+def _done(ack: Ack, answer: Answer) -> None:
+    is_plain = ack.transaction is None
+    if isinstance(answer, Rejection) and not (is_plain and answer in NOTHING_TO_ACKNOWLEDGE):
+        _reject(ack, told_of_ended(answer, strict=is_strict(ack.request.shared.broker)))
+    elif ack.request_id is None:
+        ack.request.end()
+    else:
+        ack.request.reply(_response(ack.consumer.number, ack.request_id, ack.txn_id))
 
 
-def _refuse_many(request: PulsarRequest, command: CommandAck) -> None:
+def _refuse_many(ack: Ack) -> None:
     text = f"one ACK may name {MOST_PARTS} parts of entries that do not adjoin"
-    if command.HasField("request_id"):
-        request.refuse(ServerError.TooManyRequests, text)
+    if ack.request_id is None:
+        ack.request.hang_up(text)
     else:
-        request.hang_up(text)
+        ack.request.refuse(ServerError.TooManyRequests, text)
 
 
-def _reject(request: PulsarRequest, consumer: Consumer, command: CommandAck, rejection: Rejection) -> None:
-    _refuse(request, consumer, command, server_error(rejection), words_of(rejection))
+def _reject(ack: Ack, rejection: Rejection) -> None:
+    _refuse(ack, server_error(rejection), words_of(rejection))
 
 
-def _refuse(request: PulsarRequest, consumer: Consumer, command: CommandAck, error: ServerError, reason: str) -> None:
+def _refuse(ack: Ack, error: ServerError, reason: str) -> None:
     """Refuse an acknowledgement, and say which one: clients show the text beside a future that nobody may remember."""
-    request.refuse(error, f"{reason}: {_described(consumer, command)}")
+    ack.request.refuse(error, f"{reason}: {_described(ack)}")
 
 
-def _described(consumer: Consumer, command: CommandAck) -> str:
+def _described(ack: Ack) -> str:
     """Name the messages of an ACK as clients print their ids, the subscription, the topic and the transaction."""
-    shown = ", ".join(f"{each.ledger_id}:{each.entry_id}:{each.partition}" for each in command.message_id[:MOST_NAMED])
-    more = len(command.message_id) - MOST_NAMED
+    shown = ", ".join(f"{each.ledger_id}:{each.entry_id}:{each.partition}" for each in ack.ids[:MOST_NAMED])
+    more = len(ack.ids) - MOST_NAMED
     messages = f"{shown} and {more} more" if more > 0 else shown or "none"
-    upto = "up to " if command.ack_type == CommandAck.Cumulative else ""
-    inside = f" in {name_of(command)}" if is_transactional(command) else ""
-    return f"{upto}message {messages} of subscription {consumer.subscription!r} on {consumer.topic}{inside}"
+    upto = "up to " if ack.is_cumulative else ""
+    inside = "" if ack.txn_id is None else f" in {ack.txn_id}"
+    return f"{upto}message {messages} of subscription {ack.consumer.subscription!r} on {ack.consumer.topic}{inside}"
 
 
-def _answer(request: PulsarRequest, command: CommandAck) -> None:
-    if command.HasField("request_id"):
-        request.reply(_response(command))
-    else:
-        request.end()
-
-
-def _response(command: CommandAck) -> CommandAckResponse:
-    answer = CommandAckResponse(consumer_id=command.consumer_id, request_id=command.request_id)
-    if is_transactional(command):
-        answer.txnid_least_bits, answer.txnid_most_bits = command.txnid_least_bits, command.txnid_most_bits
+def _response(consumer_id: int, request_id: int, txn_id: TxnId | None) -> CommandAckResponse:
+    answer = CommandAckResponse(consumer_id=consumer_id, request_id=request_id)
+    if txn_id is not None:
+        answer.txnid_least_bits, answer.txnid_most_bits = txn_id.least_bits, txn_id.most_bits
     return answer
 
 
@@ -152,7 +117,7 @@ def refused(command: CommandAck, error: ServerError, text: str) -> Message | Non
     """Refuse an acknowledgement, if its client wants an answer."""
     if not command.HasField("request_id"):
         return None
-    answer = _response(command)
+    answer = _response(command.consumer_id, command.request_id, txn_id_of_part(command))
     answer.error, answer.message = error, text
     return answer
 

@@ -5,8 +5,7 @@ from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.ports.log import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSuccess, CommandUnsubscribe, ServerError
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler, plain_error
+from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL

@@ -2,8 +2,7 @@
 
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandCloseConsumer, CommandSuccess
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler, plain_error
+from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL

@@ -12,8 +12,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     MessageIdData,
 )
 from exacta.pulsar.consumers import Consumer
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler, no_answer
+from exacta.pulsar.context import Handler, PulsarRequest, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.provisional_ids import resolve
 

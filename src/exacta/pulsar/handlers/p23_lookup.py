@@ -10,17 +10,16 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandLookupTopicResponse,
     ServerError,
 )
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import Need, Needs, the_topic
-from exacta.pulsar.topics import parsed_name
+from exacta.pulsar.topics import read_topic
 
 NEEDS: Needs[CommandLookupTopic] = (Need(Operation.DESCRIBE, the_topic),)
 
 
 def handle(broker: Broker, command: CommandLookupTopic, request: PulsarRequest) -> None:
     """Answer at once; whether the topic is there is told to those who open something on it."""
-    if parsed_name(request, command.topic) is None:
+    if read_topic(request, command.topic) is None:
         return
     urls = request.shared.addresses.urls(request.local_host)
     request.reply(

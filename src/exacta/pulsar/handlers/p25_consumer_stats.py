@@ -16,8 +16,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
 )
 from exacta.pulsar.consumers import Consumer
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL

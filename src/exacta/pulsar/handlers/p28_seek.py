@@ -11,8 +11,7 @@ from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSeek, CommandSuccess, ServerError
 from exacta.pulsar.acknowledging import end_beyond, first_left
 from exacta.pulsar.consumers import Consumer
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler, plain_error
+from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.provisional_ids import is_provisional, resolve
 

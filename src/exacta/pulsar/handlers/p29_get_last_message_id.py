@@ -21,8 +21,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
 )
 from exacta.pulsar.consumers import Consumer
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler, plain_error
+from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.shared import PulsarShared
 from exacta.records.keyed_records import unopened

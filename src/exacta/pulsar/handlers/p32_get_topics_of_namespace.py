@@ -1,15 +1,17 @@
 """GET_TOPICS_OF_NAMESPACE lists the topics of a namespace, for consumers of a pattern.
 
-`pulsar/namespace_topics.py` says which topics these are. A pattern is of RE2's syntax, and is compared with the whole
+`pulsar/topic_lists.py` says which topics these are. A pattern is of RE2's syntax, and is compared with the whole
 name of a topic without `persistent://` and without the number of a partition, as in Apache Pulsar. One that RE2 does
 not take filters nothing: the answer says so, and the client filters by itself.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import crc32c
 
 from exacta.core.pattern import matcher
+from exacta.core.queries.topic_lists import ordinary_topics, partition_counts
 from exacta.front.broker import Broker
 from exacta.front.pieces import by_pieces
 from exacta.protocol.pulsar.frames import FRAME_MARGIN
@@ -19,10 +21,9 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandGetTopicsOfNamespaceResponse,
     ServerError,
 )
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler, plain_error
-from exacta.pulsar.namespace_topics import topics_of
+from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
+from exacta.pulsar.topic_lists import topics_of
 
 NEEDS = OPEN_TO_ALL
 """Nothing: the answer leaves out what the client may not see."""
@@ -47,11 +48,8 @@ def handle(broker: Broker, command: CommandGetTopicsOfNamespace, request: Pulsar
     names: list[str] = []
 
     def look(topics: Sequence[str]) -> None:
-        names.extend(
-            broker.engine.view(
-                lambda state, now_ms: topics_of(broker, request, state, topics, tenant, namespace, matches)
-            )
-        )
+        counts = broker.engine.view(partial(partition_counts, topics=topics))
+        names.extend(topics_of(broker, request, counts, tenant, namespace, matches))
 
     def done() -> None:
         names.sort()
@@ -72,7 +70,7 @@ def handle(broker: Broker, command: CommandGetTopicsOfNamespace, request: Pulsar
             request.reply(answer)
 
     is_listed = command.mode != CommandGetTopicsOfNamespace.NON_PERSISTENT
-    topics = broker.engine.view(lambda state, now_ms: list(state.topics) if is_listed else [])
+    topics = broker.engine.view(ordinary_topics) if is_listed else []
     by_pieces(request.in_steps, topics, look, lambda: broker.when_durable(request, done))
 
 

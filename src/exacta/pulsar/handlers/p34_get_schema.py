@@ -11,12 +11,10 @@ from exacta.protocol.pulsar.messages_pb2 import (
     Schema,
     ServerError,
 )
-from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import Need, Needs, the_topic
-from exacta.pulsar.producers import Place
 from exacta.pulsar.schemas import STRING_VERSION
+from exacta.pulsar.topic_names import NamedTopic
 from exacta.pulsar.topics import find_topic
 
 NEEDS: Needs[CommandGetSchema] = (Need(Operation.DESCRIBE, the_topic),)
@@ -25,11 +23,11 @@ NEEDS: Needs[CommandGetSchema] = (Need(Operation.DESCRIBE, the_topic),)
 def handle(broker: Broker, command: CommandGetSchema, request: PulsarRequest) -> None:
     """Answer with TopicNotFound where there is no schema: clients then take the topic for one of bytes."""
 
-    def found(topic: TopicName, place: Place) -> None:
+    def found(topic: NamedTopic) -> None:
         if command.schema_version != STRING_VERSION:
             request.refuse(ServerError.TopicNotFound, f"{topic} has no such schema")
             return
-        schema = Schema(name=topic.topic.partition("://")[2], schema_data=b"", type=Schema.String)
+        schema = Schema(name=topic.name.topic.partition("://")[2], schema_data=b"", type=Schema.String)
         request.reply(
             CommandGetSchemaResponse(request_id=command.request_id, schema=schema, schema_version=STRING_VERSION)
         )

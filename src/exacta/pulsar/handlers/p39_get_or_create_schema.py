@@ -10,12 +10,10 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandGetOrCreateSchemaResponse,
     ServerError,
 )
-from exacta.protocol.pulsar.topic_names import TopicName
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import Need, Needs, the_topic
-from exacta.pulsar.producers import Place
 from exacta.pulsar.schemas import refusal_of, version_of
+from exacta.pulsar.topic_names import NamedTopic
 from exacta.pulsar.topics import find_topic
 
 NEEDS: Needs[CommandGetOrCreateSchema] = (Need(Operation.WRITE, the_topic),)
@@ -28,7 +26,7 @@ def handle(broker: Broker, command: CommandGetOrCreateSchema, request: PulsarReq
         request.refuse(ServerError.IncompatibleSchema, refusal)
         return
 
-    def found(topic: TopicName, place: Place) -> None:
+    def found(topic: NamedTopic) -> None:
         version = version_of(command.schema)
         request.reply(CommandGetOrCreateSchemaResponse(request_id=command.request_id, schema_version=version))
 

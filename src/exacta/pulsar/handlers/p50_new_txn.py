@@ -8,8 +8,7 @@ from exacta.core.replies import TransactionBegunReply
 from exacta.front.broker import Broker
 from exacta.ports.log import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandNewTxn, CommandNewTxnResponse, ServerError
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.transactions import COORDINATOR_NUMBER
 

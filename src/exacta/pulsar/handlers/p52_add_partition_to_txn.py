@@ -11,11 +11,10 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandAddPartitionToTxnResponse,
     ServerError,
 )
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.protocol.pulsar.transaction_ids import txn_id
+from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import Need
-from exacta.pulsar.open_transactions import when_open
-from exacta.pulsar.transactions import named_again
+from exacta.pulsar.transactions import named_again, when_open
 
 
 def _topics(command: CommandAddPartitionToTxn) -> list[str]:
@@ -28,11 +27,11 @@ NEEDS = (Need(Operation.WRITE, _topics),)
 def handle(broker: Broker, command: CommandAddPartitionToTxn, request: PulsarRequest) -> None:
     """Answer with success if the transaction is open and the topics are there."""
 
-    def is_open() -> None:
-        request.shared.announced.note_topics(TransactionId(command.txnid_least_bits), command.partitions)
+    def is_open(transaction_id: TransactionId) -> None:
+        request.shared.announced.note_topics(transaction_id, command.partitions)
         request.reply(CommandAddPartitionToTxnResponse(**named_again(command)))
 
-    when_open(broker, request, command, _topics(command), is_open)
+    when_open(broker, request, txn_id(command), _topics(command), is_open)
 
 
 def refused(command: CommandAddPartitionToTxn, error: ServerError, text: str) -> Message:

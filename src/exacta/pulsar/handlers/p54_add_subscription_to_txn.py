@@ -11,11 +11,10 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandAddSubscriptionToTxnResponse,
     ServerError,
 )
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.protocol.pulsar.transaction_ids import txn_id
+from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import Need
-from exacta.pulsar.open_transactions import when_open
-from exacta.pulsar.transactions import named_again
+from exacta.pulsar.transactions import named_again, when_open
 
 
 def _topics(command: CommandAddSubscriptionToTxn) -> list[str]:
@@ -28,12 +27,12 @@ NEEDS = (Need(Operation.READ, _topics),)
 def handle(broker: Broker, command: CommandAddSubscriptionToTxn, request: PulsarRequest) -> None:
     """Answer with success if the transaction is open and the topics are there."""
 
-    def is_open() -> None:
+    def is_open(transaction_id: TransactionId) -> None:
         pairs = ((each.topic, each.subscription) for each in command.subscription)
-        request.shared.announced.note_subscriptions(TransactionId(command.txnid_least_bits), pairs)
+        request.shared.announced.note_subscriptions(transaction_id, pairs)
         request.reply(CommandAddSubscriptionToTxnResponse(**named_again(command)))
 
-    when_open(broker, request, command, _topics(command), is_open)
+    when_open(broker, request, txn_id(command), _topics(command), is_open)
 
 
 def refused(command: CommandAddSubscriptionToTxn, error: ServerError, text: str) -> Message:

@@ -13,11 +13,10 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
     TxnAction,
 )
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.protocol.pulsar.transaction_ids import txn_id
+from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import OPEN_TO_ALL
-from exacta.pulsar.open_transactions import is_strict
-from exacta.pulsar.transactions import named_again, transaction_of
+from exacta.pulsar.transactions import is_strict, named_again, transaction_of
 
 NEEDS = OPEN_TO_ALL
 """Nothing: every client that knows the id may end it."""
@@ -25,7 +24,7 @@ NEEDS = OPEN_TO_ALL
 
 def handle(broker: Broker, command: CommandEndTxn, request: PulsarRequest) -> None:
     """Answer when the outcome is durable."""
-    transaction_id = transaction_of(command)
+    transaction_id = transaction_of(txn_id(command))
     if transaction_id is None:
         request.reject(Rejection.TRANSACTION_NOT_FOUND)
         return

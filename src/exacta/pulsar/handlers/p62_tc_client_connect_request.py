@@ -9,8 +9,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandTcClientConnectResponse,
     ServerError,
 )
-from exacta.pulsar.context import PulsarRequest
-from exacta.pulsar.handler import Handler
+from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.transactions import COORDINATOR_NUMBER
 

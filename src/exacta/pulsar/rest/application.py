@@ -17,8 +17,8 @@ from exacta.front.broker import Broker
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.pulsar.needs import OPEN_TO_ALL, Need, Needs, lacking, the_topic
-from exacta.pulsar.rest import health, listings, lookup, namespaces, partitions, properties, topics, transactions
-from exacta.pulsar.rest.namespaces import CLUSTER
+from exacta.pulsar.rest import broker, namespaces, partitions, properties, topics, transactions
+from exacta.pulsar.rest.broker import CLUSTER
 from exacta.pulsar.rest.request import RestRequest
 from exacta.pulsar.shared import PulsarShared
 from exacta.web.answers import json_answer
@@ -50,7 +50,7 @@ ROUTES: Sequence[Served] = (
     Served(
         "GET",
         "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}",
-        lookup.handle,
+        broker.lookup,
         _on_topic(Operation.DESCRIBE),
     ),
     Served("GET", f"{_TOPIC}/partitions", partitions.get, _on_topic(Operation.DESCRIBE)),
@@ -71,24 +71,24 @@ ROUTES: Sequence[Served] = (
         transactions.metadata,
         OPEN_TO_ALL,
     ),
-    Served("GET", "/admin/v2/clusters", listings.clusters, OPEN_TO_ALL),
-    Served("GET", "/admin/v2/clusters/{cluster}", listings.cluster, OPEN_TO_ALL),
-    Served("GET", "/admin/v2/tenants", listings.tenants, OPEN_TO_ALL),
-    Served("GET", "/admin/v2/tenants/{tenant}", listings.tenant, OPEN_TO_ALL),
-    Served("GET", "/admin/v2/namespaces/{tenant}", listings.namespaces, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/clusters", broker.clusters, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/clusters/{cluster}", broker.cluster, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/tenants", namespaces.tenants, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/tenants/{tenant}", namespaces.tenant, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/namespaces/{tenant}", namespaces.namespaces, OPEN_TO_ALL),
     Served("GET", _NAMESPACE, namespaces.policies, OPEN_TO_ALL),
     Served("GET", f"{_NAMESPACE}/deduplication", namespaces.deduplication, OPEN_TO_ALL),
     Served("GET", f"{_TOPIC}/deduplicationEnabled", namespaces.deduplication, _on_topic(Operation.DESCRIBE_CONFIGS)),
-    Served("GET", f"{_TOPICS}/partitioned", listings.partitioned, OPEN_TO_ALL),
+    Served("GET", f"{_TOPICS}/partitioned", namespaces.partitioned, OPEN_TO_ALL),
     Served("GET", _TOPICS, namespaces.topics, OPEN_TO_ALL),
-    Served("GET", f"/admin/v2/non-{_KEPT}/partitioned", listings.none, OPEN_TO_ALL),
-    Served("GET", f"/admin/v2/non-{_KEPT}", listings.none, OPEN_TO_ALL),
-    Served("GET", "/admin/v2/brokers", listings.brokers, OPEN_TO_ALL),
-    Served("GET", "/admin/v2/brokers/version", listings.version, OPEN_TO_ALL),
-    Served("GET", f"/admin/v2/brokers/{CLUSTER}", listings.brokers, OPEN_TO_ALL),
-    Served("GET", "/admin/v2/brokers/health", health.handle, OPEN_TO_ALL),
-    Served("GET", "/admin/v2/brokers/ready", health.handle, OPEN_TO_ALL),
-    Served("GET", "/status.html", health.handle, OPEN_TO_ALL),
+    Served("GET", f"/admin/v2/non-{_KEPT}/partitioned", namespaces.none, OPEN_TO_ALL),
+    Served("GET", f"/admin/v2/non-{_KEPT}", namespaces.none, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/brokers", broker.brokers, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/brokers/version", broker.version, OPEN_TO_ALL),
+    Served("GET", f"/admin/v2/brokers/{CLUSTER}", broker.brokers, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/brokers/health", broker.health, OPEN_TO_ALL),
+    Served("GET", "/admin/v2/brokers/ready", broker.health, OPEN_TO_ALL),
+    Served("GET", "/status.html", broker.health, OPEN_TO_ALL),
 )
 
 
@@ -98,8 +98,6 @@ def routes(shared: PulsarShared) -> list[Route]:
 
 
 def _endpoint(shared: PulsarShared, served: Served) -> Callable[[HttpRequest], Awaitable[Response]]:
-    broker = shared.broker
-
     async def endpoint(http: HttpRequest) -> Response:
         if not _is_text(http):
             return json_answer(400, {"reason": "the path, or the query, is no UTF-8"})
@@ -108,11 +106,11 @@ def _endpoint(shared: PulsarShared, served: Served) -> Callable[[HttpRequest], A
         except Unread as unread:
             return unread.answer
         request = RestRequest(http, body, shared)
-        lack = lacking(broker, request, served.needs, request)
+        lack = lacking(shared.broker, request, served.needs, request)
         if lack is not None:
             request.refuse(ServerError.AuthorizationError, lack)
         else:
-            served.handle(broker, request)
+            served.handle(shared.broker, request)
         return await request.answer()
 
     return endpoint

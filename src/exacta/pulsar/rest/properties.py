@@ -14,10 +14,9 @@ from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.front.untrusted_json import NoJson, decode_json
 from exacta.ports.log import Answer
-from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.rest.request import NOT_FOUND, NOT_IMPLEMENTED, PRECONDITION_FAILED, RestRequest
-from exacta.pulsar.topic_names import kafka_name
-from exacta.pulsar.topics import ordinary_name
+from exacta.pulsar.topic_names import NamedTopic
+from exacta.pulsar.topics import read_ordinary_topic
 
 Properties = dict[str, str]
 
@@ -64,10 +63,10 @@ def update(broker: Broker, request: RestRequest) -> None:
     found = None if given is None else _there(broker, request)
     if given is None or found is None:
         return
-    name, present = found
+    topic, present = found
     configs = as_configs(request, given, present)
     if configs is not None:
-        _set(broker, request, name, configs)
+        _set(broker, request, topic, configs)
 
 
 def remove(broker: Broker, request: RestRequest) -> None:
@@ -78,38 +77,38 @@ def remove(broker: Broker, request: RestRequest) -> None:
         return
     found = _there(broker, request)
     if found is not None:
-        name, present = found
+        topic, present = found
         configs = as_configs(request, {}, {each: value for each, value in present.items() if each != key})
         if configs is not None:
-            _set(broker, request, name, configs)
+            _set(broker, request, topic, configs)
 
 
-def _there(broker: Broker, request: RestRequest) -> tuple[TopicName, Properties] | None:
+def _there(broker: Broker, request: RestRequest) -> tuple[NamedTopic, Properties] | None:
     """Return the topic and its configurations; None: it is not there, and the request is answered so."""
-    name = ordinary_name(request, request.topic)
-    if name is None:
+    topic = read_ordinary_topic(request, request.topic)
+    if topic is None:
         return None
-    if name.partition is not None:
+    if topic.name.partition is not None:
         request.refuse_with(PRECONDITION_FAILED, "a partition has the properties of its topic")
         return None
-    present = broker.topic_configs(kafka_name(name))
+    present = broker.topic_configs(topic.log_name)
     if present is None:
-        broker.when_durable(request, lambda: _refuse_unknown(request, name))
+        broker.when_durable(request, lambda: _refuse_unknown(request, topic))
         return None
-    return name, dict(present)
+    return topic, dict(present)
 
 
-def _refuse_unknown(request: RestRequest, name: TopicName) -> None:
-    request.refuse_with(NOT_FOUND, f"Topic {name} not found")
+def _refuse_unknown(request: RestRequest, topic: NamedTopic) -> None:
+    request.refuse_with(NOT_FOUND, f"Topic {topic} not found")
 
 
-def _set(broker: Broker, request: RestRequest, name: TopicName, configs: Properties) -> None:
+def _set(broker: Broker, request: RestRequest, topic: NamedTopic, configs: Properties) -> None:
     def done(answer: Answer) -> None:
         if answer is Rejection.UNKNOWN_TOPIC_OR_PARTITION:
-            _refuse_unknown(request, name)
+            _refuse_unknown(request, topic)
         elif isinstance(answer, Rejection):
             request.reject(answer)
         else:
             request.reply_nothing()
 
-    broker.ask(request, SetTopicConfigs(topic=kafka_name(name), configs=configs), done)
+    broker.ask(request, SetTopicConfigs(topic=topic.log_name, configs=configs), done)

@@ -8,7 +8,7 @@ from starlette.requests import Request as HttpRequest
 from exacta.front.untrusted_json import NoJson, decode_json
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import PERSISTENT
-from exacta.pulsar.answering import AnsweringRequest
+from exacta.pulsar.errors import AnsweringRequest
 from exacta.pulsar.shared import PulsarShared
 from exacta.web.requests import WebRequest
 

@@ -6,29 +6,28 @@ from exacta.core.commands import CreateTopic, DeleteTopic
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.ports.log import Answer
-from exacta.protocol.pulsar.topic_names import TopicName
 from exacta.pulsar.producers import Producers
 from exacta.pulsar.rest.properties import as_configs, in_body
 from exacta.pulsar.rest.request import CONFLICT, NOT_ACCEPTABLE, NOT_FOUND, PRECONDITION_FAILED, RestRequest
-from exacta.pulsar.topic_names import kafka_name
-from exacta.pulsar.topics import ordinary_name
+from exacta.pulsar.topic_names import NamedTopic
+from exacta.pulsar.topics import read_ordinary_topic
 
 
 def create(broker: Broker, request: RestRequest) -> None:
     """Create a topic that is not partitioned."""
-    name = ordinary_name(request, request.topic)
-    if name is None:
+    topic = read_ordinary_topic(request, request.topic)
+    if topic is None:
         return
-    if name.partition is not None:
+    if topic.name.partition is not None:
         request.refuse_with(PRECONDITION_FAILED, "the partition of a topic is created with the topic")
         return
     given = in_body(request)
     if given is not None:
-        create_topic(broker, request, name, 1, given)
+        create_topic(broker, request, topic, 1, given)
 
 
 def create_topic(
-    broker: Broker, request: RestRequest, name: TopicName, partition_count: int, properties: Mapping[str, str]
+    broker: Broker, request: RestRequest, topic: NamedTopic, partition_count: int, properties: Mapping[str, str]
 ) -> None:
     """Create a topic, and answer."""
     configs = as_configs(request, properties, {})
@@ -46,7 +45,7 @@ def create_topic(
             request.reply_nothing()
 
     topic_id = broker.entropy.new_uuid().bytes
-    create = CreateTopic(topic=kafka_name(name), topic_id=topic_id, partition_count=partition_count, configs=configs)
+    create = CreateTopic(topic=topic.log_name, topic_id=topic_id, partition_count=partition_count, configs=configs)
     broker.ask(request, create, done)
 
 
@@ -59,25 +58,24 @@ def refuse_so_many(broker: Broker, request: RestRequest) -> None:
 
 def delete_one(broker: Broker, request: RestRequest) -> None:
     """Delete a topic of one partition."""
-    name = ordinary_name(request, request.topic)
-    if name is None:
+    topic = read_ordinary_topic(request, request.topic)
+    if topic is None:
         return
-    if name.partition is None and broker.engine.advice.partition_count(kafka_name(name)) > 1:
+    if topic.name.partition is None and broker.engine.advice.partition_count(topic.log_name) > 1:
         reason = (
-            f"{name} is a partitioned topic, instead of calling delete topic, please call delete-partitioned-topic."
+            f"{topic} is a partitioned topic, instead of calling delete topic, please call delete-partitioned-topic."
         )
         broker.when_durable(request, lambda: request.refuse_with(CONFLICT, reason))
         return
-    if name.partition is not None:
-        request.refuse_with(NOT_FOUND, f"Topic {name} not found")
+    if topic.name.partition is not None:
+        request.refuse_with(NOT_FOUND, f"Topic {topic} not found")
         return
-    delete(broker, request, name, not_found=(NOT_FOUND, f"Topic {name} not found"))
+    delete(broker, request, topic, not_found=(NOT_FOUND, f"Topic {topic} not found"))
 
 
-def delete(broker: Broker, request: RestRequest, name: TopicName, *, not_found: tuple[int, str]) -> None:
+def delete(broker: Broker, request: RestRequest, topic: NamedTopic, *, not_found: tuple[int, str]) -> None:
     """Delete a topic, unless somebody uses it and the client does not insist (`force`)."""
-    topic = kafka_name(name)
-    if not request.is_set("force") and _is_in_use(broker, request.shared.producers, topic):
+    if not request.is_set("force") and _is_in_use(broker, request.shared.producers, topic.log_name):
         text = "Topic has active producers/subscriptions"
         broker.when_durable(request, lambda: request.refuse_with(PRECONDITION_FAILED, text))
         return
@@ -90,7 +88,7 @@ def delete(broker: Broker, request: RestRequest, name: TopicName, *, not_found: 
         else:
             request.reply_nothing()
 
-    broker.ask(request, DeleteTopic(topic=topic), done)
+    broker.ask(request, DeleteTopic(topic=topic.log_name), done)
 
 
 def _is_in_use(broker: Broker, producers: Producers, topic: str) -> bool:

@@ -4,7 +4,8 @@ from exacta.core.commands import Heartbeat, JoinGroup, LeaveGroup, MemberToRemov
 from exacta.core.ids import PrincipalName, Ticket
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Joined, MembersLeft
-from exacta.core.state.classic_membership import Member, Phase
+from exacta.core.state.classic_membership import Member
+from exacta.core.values.classic_groups import Phase
 from tests.core.world import World
 
 SESSION_MS, REBALANCE_MS = 100, 300

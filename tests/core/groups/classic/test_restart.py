@@ -4,7 +4,7 @@ from exacta.core.commands import CommitOffsets, DeleteGroup, OffsetToCommit
 from exacta.core.ids import Ticket
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Joined, Synced
-from exacta.core.state.classic_membership import Phase
+from exacta.core.values.classic_groups import Phase
 from tests.core.groups.classic.members import REBALANCE_MS, SESSION_MS, Group
 
 

@@ -6,7 +6,8 @@ from exacta.core.commands import CommitOffsets, ConsumerHeartbeat, OffsetToCommi
 from exacta.core.ids import PrincipalName
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
-from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, TopicPartition
+from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember
+from exacta.core.values.consumer_groups import TopicPartition
 from tests.core.world import World
 
 REBALANCE_MS = 300

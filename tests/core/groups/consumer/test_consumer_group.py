@@ -13,7 +13,8 @@ from exacta.core.groups.consumer.subscriptions import topics_to_match
 from exacta.core.ids import Ticket
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, ConsumerHeartbeatDone, Joined, OffsetsDeletedReply
-from exacta.core.state.consumer_membership import GroupPhase, MemberPhase
+from exacta.core.state.consumer_membership import MemberPhase
+from exacta.core.values.consumer_groups import GroupPhase
 from tests.core.groups.classic.members import Group
 from tests.core.groups.consumer.answers import FENCED, FIRST, SECOND, SESSION_MS, UNKNOWN
 from tests.core.groups.consumer.members import REBALANCE_MS, Consumer, group_of, settle

@@ -9,8 +9,9 @@ from exacta.core.groups.consumer import classic_members
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.core.state.classic_membership import NOBODY, Membership, Phase
+from exacta.core.state.classic_membership import NOBODY, Membership
 from exacta.core.state.state import State
+from exacta.core.values.classic_groups import Phase
 
 
 def sync(state: State, command: SyncGroup, now_ms: int) -> Outcome:

@@ -9,8 +9,9 @@ from exacta.core.groups.migration import downgraded, is_classic_without, support
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import MemberIdRequired
-from exacta.core.state.classic_membership import Member, Phase
+from exacta.core.state.classic_membership import Member
 from exacta.core.state.state import State
+from exacta.core.values.classic_groups import Phase
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """The time that a new member's first JoinGroup may wait, whatever its session. The member cannot send heartbeats until

@@ -8,8 +8,8 @@ from exacta.core.groups.consumer.leaving import remove_members
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, MembersLeft
-from exacta.core.state.classic_membership import Phase
 from exacta.core.state.state import State
+from exacta.core.values.classic_groups import Phase
 
 
 def leave(state: State, command: LeaveGroup, now_ms: int) -> Outcome:

@@ -11,8 +11,9 @@ from exacta.core.ids import Ticket
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Joined, Reply, Synced
-from exacta.core.state.classic_membership import NOBODY, Member, Membership, Phase, settled
+from exacta.core.state.classic_membership import NOBODY, Member, Membership, settled
 from exacta.core.state.state import State
+from exacta.core.values.classic_groups import Phase
 
 Wake = tuple[Ticket, Reply | Rejection]
 

@@ -11,7 +11,7 @@ from heapq import heapify, heappop, heappush
 
 from msgspec import Struct
 
-from exacta.core.state.consumer_membership import TopicPartition
+from exacta.core.values.consumer_groups import TopicPartition
 
 Target = dict[str, frozenset[TopicPartition]]
 

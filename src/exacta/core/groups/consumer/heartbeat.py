@@ -10,10 +10,12 @@ from exacta.core.groups.migration import upgraded
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ConsumerHeartbeatDone
-from exacta.core.state.classic_membership import NOBODY, Phase
-from exacta.core.state.consumer_membership import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH, ConsumerMember
+from exacta.core.state.classic_membership import NOBODY
+from exacta.core.state.consumer_membership import ConsumerMember
 from exacta.core.state.state import State
 from exacta.core.state.weights import texts
+from exacta.core.values.classic_groups import Phase
+from exacta.core.values.consumer_groups import JOINING_EPOCH, LEFT_FOR_A_WHILE_EPOCH
 
 
 def heartbeat(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:

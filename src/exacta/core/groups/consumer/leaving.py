@@ -9,8 +9,9 @@ from exacta.core.groups.migration import downgraded, is_classic_without
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, ConsumerHeartbeatDone, MembersLeft, Reply
-from exacta.core.state.consumer_membership import LEFT_FOR_A_WHILE_EPOCH, ConsumerMember, MemberPhase
+from exacta.core.state.consumer_membership import ConsumerMember, MemberPhase
 from exacta.core.state.state import State
+from exacta.core.values.consumer_groups import LEFT_FOR_A_WHILE_EPOCH
 
 
 def leave(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection
 
 from msgspec.structs import replace
 
-from exacta.core.state.consumer_membership import ConsumerMember, MemberPhase, TopicPartition
+from exacta.core.state.consumer_membership import ConsumerMember, MemberPhase
+from exacta.core.values.consumer_groups import TopicPartition
 
 Owned = frozenset[TopicPartition] | None
 """The partitions that a member reports to own; None if it reports nothing."""

@@ -14,9 +14,10 @@ from msgspec import Struct
 from exacta.core.commands import ConsumerHeartbeat
 from exacta.core.groups.consumer.subscriptions import topics_version
 from exacta.core.outcome import Outcome
-from exacta.core.state.classic_membership import NOBODY, Phase
+from exacta.core.state.classic_membership import NOBODY
 from exacta.core.state.consumer_membership import ConsumerGroup
 from exacta.core.state.state import State, Volatile
+from exacta.core.values.classic_groups import Phase
 
 MOST_AT_ONCE = 1_000
 """A heartbeat that looks at more topics, or partitions, is worth a rehearsal."""

@@ -16,14 +16,9 @@ from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
 from exacta.core.state.classic_membership import NOBODY, Member
-from exacta.core.state.consumer_membership import (
-    JOINING_EPOCH,
-    ConsumerGroup,
-    ConsumerMember,
-    MemberPhase,
-    TopicPartition,
-)
+from exacta.core.state.consumer_membership import ConsumerGroup, ConsumerMember, MemberPhase
 from exacta.core.state.state import State
+from exacta.core.values.consumer_groups import JOINING_EPOCH, TopicPartition
 
 Wake = tuple[Ticket, Reply | Rejection]
 

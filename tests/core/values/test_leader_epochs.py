@@ -3,7 +3,7 @@
 import pytest
 
 from exacta.core.ids import Offset
-from exacta.core.state.leader_epochs import MOST_EPOCHS, LeaderEpochs, end_of, epoch_at, last_epoch, led, trimmed
+from exacta.core.values.leader_epochs import MOST_EPOCHS, LeaderEpochs, end_of, epoch_at, last_epoch, led, trimmed
 
 NOBODY: LeaderEpochs = ()
 THREE: LeaderEpochs = ((0, Offset(0)), (2, Offset(5)), (4, Offset(9)))

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from exacta.core.state.topic import MARKER
+from exacta.core.values.transaction_buffer import MARKER
 
 
 class Limits(Struct, frozen=True, kw_only=True):
