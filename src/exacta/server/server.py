@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -193,6 +194,12 @@ class Server:
             )
             journal = self._journal = self._progress.journal = self._seams.journal(place)
             identity = cluster_id(self._data / META_FILE)
+            if (mode := stat.S_IMODE(os.stat(self._data).st_mode)) & 0o077:
+                logger.warning(
+                    "other users of this machine may look into the data directory (its mode is %04o): chmod 700 %s",
+                    mode,
+                    self._data,
+                )
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
             return _Read(journal, recovered, identity, clock)
