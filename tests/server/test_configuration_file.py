@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exacta.config.configuration import ConfigurationError
-from exacta.front.doors import Endpoint
+from exacta.front.doors import Endpoint, Security
 from exacta.server.configuration_file import ConfigurationFile, read_configuration_file
 
 
@@ -67,6 +67,17 @@ def test_the_file_that_kafka_ships_is_taken_but_for_the_listener_of_other_broker
     }
     (note,) = file.notes()
     assert note.startswith(f"{file.path}: 9 keys of Kafka's change nothing here: process.roles, ")
+
+
+def test_the_files_on_the_page_of_tls_have_no_mistakes(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/tls.md").read_text()
+    blocks = [each.partition("```")[0] for each in page.split("```properties\n")[1:]]
+    assert [mistakes(tmp_path, each) for each in blocks] == [[], []]
+    assert [door.security for each in blocks for door in read(tmp_path, each).kafka_doors] == [
+        Security.TLS,
+        Security.TLS,
+        Security.PLAINTEXT,
+    ]
 
 
 TOML = """\

@@ -361,7 +361,8 @@ def test_a_resumed_session_is_no_way_around_the_certificate() -> None:
                 secured = context.wrap_socket(plain, server_hostname="localhost", session=session)
                 session = secured.session
                 assert not secured.session_reused
-                assert session is not None and not session.has_ticket
+                assert session is not None
+                assert not session.has_ticket
                 secured.close()
 
 

@@ -209,8 +209,7 @@ def _parser() -> argparse.ArgumentParser:
         "--listen",
         type=_usage(parse_endpoint),
         metavar="HOST:PORT",
-        help="where to accept clients; no host: every address, which allow.anonymous must allow; port 0: any "
-        f"(default: {DEFAULT_HOST}:{DEFAULT_PORT})",
+        help=f"where to accept clients; no host: every address; port 0: any (default: {DEFAULT_HOST}:{DEFAULT_PORT})",
     )
     parser.add_argument(
         "--advertise",

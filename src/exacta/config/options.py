@@ -114,7 +114,7 @@ class SecretText(str):
 
 
 HIDDEN = "(hidden)"
-"""What is shown in the place of a secret."""
+"""The text that is shown in the place of a secret."""
 
 _UNITS = {"ms": "ms", "bytes": "bytes", "minutes": "minutes"}
 _SIZES = frozenset(["pulsar.max.message.size"])

@@ -1,4 +1,4 @@
-"""Who a client is by its connection alone, before it has said anything: by its certificate, or nobody."""
+"""The principal of a client by its connection alone, before it has said anything: by its certificate, or nobody."""
 
 import asyncio
 from collections.abc import Callable

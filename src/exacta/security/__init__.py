@@ -1,1 +1,1 @@
-"""Who a client is, and what proves it: certificates and the names in them."""
+"""The proof of who a client is: certificates and the names in them."""

@@ -31,7 +31,7 @@ _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_
 
 
 class ClientAuth(Enum):
-    """Whether clients are asked for certificates; the values are Kafka's words."""
+    """The ways to ask clients for certificates; the values are Kafka's words."""
 
     NONE = "none"
     REQUESTED = "requested"

@@ -47,7 +47,7 @@ _REASONS = {
     "UNSUPPORTED_PROTOCOL": "its version of TLS is too old (ssl.enabled.protocols)",
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "it has no certificate, which this door asks for (ssl.client.auth)",
 }
-"""What OpenSSL calls the failures of a handshake that operators meet, and what to say of them."""
+"""OpenSSL's names for the failures of a handshake that operators meet, and what is said of them."""
 
 _PAUSE_SECONDS = 1.0
 """The time after which connections are taken again when the system has refused one, as asyncio's own server has it."""

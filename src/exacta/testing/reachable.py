@@ -1,4 +1,4 @@
-"""Where an embedded broker is reached: the addresses of its doors, and what clients that speak TLS need.
+"""The way to an embedded broker: the addresses of its doors, and what clients that speak TLS need.
 
 The doors are known from the beginning, and their ports from the first start on.
 """
