@@ -26,16 +26,7 @@ def schema_of(name: str) -> pb.Schema:
 
 def subscribe(wire: Wire, schema: pb.Schema) -> Any:
     """Open a consumer with a schema; return the answer."""
-    return wire.ask(
-        pb.CommandSubscribe(
-            topic="t",
-            subscription="s",
-            sub_type=pb.CommandSubscribe.Shared,
-            consumer_id=wire.next_request(),
-            request_id=wire.next_request(),
-            schema=schema,
-        )
-    )
+    return wire.ask(wire.session.subscribe("t", "s", 1, pb.CommandSubscribe.Shared, schema=schema))
 
 
 @pytest.mark.parametrize("name", pb.Schema.Type.keys())
@@ -46,7 +37,7 @@ def test_a_type_is_served_or_refused_in_words(wire: Wire, name: str) -> None:
     answers = [
         wire.open_producer("t", 1, schema=schema),
         subscribe(wire, schema),
-        wire.ask(pb.CommandGetOrCreateSchema(request_id=wire.next_request(), topic="t", schema=schema)),
+        wire.request(pb.CommandGetOrCreateSchema(topic="t", schema=schema)),
     ]
     errors = [getattr(each, "error", getattr(each, "error_code", 0)) for each in answers]
     row = ROWS.get(name, "every other")
@@ -70,7 +61,7 @@ def test_a_version_is_told_and_a_topic_has_none(wire: Wire) -> None:
     wire.open_producer("acme/shop/t", schema=schema_of("String"))
 
     def ask(topic: str, **fields: Any) -> Any:
-        return wire.ask(pb.CommandGetSchema(request_id=wire.next_request(), topic=topic, **fields))
+        return wire.request(pb.CommandGetSchema(topic=topic, **fields))
 
     found = ask("acme/shop/t", schema_version=STRING_VERSION)
     assert (found.schema.type, found.schema.name, found.error_code) == (pb.Schema.String, "acme/shop/t", 0)
@@ -81,7 +72,7 @@ def test_a_version_is_told_and_a_topic_has_none(wire: Wire) -> None:
 
 def test_schemas_create_no_topic(wire: Wire) -> None:
     schema = schema_of("String")
-    answer = wire.ask(pb.CommandGetOrCreateSchema(request_id=wire.next_request(), topic="absent", schema=schema))
+    answer = wire.request(pb.CommandGetOrCreateSchema(topic="absent", schema=schema))
     assert answer.error_code == pb.ServerError.TopicNotFound
     assert answer.error_message
 

@@ -11,9 +11,8 @@ from exacta.core.ids import Offset
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.message_ids import earliest, entry_offset_of
 from tests.docstring_tables import docstring_table
-from tests.pulsar.by_hand import Broker, Client
+from tests.pulsar.by_hand import Broker, Client, send_frame
 from tests.pulsar.consuming import EXCLUSIVE, KEY_SHARED, SHARED, ConsumerClient, produce, producer_of
-from tests.pulsar.wire import send_frame
 
 FIRST = -(1 << 62) + 1
 """The entry id of the first place of a partition."""

@@ -117,7 +117,7 @@ def test_doors_that_others_reach_are_closed_unless_they_are_opened_by_name(tmp_p
     ("option", "message"),
     [
         ("allow.anonymous=WEB", "exacta: allow.anonymous: there is no door WEB; the doors are PLAINTEXT\n"),
-        ("allow.anonymous=", "exacta: allow.anonymous must not be empty: leave it out, or give it a value\n"),
+        ("allow.anonymous=", "exacta: allow.anonymous is empty: give it a value, or leave it out\n"),
         ("alow.anonymous=WEB", "exacta: unknown option alow.anonymous; did you mean allow.anonymous?\n"),
         (
             "ssl.client.auth=require",

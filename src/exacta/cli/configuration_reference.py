@@ -20,6 +20,7 @@ from exacta.config.network import NetworkOptions
 from exacta.config.options import Option, options
 from exacta.config.pulsar import PulsarOptions
 from exacta.config.ranges import INT_MAX, LONG_MAX, LONG_MIN
+from exacta.config.security import SecurityOptions
 from exacta.config.tls import TlsOptions
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType, TopicConfig
 from exacta.config.topic_values import OF_THE_BROKER
@@ -36,6 +37,7 @@ ROOMS: dict[str, type] = {
     "Connections and memory": NetworkOptions,
     "Who may come in": DoorOptions,
     "TLS": TlsOptions,
+    "Access rules": SecurityOptions,
     "Kafka's clients": KafkaOptions,
     "Pulsar's clients": PulsarOptions,
     "HTTP": WebOptions,

@@ -11,6 +11,7 @@ from exacta.config.kafka import KafkaOptions
 from exacta.config.log import LogOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.pulsar import PulsarOptions
+from exacta.config.security import SecurityOptions
 from exacta.config.tls import TlsOptions
 from exacta.config.transactions import TransactionOptions
 from exacta.config.web import WebOptions
@@ -31,6 +32,7 @@ class Configuration(
     TlsOptions,
     PulsarOptions,
     WebOptions,
+    SecurityOptions,
     KafkaOptions,
 ):
     """Every option with its default. `exacta serve --help` lists them from the last base to the first."""

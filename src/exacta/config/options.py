@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from exacta.config.configuration import Configuration, ConfigurationError
 from exacta.config.doors import DoorOptions
+from exacta.config.security import SecurityOptions, problem_of
 from exacta.config.tls import TlsOptions
 from exacta.spelling import did_you_mean
 
@@ -99,7 +100,9 @@ LOWEST_AT_RUN_TIME = {
 What is set at run time is durable, and counts before the command line. A start may have lower values.
 """
 
-SECURITY = frozenset(each.name.replace("_", ".") for room in (DoorOptions, TlsOptions) for each in fields(room))
+SECURITY = frozenset(
+    each.name.replace("_", ".") for room in (DoorOptions, SecurityOptions, TlsOptions) for each in fields(room)
+)
 """The options that say who may do what. A start decides about them, and nothing that is set while the broker runs."""
 
 
@@ -160,6 +163,9 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
         values[option.field] = parse_value(option, value)
     configuration = Configuration(**values)
     require_order(configuration)
+    problem = problem_of(configuration)
+    if problem:
+        raise ConfigurationError(problem)
     return configuration
 
 
@@ -225,13 +231,18 @@ def _refuse_kafkas(given: str, name: str) -> None:
         raise ConfigurationError(f"{given} is a Kafka option that has no effect here: {key.reason.rstrip('.')}")
 
 
+def _require_something(option: Option, value: Any) -> None:
+    """Raise ConfigurationError for a security option that is given without a value: it would leave a door open."""
+    if option.is_security and not str(value).strip():
+        raise ConfigurationError(f"{option.name} is empty: give it a value, or leave it out")
+
+
 _TRUTHS = {"true": True, "false": False}
 
 
 def parse_value(option: Option, value: Any) -> int | bool | str:
     """Return a value as the option's type. Raises ConfigurationError for one that the option cannot have."""
-    if option.is_security and not str(value).strip():
-        raise ConfigurationError(f"{option.name} must not be empty: leave it out, or give it a value")
+    _require_something(option, value)
     if option.is_secret:
         return SecretText(str(value).strip())
     if option.type is str and not option.pattern:

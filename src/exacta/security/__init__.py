@@ -1,1 +1,1 @@
-"""The proof of who a client is: certificates and the names in them."""
+"""The proof of who a client is, and the rules for what it may do; what fronts and doors share of both."""
