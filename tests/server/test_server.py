@@ -322,6 +322,25 @@ class TestRefusals:
         assert (code, errors) == (1, f"exacta: {meta} was not written by this version of Exacta\n")
 
 
+class TestModes:
+    def test_the_data_directory_is_made_for_its_owner_and_a_wider_one_is_warned_of(
+        self, start: Start, tmp_path: Path
+    ) -> None:
+        data = tmp_path / "data"
+        before = os.umask(0)
+        try:
+            _, errors = start().end(signal.SIGTERM)
+        finally:
+            os.umask(before)
+        assert "data directory (its mode" not in errors
+        made = [data, *data.rglob("*")]
+        assert len(made) > 3
+        assert [str(each) for each in made if each.stat().st_mode & 0o077] == []
+        data.chmod(0o750)
+        _, errors = start().end(signal.SIGTERM)
+        assert f"may look into the data directory (its mode is 0750): chmod 700 {data}" in errors
+
+
 class TestLogins:
     def test_an_address_that_others_reach_is_warned_of(self, start: Start) -> None:
         _, errors = start("--set", "allow.anonymous=PLAINTEXT", listen="0.0.0.0:0").end(signal.SIGTERM)

@@ -398,3 +398,21 @@ def test_two_doors_have_certificates_of_their_own_and_options_of_their_own(tmp_p
             assert is_answered(port, context) is ok
     finally:
         server.clean_up()
+
+
+def test_no_admin_client_is_shown_a_secret_and_none_can_set_a_security_option(tmp_path: Path) -> None:
+    from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+
+    with exacta.Broker(config={"ssl.key.password": "hush-1", "ssl.client.auth": "required"}) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        this = ConfigResource(ConfigResource.Type.BROKER, "0")
+        found = admin.describe_configs([this])[this].result(ANSWER_SECONDS)
+        secret, shown = found["ssl.key.password"], found["ssl.client.auth"]
+        assert (secret.value, secret.is_sensitive, secret.is_read_only) == (None, True, True)
+        assert (shown.value, shown.is_sensitive, shown.is_read_only) == ("required", False, True)
+        assert "hush-1" not in repr(found)
+        entry = ConfigEntry("ssl.client.auth", "none", incremental_operation=AlterConfigOpType.SET)
+        change = ConfigResource(ConfigResource.Type.BROKER, "0", incremental_configs=[entry])
+        with pytest.raises(confluent_kafka.KafkaException) as refused:
+            admin.incremental_alter_configs([change])[change].result(ANSWER_SECONDS)
+        assert refused.value.args[0].code() == confluent_kafka.KafkaError.INVALID_CONFIG
