@@ -84,7 +84,7 @@ NOT_RUN = {
     (CLUSTERS, "spark-submit"): _PACKED,
 }
 
-_BOTH_SIDES = "it takes a client of Pulsar's, too; tests/pulsar/test_joint_transactions.py has both sides"
+_BOTH_SIDES = "it takes a Pulsar client, too; tests/pulsar/test_joint_transactions.py has both sides"
 
 _JAVA = "it takes Java"
 _AN_OPERATOR = "it takes root, and a machine of its own"
