@@ -47,6 +47,7 @@ NOT_RUN = {
     ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --duration 600"): _TEN_MINUTES,
     ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --pulsar-url"): _TEN_MINUTES,
     ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --transaction-buffer"): _TEN_MINUTES,
+    ("docs/how-to/verify.md", "    --restart-command"): _TEN_MINUTES,
     ("docs/reference/pulsar.md", "pip install 'exacta-log[pulsar]'"): _AN_INDEX,
     ("docs/reference/pulsar.md", "exacta serve --pulsar-listen"): "tests/server start it on a free port",
     ("docs/reference/pulsar.md", "  --web-listen"): "the same",
