@@ -131,8 +131,9 @@ docs: $(VENV)/.installed-test  ## write the pages that are made from code
 	$(BIN)/python -m website.pages
 
 # The theme warns of a MkDocs that pyproject.toml does not allow.
-docs-site: $(VENV)/.installed-docs  ## the documentation as a site, in site/; a link or an anchor that leads nowhere is an error
+docs-site: $(VENV)/.installed-docs  ## the documentation as a site, in site/; a dead link is an error, and a page too wide for a screen (needs Chromium)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict $(ARGS)
+	$(BIN)/python -m website.widths site
 
 # The wheel is made of the source distribution, so that nothing is missing there.
 dist: $(VENV)/.installed-dist  ## a wheel and a source distribution, in dist/

@@ -6,6 +6,7 @@
   list, and four spaces before what belongs to an item. So both are put in, and a page fails the build if it has other
   lists, tables or blocks of code on the site than by CommonMark.
 - A `|` in code within a table, which a code host wants escaped, loses its backslash.
+- Code within a table may be broken after a dot or the like, so that tables with long names fit.
 - A page that would load a script, a style, a font or a picture from elsewhere fails the build.
 
 The functions know nothing of MkDocs: they take its objects as they come.
@@ -24,6 +25,8 @@ _INDENTS = {"bullet_list_open": 2, "ordered_list_open": 3}
 _ELSEWHERE = r"[^>]*?\b{}=[\"']?((?:https?:)?//[^\"'\s>]+)"
 _LOADED = re.compile(f"<(?:script|img|iframe|source){_ELSEWHERE.format('src')}|<link{_ELSEWHERE.format('href')}")
 _CELL = re.compile(r"<td.*?</td>", re.DOTALL)
+_CODE = re.compile(r"(?<=<code>).*?(?=</code>)", re.DOTALL)
+_JOINT = re.compile(r"(?<=\w)[._=,/](?=\w)")
 _LINK = re.compile(r"(\]\()((?:\.\./)+[^)\s]*)(\))")
 
 
@@ -77,6 +80,11 @@ def with_bare_pipes(html: str) -> str:
     return _CELL.sub(lambda cell: cell[0].replace("\\|", "|"), html)
 
 
+def with_breaks(html: str) -> str:
+    """Return the page with a place to break after each dot, underscore or `=` of code in a table: names are long."""
+    return _CELL.sub(lambda cell: _CODE.sub(lambda code: _JOINT.sub(r"\g<0><wbr>", code[0]), cell[0]), html)
+
+
 def loaded_from_elsewhere(html: str) -> list[str]:
     """Return the addresses on other machines from which a browser would load parts of a page."""
     return [address for pair in _LOADED.findall(html) for address in pair if address]
@@ -103,7 +111,7 @@ def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
     """Mend the tables of a page; refuse one that is another one here than on the code host. Raises ValueError."""
     if found := differences(page.markdown, html):
         raise ValueError(f"{page.file.src_uri} is another page by CommonMark: {found}")
-    return with_bare_pipes(html)
+    return with_breaks(with_bare_pipes(html))
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

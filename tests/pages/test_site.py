@@ -16,9 +16,11 @@ from website.hooks import (
     loaded_from_elsewhere,
     to_the_code_host,
     with_bare_pipes,
+    with_breaks,
     with_plain_lists,
 )
-from website.pages import python_api
+from website.pages import made, python_api
+from website.widths import lines
 
 from tests.pages.blocks import ROOT
 from tests.pages.test_references import anchors
@@ -119,3 +121,19 @@ def test_a_pipe_in_code_within_a_table_has_no_backslash():
     assert (
         with_bare_pipes(r"<td><code>a\|b</code></td><code>c\|d</code>") == r"<td><code>a|b</code></td><code>c\|d</code>"
     )
+
+
+def test_a_long_name_in_a_table_may_be_broken_at_its_dots() -> None:
+    html = "<td><code>a.b_c</code> d.e</td><code>f.g</code>"
+    assert with_breaks(html) == "<td><code>a.<wbr>b_<wbr>c</code> d.e</td><code>f.g</code>"
+
+
+def test_what_is_too_wide_is_told_in_one_line_with_its_page() -> None:
+    found = {"/a/index.html": ["390 px: the page is 5 px too wide"], "/b/index.html": []}
+    assert list(lines(found)) == ["/a/: 390 px: the page is 5 px too wide"]
+
+
+@pytest.mark.parametrize("page", made.PAGES, ids=lambda page: page.name)
+def test_a_page_made_from_code_begins_with_what_a_reader_wants_to_know(page: Path) -> None:
+    first = page.read_text().split("\n## ")[0]
+    assert [words for words in ("make docs", "do not edit", "made from", "from code") if words in first.lower()] == []

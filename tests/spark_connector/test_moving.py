@@ -1,6 +1,6 @@
 """A query goes on from its checkpoint when its format changes from `kafka` to `exacta`, and back.
 
-What `docs/how-to/from-kafka.md` says of checkpoints.
+What `docs/how-to/spark-from-kafka.md` says of checkpoints.
 """
 
 from pathlib import Path

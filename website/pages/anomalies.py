@@ -19,8 +19,8 @@ def page() -> str:
         [
             "# What `exacta verify` looks for",
             "",
-            "`make docs` writes this page from `src/exacta/verify/analysis/anomalies.py`.",
-            "[Check a cluster](../how-to/verify.md) says how to use `exacta verify`.",
+            "These are the faults that `exacta verify` finds in what clients have written and read.",
+            "[Check a cluster](../how-to/verify.md) says how to run it.",
             "",
             *_TERMS.splitlines(),
             "",

@@ -15,8 +15,8 @@ from exacta.cli.app import app
 
 _HEAD = """# Commands
 
-This page is made from code (`make docs`). [Everyday commands](../how-to/commands.md) shows them at work, and says which
-cluster a command takes and what its exit code means. The option `--help` of a command prints the same.
+All commands with all of their options, as `--help` prints them. [Everyday commands](../how-to/commands.md) shows them
+at work, and says which cluster a command takes and what its exit code means.
 
 Each command that asks a cluster takes `--bootstrap-server HOST:PORT,…` (`-b`) and `--config FILE` (`-F`,
 `--command-config`). The tables leave these two out.

@@ -7,8 +7,6 @@ from exacta.metrics.families import FAMILIES, Family
 
 _HEAD = """# Metrics
 
-This page is made from the code (`make docs`).
-
 `exacta serve --web-listen 127.0.0.1:8080` serves them at `/metrics`, in the text format of Prometheus, or of
 OpenMetrics where the scraper asks for it. They need the [extra](../install.md#extras) `web`.
 [Monitoring](../how-to/monitoring.md) says what to look at, and brings a dashboard and alert rules.
@@ -33,7 +31,7 @@ def page() -> str:
     """Return the page as Markdown."""
     times, entries = Histogram(SECONDS).bounds, Histogram(ENTRIES).bounds
     head = _HEAD.format(shortest=times[0], longest=times[-1], fewest=entries[0], most=entries[-1])
-    return "\n".join([head, "| metric | kind | labels | meaning |", "|---|---|---|---|", *_rows(), _TAIL.rstrip(), ""])
+    return "\n".join([head, "| metric | meaning | kind | labels |", "|---|---|---|---|", *_rows(), _TAIL.rstrip(), ""])
 
 
 def _rows() -> Iterator[str]:
@@ -42,4 +40,4 @@ def _rows() -> Iterator[str]:
 
 def _row(family: Family) -> str:
     labels = ", ".join(f"`{label}`" for label in family.labels)
-    return f"| `{family.name}` | {family.kind.value} | {labels} | {family.help} |"
+    return f"| `{family.name}` | {family.help} | {family.kind.value} | {labels} |"

@@ -68,12 +68,13 @@ UNSERVED: dict[str, dict[int, str]] = {
 
 _HEAD = """# What is served of Kafka's protocol
 
-Made from the code by `make docs`; do not edit. A request of another API, or in another version, closes the connection,
-as it does with Apache Kafka; ApiVersions tells clients before. What is answered otherwise than by Apache Kafka 4.4, and
-why: [the differences](../../tests/differential/differences.py) that the differential test allows."""
+These are the APIs of Kafka's protocol that Kafka clients can use, in these versions. A request of another API, or in
+another version, closes the connection, as it does with Apache Kafka. A client learns the versions by ApiVersions before
+it sends one. [The differences](../../tests/differential/differences.py) that the differential test allows are what
+Exacta answers otherwise than Apache Kafka 4.4, each with its reason."""
 
 
-_COLUMNS = ("Key", "API", "Versions", "Since Exacta", "Newer ones")
+_COLUMNS = ("API", "Versions", "Newer versions", "Key", "Since Exacta")
 
 
 def page() -> str:
@@ -94,4 +95,4 @@ def page() -> str:
 
 def _row(handler: Handler) -> Sequence[str]:
     versions = f"{handler.min_version} – {handler.max_version}"
-    return str(handler.key), handler.name, versions, handler.since, handler.newer or "–"
+    return handler.name, versions, handler.newer or "–", str(handler.key), handler.since

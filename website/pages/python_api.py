@@ -55,7 +55,7 @@ _STARS = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_key
 
 _HEAD = """# Python API
 
-`make docs` writes this page from the docstrings; do not edit it. What is not on this page may change without notice.
+Every public name, with its arguments. What is not on this page may change without notice.
 """
 
 

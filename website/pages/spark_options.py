@@ -22,8 +22,7 @@ from exacta.spark.session import SETTINGS
 
 _HEAD = """# Options of `format("exacta")`
 
-`make docs` writes this page from the tables in the code; do not edit it. The page
-[format("exacta") for Spark](spark.md) describes the format itself.
+All options of the source and of the sink. The page [format("exacta") for Spark](spark.md) describes the format itself.
 
 The names are those of Spark's own Kafka connector, without regard to case. Options that only Exacta has do not begin
 with `kafka.`.
@@ -44,12 +43,12 @@ def page() -> str:
     parts += ["## Refused options of Kafka's clients", _REFUSED]
     for title, refused in _REFUSALS:
         parts.append(_table((title, ""), [[f"`{each.name}`", each.about] for each in refused]))
-    settings = [[f"`{name}`", f"`{setting.value}`", setting.why] for name, setting in SETTINGS.items()]
+    settings = [[f"`{name}`", setting.why, f"`{setting.value}`"] for name, setting in SETTINGS.items()]
     parts += [
         "## Settings of `exacta.spark.session`",
         "`exacta.spark.session` sets these, and its argument `settings` overrides them. A session of your own may "
         "leave out all of them.",
-        _table(("Setting", "Value", "Why"), settings),
+        _table(("Setting", "Why", "Value"), settings),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -82,7 +81,9 @@ def _harmless() -> str:
 
 
 def _options(table: Iterable[Option]) -> str:
-    return _table(("Option", "Default", ""), [[f"`{each.name}`", each.default, each.about] for each in table])
+    return _table(
+        ("Option", "What it does", "Default"), [[f"`{each.name}`", each.about, each.default] for each in table]
+    )
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -165,15 +165,23 @@ retriable: nobody is ever told to come again because a transaction is being ende
 
 _HEAD = """# What transactional requests are answered
 
-Made from the code by `make docs`; do not edit. Each cell is held against the broker by a test
-(`tests/kafka/test_transaction_errors.py`), which also says where Apache Kafka 4.4 answers otherwise, and why we do not.
-A version stands for those up to the next that is named; "by 1", "by 2": ended by this version of the transaction
-protocol; "prepared": open, and taken over by another holder of the id (KIP-939). `–` is success. A transaction that has
-written to a [sidecar topic](../explanation/sidecar-topics.md) is answered in the same way, by the same test.
+This page says what a transactional client is answered, for each request and each state of its transactional id. The
+states are:
+
+- *empty*: the id has had no transaction;
+- *ongoing*: its transaction is open;
+- *committed* or *aborted, by 1* or *by 2*: its last transaction was ended so, by this version of the transaction
+  protocol;
+- *prepared*: its transaction is open, and another holder of the id has taken it over (KIP-939).
+
+A request is named with a version, which stands for those up to the next that is named. A transaction that has written
+to a [sidecar topic](../explanation/sidecar-topics.md) is answered in the same way. Tests
+(`tests/kafka/test_transaction_errors.py`) hold each answer against the broker, and say where Apache Kafka 4.4 answers
+otherwise, and why.
 """
 
 
-_CONCLUDED = """## By the holder, after its joint transaction was ended by its TxnID
+_CONCLUDED = """## The holder, after its joint transaction was ended by its TxnID
 
 A [joint transaction](../explanation/one-log.md#one-transaction-over-both) may be ended by Pulsar's clients. The holder
 of the transactional id hears of that by its next request. An end that is answered with success, or InitProducerId, lets
@@ -186,9 +194,9 @@ def page() -> str:
     """Return the page."""
     parts = [_HEAD.rstrip()]
     for title, answers in (
-        ("By the holder of the transactional id", PRESENT),
-        ("By who has the pair before", BEFORE),
-        ("By who has another pair, or where the id is not known *", STRANGER),
+        ("The holder of the transactional id", PRESENT),
+        ("A client that has the pair before", BEFORE),
+        ("A client that has another pair, and an id that is not known *", STRANGER),
     ):
         parts += [f"## {title}", _answers(answers)]
     parts += [
@@ -202,5 +210,15 @@ def page() -> str:
 
 
 def _answers(answers: dict[str, Row], states: tuple[str, ...] = STATES) -> str:
-    rows = [[name, *("–" if code is DONE else code.name for code in row)] for name, row in answers.items()]
-    return table(("request", *states), rows)
+    """Return one row for each request: the states in which it succeeds, and those in which it gets each error."""
+    rows = []
+    for name, row in answers.items():
+        by_code: dict[ErrorCode, list[str]] = {}
+        for state, code in zip(states, row, strict=True):
+            by_code.setdefault(code, []).append(state)
+        said = {
+            code: "in every state" if len(found) == len(states) else "; ".join(found) for code, found in by_code.items()
+        }
+        refused = [f"{code.name}: {where}" for code, where in said.items() if code is not DONE]
+        rows.append((name, said.get(DONE, "–"), "<br>".join(refused) or "–"))
+    return table(("request", "succeeds", "is refused"), rows)

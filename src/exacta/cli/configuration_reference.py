@@ -40,8 +40,8 @@ ROOMS: dict[str, type] = {
 
 _HEAD = """# Configuration
 
-`make docs` writes this page from the tables in the code; do not edit it. [Configure a server](../how-to/configure.md)
-says how options are given, and how a `server.properties` of Kafka's is taken over.
+All options of `exacta serve` and of topics. [Fifteen that matter](../how-to/options.md) are enough for most servers.
+[Configure a server](../how-to/configure.md) says how to set them, also by Kafka's `server.properties`.
 
 Names are Kafka's where Kafka has one. An underscore counts as a dot: `num_partitions` is `num.partitions`."""
 
@@ -53,8 +53,8 @@ _OPTIONS = """## Options of the broker
 
 `exacta serve --set KEY=VALUE`, a file of `--config`, and `exacta.Broker(...)` set them. They are read at the start. A
 *dynamic* option can be [changed while the broker runs](../how-to/configure.md#change-options-while-the-broker-runs).
-*Topic* names the configuration by which a topic sets a value of its own. *Kafka* says whether Kafka has an option of
-this name, and by which other Kafka keys it is set. The other options are Exacta's own."""
+The last column also names the configuration by which a topic sets a value of its own. *Kafka's* are the options that
+Kafka has by the same name, and "also" names further Kafka keys that set the option."""
 
 _TOPICS = """## Configurations of topics
 
@@ -70,7 +70,7 @@ _OTHER_NAMES = "### Served under another name"
 
 _PROMISES = """### Promises that are not kept
 
-`exacta serve` starts, and warns of each of these keys by name, unless it has one of the values in the second column."""
+`exacta serve` starts, and warns of each of these keys by name, unless it has one of the values in the last column."""
 
 _NO_MEANING = """### Without a meaning here
 
@@ -100,50 +100,40 @@ def _places() -> str:
         about = argument_help(option)
         if name in defaults:
             about = re.sub(r" \(default: .*\)", "", about)
-        rows.append([f"`{name}`", f"`{option}`", defaults.get(name, "–"), of_kafka.get(name, "–"), about])
-    return _table(("Key", "Command line", "Default", "Kafka", ""), rows)
+        rows.append([f"`{name}`", about, f"`{option}`", defaults.get(name, "–"), of_kafka.get(name, "–")])
+    return _table(("Key", "What it is", "Command line", "Default", "Kafka"), rows)
 
 
 def _options(these: Iterable[Option]) -> str:
-    of_topics = {broker: topic for topic, broker in OF_THE_BROKER.items()}
-    header = ("Option", "Type", "Default", "Unit", "Range", "Topic", "Dynamic", "Kafka", "")
-    rows = []
-    for option in these:
-        topic = of_topics.get(option.name)
-        rows.append(
-            [
-                f"`{option.name}`",
-                _TYPES[option.type],
-                _value(option.default),
-                option.unit or "–",
-                _range(option),
-                f"`{topic}`" if topic else "–",
-                _dynamic(option),
-                _of_kafka(option),
-                option.description,
-            ]
-        )
-    return _table(header, rows)
+    rows = [[f"`{each.name}`", each.description, _value(each.default), _notes(each)] for each in these]
+    return _table(("Option", "What it does", "Default", "Values"), rows)
 
 
-def _dynamic(option: Option) -> str:
+def _notes(option: Option) -> str:
+    """Return what values an option may have, and when and by what names it is set."""
+    topics = {broker: topic for topic, broker in OF_THE_BROKER.items()}
+    values = " ".join(filter(None, (_range(option), option.unit))) or _TYPES[option.type]
+    topic = [f"topics: `{topics[option.name]}`"] if option.name in topics else []
+    return "; ".join([values, *_dynamic(option), *topic, *_of_kafka(option)])
+
+
+def _dynamic(option: Option) -> list[str]:
     if not option.dynamic:
-        return "no"
-    return "yes" if option.lowest_at_run_time == option.lowest else f"yes, from {option.lowest_at_run_time} on"
+        return []
+    return ["dynamic" if option.lowest_at_run_time == option.lowest else f"dynamic from {option.lowest_at_run_time} on"]
 
 
 def _topics() -> str:
     rows = [
         [
             f"`{name}`",
-            _TOPIC_TYPES[config.type],
-            f"`{OF_THE_BROKER[name]}` of the broker" if name in OF_THE_BROKER else _value(config.default),
-            _range_of_topics(config),
             config.description,
+            f"`{OF_THE_BROKER[name]}` of the broker" if name in OF_THE_BROKER else _value(config.default),
+            _range_of_topics(config) or _TOPIC_TYPES[config.type],
         ]
         for name, config in TOPIC_CONFIGS.items()
     ]
-    return _table(("Configuration", "Type", "Default", "Range", ""), rows)
+    return _table(("Configuration", "What it does", "Default", "Values"), rows)
 
 
 def _of(key_class: KeyClass) -> list[KafkaKey]:
@@ -152,17 +142,17 @@ def _of(key_class: KeyClass) -> list[KafkaKey]:
 
 def _served() -> str:
     rows = [[f"`{key.name}`", key.reason] for key in _of(KeyClass.SERVED) if key.name not in options()]
-    return _table(("Key", ""), rows)
+    return _table(("Key", "What it sets"), rows)
 
 
 def _promises() -> str:
     rows = []
     for key in _of(KeyClass.PROMISE):
         kept = ", ".join(f"`{value}`" if value else "empty" for value in key.kept)
-        rows.append([f"`{key.name}`", kept or "–", f"{key.reason[0].upper()}{key.reason[1:]}."])
+        rows.append([f"`{key.name}`", f"{key.reason[0].upper()}{key.reason[1:]}.", kept or "–"])
     for (name, value), reason in VALUES_NOT_KEPT.items():
-        rows.append([f"`{name}`", f"all but `{value}`", f"{reason[0].upper()}{reason[1:]}."])
-    return _table(("Key", "Without a warning", ""), rows)
+        rows.append([f"`{name}`", f"{reason[0].upper()}{reason[1:]}.", f"all but `{value}`"])
+    return _table(("Key", "Why", "Without a warning"), rows)
 
 
 def _no_meaning() -> str:
@@ -175,22 +165,15 @@ def _no_meaning() -> str:
 # --- cells ---
 
 
-def _of_kafka(option: Option) -> str:
-    """Return by which Kafka keys an option is set."""
-    same = ["same"] if option.name in KAFKA_KEYS else []
+def _of_kafka(option: Option) -> list[str]:
+    """Return whether an option is Kafka's, and by which other Kafka keys it is set."""
+    same = ["Kafka's"] if option.name in KAFKA_KEYS else []
     others = [f"`{key.name}`" for key in _of(KeyClass.SERVED) if f"`{option.name}`" in key.reason]
-    return ", ".join([*same, *others]) or "–"
+    return same + ([f"also {', '.join(others)}"] if others else [])
 
 
-_TYPES = {bool: "true or false", int: "whole number", str: "text"}
-_TOPIC_TYPES = {
-    ConfigType.BOOLEAN: "true or false",
-    ConfigType.STRING: "text",
-    ConfigType.INT: "whole number",
-    ConfigType.LONG: "whole number",
-    ConfigType.DOUBLE: "number",
-    ConfigType.LIST: "list",
-}
+_TYPES = {bool: "true or false", str: "text"}
+_TOPIC_TYPES = {ConfigType.BOOLEAN: "true or false", ConfigType.STRING: "text", ConfigType.LIST: "list"}
 _NAMED = {INT_MAX: "2³¹ − 1", LONG_MAX: "2⁶³ − 1", float(LONG_MAX): "2⁶³ − 1", LONG_MIN: "−2⁶³"}
 _LEAST_GROUPED = 10_000
 
@@ -211,7 +194,7 @@ def _number(value: float) -> str:
 def _range(option: Option) -> str:
     if option.lowest is not None and option.highest is not None:
         return f"{_number(option.lowest)} to {_number(option.highest)}"
-    return ", ".join(f"`{choice}`" for choice in option.choices) or "–"
+    return ", ".join(f"`{choice}`" for choice in option.choices)
 
 
 def _range_of_topics(config: TopicConfig) -> str:

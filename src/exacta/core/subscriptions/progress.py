@@ -36,9 +36,9 @@ for it by itself after an abort, least of all after one that the time has brough
 from exacta.core.ids import Offset, SubscriptionKey, TransactionId
 from exacta.core.state.delivery import Delivery
 from exacta.core.state.redeliveries import RedeliveryCount, note
-from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
+from exacta.core.values.runs import Run
 
 
 def acknowledge(
