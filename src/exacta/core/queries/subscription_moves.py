@@ -12,7 +12,7 @@ from exacta.core.subscriptions.subscribing import find, offset_of
 
 
 class PlannedMove(Struct, frozen=True):
-    """From where to where a subscription moves, and how many consumers that disconnects."""
+    """Says from where to where a subscription moves, and how many consumers that disconnects."""
 
     position: Offset
     target: Offset

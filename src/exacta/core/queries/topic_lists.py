@@ -1,4 +1,4 @@
-"""Which topics there are, and which of them clients may list: all but those that belong to the cluster."""
+"""Lists of topics: all of them, and those that clients may list, which are all but the internal ones."""
 
 from collections.abc import Iterable
 

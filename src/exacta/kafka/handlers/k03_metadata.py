@@ -74,10 +74,10 @@ def _answer(
     """Describe the topics that are wanted, or all; `unseen` are the answers to those that are not looked at."""
     nobody, leader_epoch = _nobody(context), broker.engine.advice.leader_epoch
 
-    def described(name: str, topic: TopicShape) -> MetadataResponseTopic:
+    def described(_: object, topic: TopicShape) -> MetadataResponseTopic:
         told = _describe(topic, broker.node_id, leader_epoch)
         if request.include_topic_authorized_operations:
-            told.topic_authorized_operations = on_topic(broker, context, name)
+            told.topic_authorized_operations = on_topic(broker, context, topic.name)
         return told
 
     def done(topics: list[MetadataResponseTopic]) -> None:
@@ -96,23 +96,11 @@ def _answer(
     def named(found: list[TopicShape | None]) -> None:
         assert wanted is not None
         pairs = zip(wanted, found, strict=True)
-        done(
-            [
-                _missing(each, refused, nobody) if topic is None else described(topic.name, topic)
-                for each, topic in pairs
-            ]
-        )
+        done([_missing(each, refused, nobody) if topic is None else described(each, topic) for each, topic in pairs])
 
     if wanted is None:
         names = list(describable_topics(broker, context, broker.engine.advice.look(topic_names)))
-        describe_all(
-            broker,
-            context,
-            names,
-            lambda name: partial(topic_shape, name=name),
-            lambda _, topic: described(topic),
-            done,
-        )
+        describe_all(broker, context, names, lambda name: partial(topic_shape, name=name), described, done)
     else:
         pairs = [(each.name or "", None if each.topic_id == NO_UUID else each.topic_id) for each in wanted]
         broker.read(context, partial(topic_shapes, wanted=pairs), named)
