@@ -10,7 +10,7 @@ from typing import TypeVar
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.kafka.context import RequestContext
-from exacta.ports.log import View
+from exacta.ports.log import ViewOf
 
 N = TypeVar("N")
 X = TypeVar("X")
@@ -24,20 +24,20 @@ def describe_all(
     broker: Broker,
     context: RequestContext,
     known: Collection[N],
-    describe: Callable[[N], View[X | None]],
+    query: ViewOf[N, X | None],
     tell: Callable[[N, X], Y | None],
     done: Callable[[list[Y]], None],
 ) -> None:
     """Describe all things that have one of these names, in their order, and call back when the answer is durable.
 
-    `describe` returns the query about one of them, and `tell` says what was found; None: it is gone, or not wanted. One
-    thing is described in one step.
+    `tell` says what the query has found of one of them; None: it is not wanted. One thing is described in one step.
     """
 
     def steps() -> Steps:
+        view = broker.engine.view
         told: list[Y] = []
         for name in known:
-            found = broker.engine.view(describe(name))
+            found = view(lambda state, now_ms, name=name: query(state, now_ms, name))  # type: ignore[misc]
             if found is not None and (each := tell(name, found)) is not None:
                 told.append(each)
             yield None

@@ -93,17 +93,14 @@ def _answer(
             )
         )
 
-    def named(found: list[TopicShape | None]) -> None:
-        assert wanted is not None
-        pairs = zip(wanted, found, strict=True)
-        done([_missing(each, refused, nobody) if topic is None else described(each, topic) for each, topic in pairs])
-
     if wanted is None:
         names = list(describable_topics(broker, context, broker.engine.advice.look(topic_names)))
-        describe_all(broker, context, names, lambda name: partial(topic_shape, name=name), described, done)
+        describe_all(broker, context, names, topic_shape, described, done)
     else:
         pairs = [(each.name or "", None if each.topic_id == NO_UUID else each.topic_id) for each in wanted]
-        broker.read(context, partial(topic_shapes, wanted=pairs), named)
+        found = zip(wanted, broker.engine.view(partial(topic_shapes, wanted=pairs)), strict=True)
+        topics = [_missing(each, refused, nobody) if topic is None else described(each, topic) for each, topic in found]
+        broker.when_durable(context, lambda: done(topics))
 
 
 def _nobody(context: RequestContext) -> str | None:

@@ -33,11 +33,9 @@ def handle(broker: Broker, request: DescribeGroupsRequest, context: RequestConte
 
     names = [*dict.fromkeys(request.groups)]
 
-    def answer(found: list[description.DescribedGroup | DescribedConsumerGroup | None]) -> None:
-        groups = [_told(*each, context.version) for each in zip(names, found, strict=True)]
-        reply(DescribeGroupsResponse(groups=groups))
-
-    broker.read(context, partial(described_groups, group_ids=names), answer)
+    found = broker.engine.view(partial(described_groups, group_ids=names))
+    groups = [_told(*each, context.version) for each in zip(names, found, strict=True)]
+    broker.when_durable(context, lambda: reply(DescribeGroupsResponse(groups=groups)))
 
 
 def _told(

@@ -1,7 +1,5 @@
 """ListGroups names every group that has members or offsets."""
 
-from functools import partial
-
 from exacta.core.groups.description import ListedGroup as Listed
 from exacta.core.queries.groups import listed_group, sorted_group_names
 from exacta.front.broker import Broker
@@ -37,7 +35,7 @@ def handle(broker: Broker, request: ListGroupsRequest, context: RequestContext, 
         reply(ListGroupsResponse(groups=groups))
 
     known = broker.engine.view(sorted_group_names)
-    describe_all(broker, context, known, lambda group_id: partial(listed_group, group_id=group_id), told, done)
+    describe_all(broker, context, known, listed_group, told, done)
 
 
 HANDLER = Handler(

@@ -4,7 +4,6 @@ What open transactions have staged for a partition counts as well, since it is i
 """
 
 from collections.abc import Iterable
-from functools import partial
 
 from exacta.core.queries.log_dirs import Places, all_places, staged_bytes
 from exacta.front.broker import Broker
@@ -55,7 +54,7 @@ def handle(broker: Broker, request: DescribeLogDirsRequest, context: RequestCont
 
     def describe() -> None:
         wanted = broker.engine.view(all_places) if request.topics is None else _named(request.topics)
-        describe_all(broker, context, wanted, lambda places: partial(staged_bytes, places=places), told, answer)
+        describe_all(broker, context, wanted, staged_bytes, told, answer)
 
     broker.when_durable(context, describe)  # the sizes are those of the durable log, which holds the state of before
 

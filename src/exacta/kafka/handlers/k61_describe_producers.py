@@ -42,16 +42,13 @@ def handle(broker: Broker, request: DescribeProducersRequest, context: RequestCo
         for topic in request.topics
     ]
 
-    def answer(producers: list[Sequence[DescribedProducer] | None]) -> None:
-        found = iter(producers)
-        topics = [
-            TopicResponse(name=name, partitions=[_partition(index, next(found)) for index in indexes])
-            for name, indexes in wanted
-        ]
-        reply(DescribeProducersResponse(topics=topics))
-
     places = [(name, index) for name, indexes in wanted for index in indexes]
-    broker.read(context, partial(producers_of, places=places), answer)
+    found = iter(broker.engine.view(partial(producers_of, places=places)))
+    topics = [
+        TopicResponse(name=name, partitions=[_partition(index, next(found)) for index in indexes])
+        for name, indexes in wanted
+    ]
+    broker.when_durable(context, lambda: reply(DescribeProducersResponse(topics=topics)))
 
 
 def _partition(index: int, found: Sequence[DescribedProducer] | None) -> PartitionResponse:

@@ -35,10 +35,9 @@ def handle(broker: Broker, request: DescribeTransactionsRequest, context: Reques
 
     names = [*dict.fromkeys(request.transactional_ids)]
 
-    def answer(found: list[Explanation]) -> None:
-        reply(DescribeTransactionsResponse(transaction_states=list(map(_state, names, found))))
-
-    broker.read(context, partial(all_explained, names=names), answer)
+    found = broker.engine.view(partial(all_explained, names=names))
+    states = list(map(_state, names, found))
+    broker.when_durable(context, lambda: reply(DescribeTransactionsResponse(transaction_states=states)))
 
 
 def _state(name: str, found: Explanation) -> TransactionState:

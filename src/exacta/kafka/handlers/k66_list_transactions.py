@@ -3,8 +3,6 @@
 KIP-664, KIP-994, KIP-1152.
 """
 
-from functools import partial
-
 from exacta.core.ids import TransactionId
 from exacta.core.pattern import matcher
 from exacta.core.queries.transactions import listed_transaction, transaction_names
@@ -62,7 +60,7 @@ def handle(broker: Broker, request: ListTransactionsRequest, context: RequestCon
         reply(ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found))
 
     known = broker.engine.view(transaction_names)
-    describe_all(broker, context, known, lambda name: partial(listed_transaction, name=name), told, done)
+    describe_all(broker, context, known, listed_transaction, told, done)
 
 
 HANDLER = Handler(

@@ -38,11 +38,9 @@ def handle(broker: Broker, request: ConsumerGroupDescribeRequest, context: Reque
 
     names = [*dict.fromkeys(request.group_ids)]
 
-    def answer(found: list[description.DescribedGroup | DescribedConsumerGroup | None]) -> None:
-        groups = [_told(broker, context, *each) for each in zip(names, found, strict=True)]
-        reply(ConsumerGroupDescribeResponse(groups=groups))
-
-    broker.read(context, partial(described_groups, group_ids=names), answer)
+    found = broker.engine.view(partial(described_groups, group_ids=names))
+    groups = [_told(broker, context, *each) for each in zip(names, found, strict=True)]
+    broker.when_durable(context, lambda: reply(ConsumerGroupDescribeResponse(groups=groups)))
 
 
 def _told(

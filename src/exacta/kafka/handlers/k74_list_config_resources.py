@@ -1,11 +1,12 @@
 """ListConfigResources names what has configurations (KIP-1142; version 0 asks for clients' metrics only, KIP-714)."""
 
 from exacta.core.queries.topic_lists import topic_names
+from exacta.core.queries.topics import TopicShape, topic_shape
 from exacta.front.broker import Broker
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.listing import MANY
+from exacta.kafka.listing import describe_all
 from exacta.kafka.needs import Whole
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -29,18 +30,19 @@ def handle(broker: Broker, request: ListConfigResourcesRequest, context: Request
         reply(ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
         return
 
-    def answer(topics: list[str]) -> None:
+    def told(name: str, _: TopicShape) -> ConfigResource:
+        return ConfigResource(resource_type=ResourceType.TOPIC, resource_name=name)
+
+    def done(topics: list[ConfigResource]) -> None:
         own = [
             ConfigResource(resource_type=each, resource_name=str(broker.node_id))
             for each in (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
             if each in types
         ]
-        named = [ConfigResource(resource_type=ResourceType.TOPIC, resource_name=topic) for topic in topics]
-        reply(ListConfigResourcesResponse(config_resources=own + named))
+        reply(ListConfigResourcesResponse(config_resources=own + topics))
 
-    topics = broker.engine.advice.look(topic_names) if ResourceType.TOPIC in types else []
-    context.is_long = len(topics) > MANY
-    broker.when_durable(context, lambda: answer(topics))
+    names = broker.engine.advice.look(topic_names) if ResourceType.TOPIC in types else []
+    describe_all(broker, context, names, topic_shape, told, done)
 
 
 HANDLER = Handler(

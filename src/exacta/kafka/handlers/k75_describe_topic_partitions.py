@@ -5,7 +5,7 @@ A page has at most this many partitions; topics that are not there take no room 
 
 from functools import partial
 
-from exacta.core.queries.topics import PagedTopic, TopicPage, sorted_topic_names, topic_page
+from exacta.core.queries.topics import PagedTopic, sorted_topic_names, topic_page
 from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.kafka.access import describable_topics
@@ -43,19 +43,16 @@ def handle(broker: Broker, request: DescribeTopicPartitionsRequest, context: Req
 
     everything = named or broker.engine.view(sorted_topic_names)
     names = list(describable_topics(broker, context, everything))
-    leader_epoch = broker.engine.advice.leader_epoch
-
-    def answer(page: TopicPage) -> None:
-        topics = [_told(each, broker.node_id, leader_epoch) for each in page.topics]
-        for topic in topics:
-            topic.topic_authorized_operations = on_topic(broker, context, topic.name or "")
-        topics += [_refused(name) for name in sorted(set(named) - set(names))]
-        following = page.following
-        next_cursor = None if following is None else Cursor(topic_name=following[0], partition_index=following[1])
-        reply(DescribeTopicPartitionsResponse(topics=topics, next_cursor=next_cursor))
-
     begin = ("", 0) if cursor is None else (cursor.topic_name, cursor.partition_index)
-    broker.read(context, partial(topic_page, names=names, begin=begin, limit=limit), answer)
+    page = broker.engine.view(partial(topic_page, names=names, begin=begin, limit=limit))
+    topics = [_told(each, broker.node_id, broker.engine.advice.leader_epoch) for each in page.topics]
+    for topic in topics:
+        topic.topic_authorized_operations = on_topic(broker, context, topic.name or "")
+    topics += [_refused(name) for name in sorted(set(named) - set(names))]
+    following = page.following
+    next_cursor = None if following is None else Cursor(topic_name=following[0], partition_index=following[1])
+    answer = DescribeTopicPartitionsResponse(topics=topics, next_cursor=next_cursor)
+    broker.when_durable(context, lambda: reply(answer))
 
 
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:

@@ -37,12 +37,10 @@ def tell(broker: Broker, context: RequestContext, asked: AskTransactions, done: 
 
     if named is None:
         open_ids = broker.engine.advice.look(open_transaction_ids)
-        describe_all(
-            broker, context, open_ids, lambda each: partial(explained_while_open, transaction_id=each), seen, told
-        )
+        describe_all(broker, context, open_ids, explained_while_open, seen, told)
     else:
         names: list[str | TransactionId] = [*dict.fromkeys(named), *map(TransactionId, dict.fromkeys(asked.handles))]
-        describe_all(broker, context, names, lambda name: partial(explained, name=name), seen, told)
+        describe_all(broker, context, names, explained, seen, told)
 
 
 def _seen(asker: Asker, found: Explanation) -> Explanation | None:
