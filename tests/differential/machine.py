@@ -1,8 +1,7 @@
 """What the differential tests of both protocols are made of: steps, how each is taken, and what may differ.
 
-How the brokers are compared is each protocol's own: Kafka's sequences are made and shortened by Hypothesis beside a real
-Kafka (`tests/differential/agree.py`); Pulsar's programs are also held to what was written down of a real Pulsar
-(`tests/pulsar/differential/agree.py`).
+How brokers are compared is each protocol's own (`agree.py`). Hypothesis makes and shortens sequences beside a real
+Kafka. Pulsar's programs are also held to what was written down of a real Pulsar.
 """
 
 from __future__ import annotations
@@ -18,9 +17,8 @@ class Step:
 
     def given(self) -> dict[str, Any]:
         """Return the fields that differ from their defaults."""
-        return {
-            each.name: getattr(self, each.name) for each in fields(self) if getattr(self, each.name) != each.default
-        }
+        found = ((each.name, getattr(self, each.name), each.default) for each in fields(self))
+        return {name: value for name, value, default in found if value != default}
 
     def __repr__(self) -> str:
         """Return what makes it, as short as a report or a regression needs it."""

@@ -1,7 +1,7 @@
 """The steps that a program is made of: the commands of one producer, two consumers and two transactions on one topic.
 
-A step is one command, with what a client sends before it. Entries are told by the order in which they were sent, a transaction by
-its letter. A step that refers to what is not there does nothing: a consumer that is closed, an entry that was not sent.
+A step is one command, with what a client sends before it. Entries are told by the order in which they were sent, a
+transaction by its letter. A step that refers to what is not there, as a consumer that is closed, does nothing.
 """
 
 from __future__ import annotations
