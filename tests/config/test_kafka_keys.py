@@ -10,6 +10,9 @@ from exacta.config.options import options
 KAFKAS_OWN = frozenset((Path(__file__).parent / "kafka-4.4-broker-keys.txt").read_text().split())
 """The keys that `KafkaConfig.configDef()` of Apache Kafka 4.4 has."""
 
+OF_THE_AUTHORIZER = {"super.users", "allow.everyone.if.no.acl.found"}
+"""The keys that `StandardAuthorizer` reads beside them."""
+
 OF_TRANSACTIONS = {
     "transaction.state.log.num.partitions": KeyClass.NO_MEANING,
     "transaction.state.log.replication.factor": KeyClass.PROMISE,
@@ -31,13 +34,13 @@ OF_TRANSACTIONS = {
 def test_every_key_of_kafka_is_known() -> None:
     assert len(KAFKAS_OWN) > 350
     assert KAFKAS_OWN - KAFKA_KEYS.keys() == set()
-    removed = KAFKA_KEYS.keys() - KAFKAS_OWN - {"super.users", "allow.everyone.if.no.acl.found"}
+    removed = KAFKA_KEYS.keys() - KAFKAS_OWN - OF_THE_AUTHORIZER
     assert {name for name in removed if "removed" not in KAFKA_KEYS[name].reason} == {"delegation.token.master.key"}
 
 
 def test_a_key_that_is_an_option_of_ours_is_served_by_it() -> None:
     same = {name for name, key in KAFKA_KEYS.items() if key.reason == SAME}
-    assert same == KAFKAS_OWN & options().keys()
+    assert same == (KAFKAS_OWN | OF_THE_AUTHORIZER) & options().keys()
 
 
 def test_the_keys_of_transactions_are_served_or_passed_over_with_a_reason() -> None:

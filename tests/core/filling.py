@@ -5,10 +5,12 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from exacta.core.commands import (
+    AlterScramKeys,
     AppendBatch,
     BeginTransaction,
     CommitOffsets,
     Connect,
+    CreateAcls,
     CreateTopic,
     InitProducerId,
     JoinGroup,
@@ -19,7 +21,9 @@ from exacta.core.commands import (
 from exacta.core.ids import ConsumerId, Ticket
 from exacta.core.state.subscription import SubscriptionType
 from exacta.core.state.usage import Table
+from exacta.core.values.acl import Pattern
 from exacta.core.values.transaction_buffer import SIDECAR, TRANSACTION_BUFFER
+from tests.core.access.values import acl, alteration
 from tests.core.world import World, named_writer
 
 MEMBER = JoinGroup(
@@ -103,6 +107,14 @@ def _consumer(world: World, number: int) -> object:
     )
 
 
+def _acl(world: World, number: int) -> object:
+    return world.send(CreateAcls(acls=(acl(name=f"x{number}", pattern=Pattern.PREFIXED),)))
+
+
+def _user(world: World, number: int) -> object:
+    return world.send(AlterScramKeys(alterations=(alteration(f"x{number}"),)))
+
+
 FILLS: dict[Table, Callable[[World, int], object]] = {
     Table.TOPICS: _topic,
     Table.MEMBERS: _member,
@@ -116,5 +128,7 @@ FILLS: dict[Table, Callable[[World, int], object]] = {
     Table.WRITERS: _writer,
     Table.SUBSCRIPTIONS: _subscription,
     Table.DELIVERIES: _consumer,
+    Table.ACLS: _acl,
+    Table.USERS: _user,
 }
 """A function that makes the entry of a number, and returns the answer."""

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from exacta.core.commands import (
     AbortByMarker,
     AppendBatch,
+    Command,
     CommitOffsets,
     CreatePartitions,
     DeleteGroup,
@@ -31,6 +32,7 @@ from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.disk_room import DiskRoom
 from exacta.core.values.transactions import Phase
 from exacta.core.writers import NamedWriter, NamelessWriter
+from tests.core.access.values import COMMANDS
 from tests.core.world import SMALL, Handle, Producer, World
 from tests.shares import examples
 
@@ -335,6 +337,10 @@ class CoreMachine(RuleBasedStateMachine):
     )
     def set_broker_configs(self, broker_id: str, configs: dict[str, str], validate_only: bool) -> None:
         self.world.send(SetBrokerConfigs(broker_id=broker_id, configs=configs, validate_only=validate_only))
+
+    @rule(command=COMMANDS)
+    def change_who_may_do_what(self, command: Command) -> None:
+        self.world.send(command)
 
     @rule(ms=st.sampled_from([1, 49, 50, 1000, 4000]))
     def pass_time(self, ms: int) -> None:

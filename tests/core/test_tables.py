@@ -5,6 +5,8 @@ from types import UnionType
 from typing import TypeVar, get_args
 
 from exacta.core import apply, commands, decide, events
+from exacta.core.access import fold as access_fold
+from exacta.core.access import rules as access_rules
 from exacta.core.admission import ADMISSION, OnFullDisk
 from exacta.core.commands import Command, Parked
 from exacta.core.event import TAGS, Event
@@ -29,7 +31,13 @@ def of_kind(module: object, base: type[T]) -> set[type[T]]:
 
 
 def test_every_command_is_decided_in_one_room() -> None:
-    rooms = (log_rules.RULES, transactions_rules.RULES, groups_rules.RULES, subscriptions_rules.RULES)
+    rooms = (
+        log_rules.RULES,
+        transactions_rules.RULES,
+        groups_rules.RULES,
+        subscriptions_rules.RULES,
+        access_rules.RULES,
+    )
     assert max(Counter(command for room in rooms for command in room).values()) == 1
     assert decide._DECIDE.keys() == of_kind(commands, Command)
 
@@ -43,7 +51,7 @@ def test_every_command_has_a_row_that_says_what_a_lack_of_room_does_to_it() -> N
 
 
 def test_every_event_is_folded_in_one_room() -> None:
-    rooms = (log_fold.FOLDS, transactions_fold.FOLDS, groups_fold.FOLDS, subscriptions_fold.FOLDS)
+    rooms = (log_fold.FOLDS, transactions_fold.FOLDS, groups_fold.FOLDS, subscriptions_fold.FOLDS, access_fold.FOLDS)
     assert max(Counter(event for room in rooms for event in room).values()) == 1
     assert apply._APPLY.keys() == of_kind(events, Event)
 

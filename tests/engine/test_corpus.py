@@ -28,7 +28,8 @@ from exacta.ports.scheduler import Scheduler
 from exacta.protocol.kafka.records import iter_batches
 from exacta.records.record_format import KafkaRecordFormat
 from tests.adapters.turns import Turns
-from tests.engine.corpus import DIRECTORY, EXPECTED, described
+from tests.engine.corpus import DIRECTORY, EXPECTED
+from tests.engine.corpus.describing import described
 
 CORPUS = sorted(path for path in DIRECTORY.parent.iterdir() if path.name.startswith("format_"))
 

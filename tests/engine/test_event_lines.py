@@ -5,12 +5,25 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from exacta.core.commands import CommitOffsets, CreateTopic, DeleteGroup, DeleteTopic, OffsetToCommit, SetBrokerConfigs
+from exacta.core.commands import (
+    AlterScramKeys,
+    CommitOffsets,
+    CreateAcls,
+    CreateTopic,
+    DeleteAcls,
+    DeleteGroup,
+    DeleteTopic,
+    OffsetToCommit,
+    SetBrokerConfigs,
+)
 from exacta.core.ids import PartitionId
 from exacta.core.state.partition import Partition
+from exacta.core.values.acl import AclFilter, Pattern
 from exacta.core.values.limits import Limits
+from exacta.core.values.scram import ScramAlteration, ScramMechanism
 from exacta.engine.upkeep_lines import RetentionRun, tell_of_compaction
 from exacta.ports.log import Counts
+from tests.core.access.values import acl, alteration, key
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig
 
@@ -49,6 +62,32 @@ def test_options_that_are_set_while_the_broker_runs_are_told(rig: Rig, lines: Li
         "INFO exacta.server: the options that are set at run time for all brokers: log.retention.ms=5",
         "INFO exacta.server: the options that are set at run time for broker 0: fetch.max.bytes=2000",
         "INFO exacta.server: the options that are set at run time for all brokers: none",
+    ]
+
+
+def test_access_rules_that_come_and_go_are_told(rig: Rig, lines: Lines) -> None:
+    lines()
+    rig.ask(CreateAcls(acls=(acl(), acl(pattern=Pattern.PREFIXED, host="10.0.0.1", allows=False))))
+    rig.ask(DeleteAcls(filters=(AclFilter(allows=False),)))
+    of_a = "User:alice may Read Literal Topic 'a'"
+    denied = "User:alice may not Read Prefixed Topic 'a' from 10.0.0.1"
+    assert lines() == [
+        f"INFO exacta.access: access rules were made: {of_a}, {denied}",
+        f"INFO exacta.access: access rules were deleted: {denied}",
+    ]
+
+
+def test_users_are_told_of_without_their_keys(rig: Rig, lines: Lines) -> None:
+    lines()
+    for mechanism in ScramMechanism:
+        rig.ask(AlterScramKeys(alterations=(alteration("alice", key(mechanism)),)))
+    for mechanism in ScramMechanism:
+        rig.ask(AlterScramKeys(alterations=(ScramAlteration("alice", mechanism),)))
+    assert lines() == [
+        "INFO exacta.access: user 'alice' logs in by SCRAM-SHA-256 now",
+        "INFO exacta.access: user 'alice' logs in by SCRAM-SHA-256, SCRAM-SHA-512 now",
+        "INFO exacta.access: user 'alice' logs in by SCRAM-SHA-512 now",
+        "INFO exacta.access: user 'alice' was deleted",
     ]
 
 

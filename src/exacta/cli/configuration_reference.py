@@ -19,6 +19,7 @@ from exacta.config.network import NetworkOptions
 from exacta.config.options import Option, options
 from exacta.config.pulsar import PulsarOptions
 from exacta.config.ranges import INT_MAX, LONG_MAX, LONG_MIN
+from exacta.config.security import SecurityOptions
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType, TopicConfig
 from exacta.config.topic_values import OF_THE_BROKER
 from exacta.config.transactions import TransactionOptions
@@ -32,6 +33,7 @@ ROOMS: dict[str, type] = {
     "Transactions and producers": TransactionOptions,
     "Consumer groups": GroupOptions,
     "Connections and memory": NetworkOptions,
+    "Access rules": SecurityOptions,
     "Kafka's clients": KafkaOptions,
     "Pulsar's clients": PulsarOptions,
     "HTTP": WebOptions,

@@ -10,6 +10,7 @@ from exacta.config.kafka import KafkaOptions
 from exacta.config.log import LogOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.pulsar import PulsarOptions
+from exacta.config.security import SecurityOptions
 from exacta.config.transactions import TransactionOptions
 from exacta.config.web import WebOptions
 from exacta.core.values.limits import Limits
@@ -21,7 +22,14 @@ class ConfigurationError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration(
-    GroupOptions, TransactionOptions, LogOptions, NetworkOptions, PulsarOptions, WebOptions, KafkaOptions
+    GroupOptions,
+    TransactionOptions,
+    LogOptions,
+    NetworkOptions,
+    PulsarOptions,
+    WebOptions,
+    SecurityOptions,
+    KafkaOptions,
 ):
     """Every option with its default. `exacta serve --help` lists them from the last base to the first."""
 

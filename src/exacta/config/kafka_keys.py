@@ -38,14 +38,15 @@ SAME = "The option of the same name."
 
 _SERVED = {
     SAME: """
-        auto.create.topics.enable connections.max.idle.ms fetch.max.bytes group.consumer.assignors
-        group.consumer.heartbeat.interval.ms group.consumer.max.size group.consumer.session.timeout.ms
-        group.initial.rebalance.delay.ms group.max.session.timeout.ms group.max.size group.min.session.timeout.ms
-        log.cleaner.backoff.ms log.flush.interval.ms log.retention.bytes log.retention.check.interval.ms
-        log.retention.ms log.roll.ms log.segment.bytes max.connections max.connections.per.ip
-        max.incremental.fetch.session.cache.slots message.max.bytes node.id num.partitions offset.metadata.max.bytes
-        offsets.retention.check.interval.ms offsets.retention.minutes producer.id.expiration.check.interval.ms
-        producer.id.expiration.ms queued.max.request.bytes socket.request.max.bytes transaction.max.timeout.ms
+        allow.everyone.if.no.acl.found authorizer.class.name auto.create.topics.enable connections.max.idle.ms
+        fetch.max.bytes group.consumer.assignors group.consumer.heartbeat.interval.ms group.consumer.max.size
+        group.consumer.session.timeout.ms group.initial.rebalance.delay.ms group.max.session.timeout.ms group.max.size
+        group.min.session.timeout.ms log.cleaner.backoff.ms log.flush.interval.ms log.retention.bytes
+        log.retention.check.interval.ms log.retention.ms log.roll.ms log.segment.bytes max.connections
+        max.connections.per.ip max.incremental.fetch.session.cache.slots message.max.bytes node.id num.partitions
+        offset.metadata.max.bytes offsets.retention.check.interval.ms offsets.retention.minutes
+        producer.id.expiration.check.interval.ms producer.id.expiration.ms queued.max.request.bytes
+        socket.request.max.bytes super.users transaction.max.timeout.ms
         transaction.remove.expired.transaction.cleanup.interval.ms transaction.two.phase.commit.enable
         transactional.id.expiration.ms""",
     "It is `listen`, or several of it. All must have the security protocol PLAINTEXT; those of controllers are left "
@@ -229,9 +230,6 @@ _PROMISES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("offsets.topic.replication.factor", _ONE_REPLICA, ("1",)),
     ("transaction.state.log.min.isr", _ONE_REPLICA, ("1",)),
     ("transaction.state.log.replication.factor", _ONE_REPLICA, ("1",)),
-    ("authorizer.class.name", "there are no access rules: every client may do everything", ("",)),
-    ("super.users", "there are no access rules: every client may do everything", ("",)),
-    ("allow.everyone.if.no.acl.found", "there are no access rules: every client may do everything", ("true",)),
     ("alter.config.policy.class.name", f"{_NO_CLASSES}: no policy is asked", ("",)),
     ("create.topic.policy.class.name", f"{_NO_CLASSES}: no policy is asked", ("",)),
     ("client.quota.callback.class", "there are no quotas", ("",)),

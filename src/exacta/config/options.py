@@ -8,12 +8,14 @@ a `ConfigurationError` of one line.
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import cache
 from typing import Any, get_args, get_type_hints
 
 from msgspec import Struct
 
 from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.security import SecurityOptions, problem_of
 from exacta.spelling import did_you_mean
 
 
@@ -89,6 +91,9 @@ LOWEST_AT_RUN_TIME = {
 What is set at run time is durable, and counts before the command line. A start may have lower values.
 """
 
+SECURITY = frozenset(each.name.replace("_", ".") for each in fields(SecurityOptions))
+"""The options that say who may do what. None of them can be changed while the broker runs."""
+
 _UNITS = {"ms": "ms", "bytes": "bytes", "minutes": "minutes"}
 _SIZES = frozenset(["pulsar.max.message.size"])
 """Options of Pulsar's whose names do not say that they are bytes."""
@@ -125,9 +130,13 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
     values: dict[str, Any] = {}
     for given, value in settings.items():
         option = _find(given)
+        _require_something(option, value)
         values[option.field] = parse_value(option, value)
     configuration = Configuration(**values)
     require_order(configuration)
+    problem = problem_of(configuration)
+    if problem:
+        raise ConfigurationError(problem)
     return configuration
 
 
@@ -176,6 +185,12 @@ def _refuse_kafkas(given: str, name: str) -> None:
     key = kafka_key(name)
     if key is not None and key.key_class is not KeyClass.SERVED:
         raise ConfigurationError(f"{given} is a Kafka option that has no effect here: {key.reason.rstrip('.')}")
+
+
+def _require_something(option: Option, value: Any) -> None:
+    """Raise ConfigurationError for a security option that is given without a value: it would leave a door open."""
+    if option.name in SECURITY and not str(value).strip():
+        raise ConfigurationError(f"{option.name} is empty: give it a value, or leave it out")
 
 
 _TRUTHS = {"true": True, "false": False}

@@ -56,6 +56,10 @@ ADMISSION: dict[type[Command], Admission] = {
     # --- settings: on a full disk they free space ---
     c.SetTopicConfigs: Admission(_ALWAYS, (Table.TOPICS,)),
     c.SetBrokerConfigs: Admission(_ALWAYS, (Table.TOPICS,)),
+    # --- access: what takes a right away must be possible on a full disk ---
+    c.CreateAcls: Admission(_ALWAYS, (Table.ACLS,)),
+    c.AlterScramKeys: Admission(_ALWAYS, (Table.USERS,)),
+    c.DeleteAcls: _NEVER,
     # --- membership: a member that is refused may die of it, and writes little ---
     c.JoinGroup: Admission(_ALWAYS, (Table.MEMBERS,)),
     c.SyncGroup: Admission(_ALWAYS, (Table.MEMBERS,)),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from exacta.core.access import fold as access
 from exacta.core.events import EntriesOwned, Event
 from exacta.core.groups import fold as groups
 from exacta.core.log import fold as log
@@ -22,5 +23,6 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     **transactions.FOLDS,
     **groups.FOLDS,
     **subscriptions.FOLDS,
+    **access.FOLDS,
     EntriesOwned: own,
 }

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from exacta.core.access import rules as access
 from exacta.core.commands import AppendBatch, Command
 from exacta.core.groups import rules as groups
 from exacta.core.log import closing, full_disk
@@ -41,4 +42,5 @@ _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     **transactions.RULES,
     **groups.RULES,
     **subscriptions.RULES,
+    **access.RULES,
 }

@@ -67,6 +67,10 @@ TAGS = {
     "DelaysEnded": 56,
     "DiskRoomSet": 58,
     "WritersClosed": 59,
+    # access rules and users
+    "AclsCreated": 61,
+    "AclsDeleted": 62,
+    "ScramKeysSet": 63,
     # all tables
     "EntriesOwned": 57,
 }

@@ -3,6 +3,8 @@
 import msgspec
 
 from exacta.core.events import (
+    AclsCreated,
+    AclsDeleted,
     BatchAppended,
     BatchStaged,
     BrokerConfigsSet,
@@ -22,6 +24,7 @@ from exacta.core.events import (
     PartitionsAdded,
     ProducerBound,
     ProducersExpired,
+    ScramKeysSet,
     StagedStreamSpilled,
     SubscriptionChanged,
     SubscriptionCreated,
@@ -40,6 +43,7 @@ from exacta.core.events import (
     WriterNamed,
     WritersExpired,
 )
+from exacta.core.values.secret import decode_secret, encode_secret
 
 EVENTS_SCHEMA = 3
 """The number that a data directory's `format` file has for these structs.
@@ -85,10 +89,13 @@ DurableEvent = (
     | StagedStreamSpilled
     | BrokerConfigsSet
     | LeadTaken
+    | AclsCreated
+    | AclsDeleted
+    | ScramKeysSet
 )
 
-_encoder = msgspec.msgpack.Encoder()
-_decoder: msgspec.msgpack.Decoder[DurableEvent] = msgspec.msgpack.Decoder(DurableEvent)
+_encoder = msgspec.msgpack.Encoder(enc_hook=encode_secret)
+_decoder: msgspec.msgpack.Decoder[DurableEvent] = msgspec.msgpack.Decoder(DurableEvent, dec_hook=decode_secret)
 
 encode_event = _encoder.encode
 """Encode a durable event for the journal."""

@@ -96,6 +96,13 @@ class Rejection(Enum):
     """More is kept for subscriptions than the backlog quota allows, and producers wait until it is less."""
     BACKLOG_QUOTA_EXCEEDED = auto()
     """More is kept for subscriptions than the backlog quota allows, and producers are refused until it is less."""
+    # users (KIP-554)
+    UNACCEPTABLE_CREDENTIAL = auto()
+    """A user without a name, or a key of too few or too many iterations."""
+    UNSUPPORTED_MECHANISM = auto()
+    CREDENTIAL_NOT_FOUND = auto()
+    DUPLICATE_USER = auto()
+    """The command alters a user twice."""
     # storage
     DISK_FULL = auto()
     """The disk has no room for this batch: it may have some later."""

@@ -13,6 +13,7 @@ from exacta.core.ids import (
 )
 from exacta.core.rejections import Rejection
 from exacta.core.state.runs import Run
+from exacta.core.values.acl import Acl
 
 
 class Reply(Struct, frozen=True, kw_only=True):
@@ -191,3 +192,15 @@ class Delivered(Reply, frozen=True, kw_only=True):
     """Consumers have these entries from now on."""
 
     entries: tuple[Delivering, ...] = ()
+
+
+class AclsDeletedReply(Reply, frozen=True, kw_only=True):
+    """The access rules that each filter, in the command's order, has matched; they are gone."""
+
+    deleted: tuple[tuple[Acl, ...], ...]
+
+
+class ScramKeysAltered(Reply, frozen=True, kw_only=True):
+    """Each user, once, in the order in which the command names them first; those without a rejection are altered."""
+
+    rejections: tuple[tuple[str, Rejection | None], ...]

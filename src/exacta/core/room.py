@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from exacta.core.admission import ADMISSION
 from exacta.core.commands import Command, ConsumerHeartbeat
 from exacta.core.events import (
+    AclsCreated,
     BatchAppended,
     BatchStaged,
     BrokerConfigsSet,
@@ -32,6 +33,7 @@ from exacta.core.events import (
     PartitionsAdded,
     ProducerBound,
     ProducersExpired,
+    ScramKeysSet,
     SubscriptionCreated,
     TopicConfigsSet,
     TopicCreated,
@@ -299,6 +301,19 @@ def _connected(state: State, event: ConsumerConnected) -> Growth:
     yield Table.DELIVERIES, key, size if key in state.volatile.deliveries else size + weights.DELIVERY
 
 
+# --- access -----------------------------------------------------------------------------------------------------------
+
+
+def _acls_created(state: State, event: AclsCreated) -> Growth:
+    for acl in event.acls:
+        yield Table.ACLS, weights.acl_key(acl), weights.acl(acl)
+
+
+def _scram_keys_set(state: State, event: ScramKeysSet) -> Growth:
+    before = weights.user(event.user, state.scram_keys.get(event.user, ()))
+    yield Table.USERS, event.user, weights.user(event.user, event.keys) - before
+
+
 GROWTH: dict[type[Event], Callable[[State, Any], Growth]] = {
     TopicCreated: _topic_created,
     TopicConfigsSet: _configs_set,
@@ -326,5 +341,7 @@ GROWTH: dict[type[Event], Callable[[State, Any], Growth]] = {
     NonDurableMessagesAcknowledged: _acknowledged,
     MessagesAcknowledgedInTransaction: _pending,
     ConsumerConnected: _connected,
+    AclsCreated: _acls_created,
+    ScramKeysSet: _scram_keys_set,
 }
 """The most by which each event lets the tables grow. An event that is not here lets none grow."""

@@ -21,8 +21,11 @@ from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
 from exacta.core.state.weights import weigh
 from exacta.core.state.writer import KnownWriter
+from exacta.core.values.acl import Acl
 from exacta.core.values.leader_epochs import FIRST_EPOCH
 from exacta.core.values.limits import Limits
+from exacta.core.values.scram import ScramKey
+from exacta.core.values.secret import decode_secret, encode_secret
 
 SNAPSHOT_SCHEMA = 3
 """The first field of a snapshot. It grows with a change that an older version would misread."""
@@ -63,10 +66,12 @@ class _Snapshot(_Head, frozen=True, array_like=True):
     broker_configs: dict[str, dict[str, str]] = {}
     commit_number: int = 0
     leader_epoch: int = FIRST_EPOCH
+    acls: list[Acl] = []
+    scram_keys: dict[str, tuple[ScramKey, ...]] = {}
 
 
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(_Snapshot)
+_encoder = msgspec.msgpack.Encoder(enc_hook=encode_secret)
+_decoder = msgspec.msgpack.Decoder(_Snapshot, dec_hook=decode_secret)
 _head_decoder = msgspec.msgpack.Decoder(_Head)
 
 
@@ -93,6 +98,8 @@ def snapshot(state: State) -> bytes:
         broker_configs=state.broker_configs,
         commit_number=state.commit_number,
         leader_epoch=state.leader_epoch,
+        acls=list(state.acls),
+        scram_keys=state.scram_keys,
     )
     return _encoder.encode(held)
 
@@ -126,6 +133,8 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         broker_configs=held.broker_configs,
         commit_number=held.commit_number,
         leader_epoch=held.leader_epoch,
+        acls=dict.fromkeys(held.acls),
+        scram_keys=held.scram_keys,
     )
     _rebuild_indexes(state)
     return state
@@ -137,6 +146,8 @@ def _rebuild_indexes(state: State) -> None:
         volatile.topic_names[topic.topic_id] = topic.topic
     for writer in state.writers.values():
         volatile.writer_ids[writer.name] = writer.writer_id
+    for acl in state.acls:
+        volatile.acl_index.add(acl)
     for holder in state.transactional_ids.values():
         volatile.holder_by_producer[holder.producer_id] = holder
     for transaction in state.transactions.values():

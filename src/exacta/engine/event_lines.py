@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from exacta.core.events import (
+    AclsCreated,
+    AclsDeleted,
     BrokerConfigsSet,
     ConsumerGroupUpdated,
     Event,
@@ -20,6 +22,7 @@ from exacta.core.events import (
     LogStartMoved,
     PartitionsAdded,
     ProducerBound,
+    ScramKeysSet,
     SubscriptionCreated,
     SubscriptionDeleted,
     TopicConfigsSet,
@@ -31,6 +34,7 @@ from exacta.core.events import (
 from exacta.core.ids import Cause, PartitionId
 from exacta.core.state.state import State
 from exacta.core.state.transaction import name_of
+from exacta.core.values.acl import WILDCARD, Acl
 
 logger = logging.getLogger("exacta")
 server = logger.getChild("server")
@@ -38,6 +42,7 @@ topics = logger.getChild("topics")
 transactions = logger.getChild("transactions")
 groups = logger.getChild("groups")
 subscriptions = logger.getChild("subscriptions")
+access = logger.getChild("access")
 
 SHOWN = 5
 """This many partitions, or names, are named in a line."""
@@ -77,6 +82,9 @@ class EventLines:
             GroupDeleted: self._group_deleted,
             SubscriptionCreated: self._subscription_created,
             SubscriptionDeleted: self._subscription_deleted,
+            AclsCreated: self._acls_created,
+            AclsDeleted: self._acls_deleted,
+            ScramKeysSet: self._scram_keys_set,
         }
 
     def tell(self, durable_number: int) -> None:
@@ -213,6 +221,19 @@ class EventLines:
         text = "subscription '%(subscription)s' of %(partition)s was deleted"
         self._later(subscriptions, logging.INFO, text, subscription=event.name, partition=place)
 
+    # --- access -------------------------------------------------------------------------------------------------------
+
+    def _acls_created(self, event: AclsCreated) -> None:
+        self._later(access, logging.INFO, "access rules were made: %(rules)s", rules=some_of(map(_rule, event.acls)))
+
+    def _acls_deleted(self, event: AclsDeleted) -> None:
+        self._later(access, logging.INFO, "access rules were deleted: %(rules)s", rules=some_of(map(_rule, event.acls)))
+
+    def _scram_keys_set(self, event: ScramKeysSet) -> None:
+        text = "user '%(user)s' logs in by %(mechanisms)s now" if event.keys else "user '%(user)s' was deleted"
+        mechanisms = ", ".join(each.mechanism.kafka_name for each in event.keys)
+        self._later(access, logging.INFO, text, user=event.user, mechanisms=mechanisms)
+
 
 _SET_AT_RUN_TIME = "the options that are set at run time for %(brokers)s: %(configs)s"
 
@@ -247,6 +268,12 @@ def some_of(names: Iterable[str]) -> str:
     all_names = list(names)
     more = f" and {len(all_names) - SHOWN} more" if len(all_names) > SHOWN else ""
     return ", ".join(all_names[:SHOWN]) + more
+
+
+def _rule(acl: Acl) -> str:
+    verb = "may" if acl.allows else "may not"
+    where = "" if acl.host == WILDCARD else f" from {acl.host}"
+    return f"{acl.principal} {verb} {acl.operation.value} {acl.pattern.value} {acl.kind.value} '{acl.name}'{where}"
 
 
 def _settings(configs: dict[str, str]) -> str:

@@ -6,14 +6,17 @@ Owns no state: it looks into the engine's. It answers from memory alone, and at 
 from collections.abc import Callable, Mapping, Set
 from typing import TypeVar
 
+from exacta.core.access import authorizing
 from exacta.core.commands import ConsumerHeartbeat
 from exacta.core.groups.consumer.rehearsal import Scene, scene_of
 from exacta.core.groups.consumer.subscriptions import topics_to_match
-from exacta.core.ids import Offset, PartitionId, ProducerId, TransactionId
+from exacta.core.ids import Offset, PartitionId, PrincipalName, ProducerId, TransactionId
 from exacta.core.log import staging
 from exacta.core.log.staging import NotEntered
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
+from exacta.core.values.acl import Operation, ResourceKind
+from exacta.core.values.scram import ScramKey, ScramMechanism
 
 T = TypeVar("T")
 
@@ -111,3 +114,27 @@ class PresentState:
         """See `Advice.handle_producer_id`."""
         transaction = self._state.transactions.get(transaction_id)
         return None if transaction is None or not transaction.is_known_by_id else transaction.producer_ids[-1]
+
+    @property
+    def acl_changes(self) -> int:
+        """See `Advice.acl_changes`."""
+        return self._state.volatile.acl_index.changes
+
+    def acls_allow(
+        self,
+        principal: PrincipalName,
+        host: str,
+        operation: Operation,
+        kind: ResourceKind,
+        name: str | None,
+        *,
+        by_default: bool,
+    ) -> bool:
+        """See `Advice.acls_allow`."""
+        if name is None:
+            return authorizing.allows_any(self._state, principal, host, operation, kind, by_default)
+        return authorizing.allows(self._state, principal, host, operation, kind, name, by_default)
+
+    def scram_key(self, user: str, mechanism: ScramMechanism) -> ScramKey | None:
+        """See `Advice.scram_key`."""
+        return next((each for each in self._state.scram_keys.get(user, ()) if each.mechanism is mechanism), None)

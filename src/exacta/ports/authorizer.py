@@ -1,15 +1,28 @@
 """The port of authorizers: a front asks whether a client may do something before it does it.
 
-Owns the vocabulary (principals, operations, resources) and the contract of an authorizer. The words are Kafka's
-(KIP-11, KIP-290); another protocol's front maps its own permissions to them. Each front decides how it tells a refusal.
+Owns principals, resources and the contract of an authorizer; operations and kinds of resources are words of the core's
+access rules (`core.values.acl`). The words are Kafka's (KIP-11, KIP-290); another protocol's front maps its own
+permissions to them. Each front decides how it tells a refusal.
 """
 
-from enum import Enum
 from typing import Final, Protocol
 
 from msgspec import Struct
 
 from exacta.core.ids import NO_PRINCIPAL, PrincipalName
+from exacta.core.values.acl import CLUSTER_NAME, Operation, Pattern, ResourceKind
+
+__all__ = [
+    "ANONYMOUS",
+    "CLUSTER",
+    "AllowAll",
+    "Authorizer",
+    "Operation",
+    "Pattern",
+    "Principal",
+    "Resource",
+    "ResourceKind",
+]
 
 
 class Principal(Struct, frozen=True):
@@ -30,43 +43,6 @@ class Principal(Struct, frozen=True):
 ANONYMOUS: Final = Principal()
 
 
-class Operation(Enum):
-    """An operation on a resource; the values are the words of `kafka-acls.sh`."""
-
-    READ = "Read"
-    WRITE = "Write"
-    CREATE = "Create"
-    DELETE = "Delete"
-    ALTER = "Alter"
-    DESCRIBE = "Describe"
-    CLUSTER_ACTION = "ClusterAction"
-    DESCRIBE_CONFIGS = "DescribeConfigs"
-    ALTER_CONFIGS = "AlterConfigs"
-    IDEMPOTENT_WRITE = "IdempotentWrite"
-    TWO_PHASE_COMMIT = "TwoPhaseCommit"
-    """Transactions without a time-out (KIP-939)."""
-
-
-class ResourceKind(Enum):
-    """A kind of resource; the values are Kafka's words."""
-
-    TOPIC = "Topic"
-    GROUP = "Group"
-    CLUSTER = "Cluster"
-    TRANSACTIONAL_ID = "TransactionalId"
-
-
-class Pattern(Enum):
-    """The ways to mean a name of resources (KIP-290)."""
-
-    LITERAL = "Literal"
-    """The one resource of this name."""
-    PREFIXED = "Prefixed"
-    """All resources whose names begin so; rules are written with it."""
-    ANY = "Any"
-    """At least one resource of the kind; the name is empty. Kafka asks it of those who write without a transaction."""
-
-
 class Resource(Struct, frozen=True):
     """One resource, or the resources that a pattern names."""
 
@@ -75,7 +51,7 @@ class Resource(Struct, frozen=True):
     pattern: Pattern = Pattern.LITERAL
 
 
-CLUSTER: Final = Resource(ResourceKind.CLUSTER, "kafka-cluster")
+CLUSTER: Final = Resource(ResourceKind.CLUSTER, CLUSTER_NAME)
 """The one cluster, by the name that Kafka gives it as a resource."""
 
 

@@ -79,6 +79,10 @@ CANNOT_HAPPEN_HERE: Final = frozenset(
         Rejection.GROUP_ID_NOT_FOUND,
         Rejection.GROUP_SUBSCRIBED_TO_TOPIC,
         Rejection.OFFSET_METADATA_TOO_LARGE,
+        Rejection.UNACCEPTABLE_CREDENTIAL,
+        Rejection.UNSUPPORTED_MECHANISM,
+        Rejection.CREDENTIAL_NOT_FOUND,
+        Rejection.DUPLICATE_USER,
     }
 )
 """Rejections of commands that no command of Pulsar leads to."""

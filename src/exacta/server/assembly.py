@@ -18,13 +18,14 @@ from exacta.engine.snapshot_schedule import FOLD_EVERY_MS
 from exacta.engine.upkeep import Schedule
 from exacta.front.broker import Broker
 from exacta.front.memory import Memory
-from exacta.ports.authorizer import AllowAll, Authorizer
+from exacta.ports.authorizer import Authorizer
 from exacta.ports.entropy import Entropy
 from exacta.ports.journal import Journal
 from exacta.ports.record_format import RecordFormat
 from exacta.ports.scheduler import Scheduler
 from exacta.records.compaction import compaction
 from exacta.records.record_format import KafkaRecordFormat
+from exacta.security.authorizer import authorizer_of
 
 E = TypeVar("E", bound=Engine)
 
@@ -96,16 +97,16 @@ def assemble_broker(
 ) -> Broker:
     """Return the facade of the engine for the handlers of all fronts.
 
-    `entropy` is the operating system's by default, and the `authorizer` allows everything. Without a `log_dir` the
-    broker lies in memory; without a `wall_clock` the engine's time is also the time of records. The `memory` has
-    threads and a clock, those of the machine by default.
+    `entropy` is the operating system's by default, and the `authorizer` is what the configuration asks for. Without a
+    `log_dir` the broker lies in memory; without a `wall_clock` the engine's time is also the time of records. The
+    `memory` has threads and a clock, those of the machine by default.
     """
     return Broker(
         engine,
         configuration,
         SystemEntropy() if entropy is None else entropy,
         Memory(configuration, engine.scheduler) if memory is None else memory,
-        AllowAll() if authorizer is None else authorizer,
+        authorizer_of(configuration, engine.advice) if authorizer is None else authorizer,
         cluster_id=cluster_id,
         log_dir=log_dir,
         wall_clock=wall_clock,

@@ -34,6 +34,7 @@ from exacta.front.connection_limits import Admission
 from exacta.front.doors import Door
 from exacta.front.hosts import share_beyond_loopback, share_of
 from exacta.ports.journal import JournalDamaged, JournalError
+from exacta.server.access import require_authorizer
 from exacta.server.advice import with_advice
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from exacta.server.errors import ServerError
@@ -197,6 +198,7 @@ class Server:
             identity = cluster_id(self._data / META_FILE)
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
+            require_authorizer(self._configuration, recovered.state, self._data)
             return _Read(journal, recovered, identity, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error

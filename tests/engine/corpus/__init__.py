@@ -3,25 +3,26 @@
 `python -m tests.engine.corpus` makes the directory of the present format anew, and says so in its expected state.
 """
 
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-from msgspec.structs import fields, replace
+from msgspec.structs import replace
 
 from exacta.adapters.local.format import VERSION
 from exacta.core.commands import (
     Acknowledge,
     AddGroup,
     AddPartitions,
+    AlterScramKeys,
     AppendBatch,
     BeginTransaction,
     CommitOffsets,
     CommitTransactionalOffsets,
     ConsumerHeartbeat,
+    CreateAcls,
     CreatePartitions,
     CreateTopic,
+    DeleteAcls,
     DeleteGroup,
     DeleteOffsets,
     DeleteRecords,
@@ -50,9 +51,11 @@ from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.event_codec import EVENTS_SCHEMA
 from exacta.core.ids import NO_PRODUCER_ID, Offset, PrincipalName, Ticket, TransactionVersion, WriterId
 from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
-from exacta.core.state.state import State
 from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.acl import Acl, AclFilter, Operation, Pattern, ResourceKind
 from exacta.core.values.limits import Limits
+from exacta.core.values.scram import ScramAlteration, ScramKey, ScramMechanism
+from exacta.core.values.secret import Secret
 from exacta.core.writers import IdempotentWriter, NamelessWriter, Writer
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat
@@ -114,6 +117,7 @@ class _Play(DiskRig):
         self._subscriptions()
         self._offsets()
         self._groups()
+        self._access()
         self._expire()
         self._leave_something()
 
@@ -363,6 +367,22 @@ class _Play(DiskRig):
             )
         )
 
+    def _access(self) -> None:
+        name = self.named("a")
+        reads = Acl(ResourceKind.TOPIC, name, Pattern.LITERAL, LOGIN, "*", Operation.READ, True)
+        self.ask(
+            CreateAcls(acls=(reads, Acl(ResourceKind.TOPIC, name, Pattern.PREFIXED, LOGIN, "*", Operation.ALL, False)))
+        )
+        self.ask(DeleteAcls(filters=(AclFilter(name=name, allows=False),)))
+        keys = [
+            ScramKey(mechanism, b"salt", 4096, Secret(b"stored key"), Secret(b"server key"))
+            for mechanism in ScramMechanism
+        ]
+        for key in keys:
+            for user in ("user", "gone"):
+                self.ask(AlterScramKeys(alterations=(ScramAlteration(self.named(user), key.mechanism, key),)))
+            self.ask(AlterScramKeys(alterations=(ScramAlteration(self.named("gone"), key.mechanism),)))
+
     def _expire(self) -> None:
         self.loop.now_ms += 10 * DAY_MS
         self._write(named_writer(self.named("file"), 10), partition=1)
@@ -375,25 +395,3 @@ class _Play(DiskRig):
         self._handle(commit=None)
         for commit in (True, False, None):
             self._transaction(self.named("z"), commit=commit, version=TransactionVersion.V2)
-
-
-def described(value: object) -> Any:
-    """Return a state as JSON can hold it, by the names of its fields; the volatile part is left out."""
-    match value:
-        case State():
-            durable = (field.name for field in fields(value) if field.name not in ("limits", "volatile"))
-            return {name: described(getattr(value, name)) for name in durable}
-        case Struct():
-            return {field.name: described(getattr(value, field.name)) for field in fields(value)}
-        case Enum():
-            return value.name
-        case bytes():
-            return value.hex()
-        case dict():
-            return {str(key): described(entry) for key, entry in value.items()}
-        case set() | frozenset():
-            return sorted((described(entry) for entry in value), key=str)
-        case list() | tuple():
-            return [described(entry) for entry in value]
-        case _:
-            return value

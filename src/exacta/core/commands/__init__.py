@@ -5,6 +5,7 @@ Timers are commands too: the core asks for them in `Outcome.timers`, the engine 
 """
 
 from exacta.core.command import Command, Parked
+from exacta.core.commands.access import AlterScramKeys, CreateAcls, DeleteAcls
 from exacta.core.commands.groups import (
     CommitOffsets,
     CommitTransactionalOffsets,
@@ -82,6 +83,7 @@ __all__ = [
     "AcknowledgeSoon",
     "AddGroup",
     "AddPartitions",
+    "AlterScramKeys",
     "AppendBatch",
     "BeginTransaction",
     "Command",
@@ -89,8 +91,10 @@ __all__ = [
     "CommitTransactionalOffsets",
     "Connect",
     "ConsumerHeartbeat",
+    "CreateAcls",
     "CreatePartitions",
     "CreateTopic",
+    "DeleteAcls",
     "DeleteGroup",
     "DeleteOffsets",
     "DeleteRecords",

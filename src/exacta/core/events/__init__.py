@@ -6,6 +6,7 @@ rebalance, signs of life (decision 0025), and ids that are given out of what is 
 """
 
 from exacta.core.event import Event
+from exacta.core.events.access import AclsCreated, AclsDeleted, ScramKeysSet
 from exacta.core.events.groups import (
     ConsumerGroupChanged,
     ConsumerGroupUpdated,
@@ -75,6 +76,8 @@ from exacta.core.events.transactions import (
 )
 
 __all__ = [
+    "AclsCreated",
+    "AclsDeleted",
     "AppendsRefused",
     "BatchAppended",
     "BatchStaged",
@@ -118,6 +121,7 @@ __all__ = [
     "ProducerBound",
     "ProducerIdAllocated",
     "ProducersExpired",
+    "ScramKeysSet",
     "StagedStreamSpilled",
     "SubscriptionChanged",
     "SubscriptionCreated",

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from exacta.core.ids import PartitionId, ProducerId, SubscriptionKey, TransactionId, WriterId
 from exacta.core.rejections import Rejection
+from exacta.core.state.acl_index import AclIndex
 from exacta.core.state.classic_membership import Membership
 from exacta.core.state.consumer_membership import ConsumerGroup
 from exacta.core.state.delivery import Delivery
@@ -20,8 +21,10 @@ from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
 from exacta.core.state.usage import Table, Usage, no_usage
 from exacta.core.state.writer import KnownWriter
+from exacta.core.values.acl import Acl
 from exacta.core.values.leader_epochs import FIRST_EPOCH
 from exacta.core.values.limits import Limits
+from exacta.core.values.scram import ScramKey
 
 
 class Volatile(Struct):
@@ -89,6 +92,8 @@ class Volatile(Struct):
     """Streams of the journal that no partition needs any more. The engine takes them out."""
     usage: dict[Table, Usage] = field(default_factory=no_usage)
     """The bytes of each table, and who they belong to."""
+    acl_index: AclIndex = field(default_factory=AclIndex)
+    """The access rules, laid out for questions."""
     abandoned: dict[TransactionId, None] = field(default_factory=dict)
     """The open handles whose connections have closed, in the order in which they did, also those of before a restart.
     """
@@ -131,6 +136,10 @@ class State(Struct):
     """The epoch of the leader that has the log; FIRST_EPOCH: nobody has taken the lead (decision 0060)."""
     commit_number: int = 0
     """The number of the last commit: it counts committed transactions, and batches outside of one (decision 0058)."""
+    acls: dict[Acl, None] = field(default_factory=dict)
+    """The access rules, in the order in which they were made."""
+    scram_keys: dict[str, tuple[ScramKey, ...]] = field(default_factory=dict)
+    """The users that log in by a password of ours, with one key for each mechanism at most. None has no key."""
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:

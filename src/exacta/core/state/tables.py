@@ -224,6 +224,29 @@ BOUNDS: tuple[Bound, ...] = (
         beyond="A further consumer gets TooManyRequests. Delivery of new entries of Shared and Key_Shared "
         "subscriptions waits until others are acknowledged.",
     ),
+    Bound(
+        name="access rules",
+        fields=(
+            "State.acls",
+            "Acl.name",
+            "Acl.principal",
+            "Acl.host",
+            "AclIndex.kinds",
+            "KindIndex.literal",
+            "KindIndex.prefixed",
+            "KindIndex.lengths",
+            "KindIndex.allowed",
+            "KindIndex.denied",
+        ),
+        table=Table.ACLS,
+        beyond="A further rule gets POLICY_VIOLATION.",
+    ),
+    Bound(
+        name="users, with the keys by which they log in",
+        fields=("State.scram_keys", "ScramKey.salt"),
+        table=Table.USERS,
+        beyond="A further key gets POLICY_VIOLATION.",
+    ),
 )
 
 DERIVED: dict[str, str] = {

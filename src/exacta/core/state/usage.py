@@ -31,6 +31,8 @@ class Table(Enum):
     WRITERS = "max_writer_bytes"
     SUBSCRIPTIONS = "max_subscription_bytes"
     DELIVERIES = "max_delivery_bytes"
+    ACLS = "max_acl_bytes"
+    USERS = "max_user_bytes"
 
 
 class Charge(Struct):

@@ -4,7 +4,7 @@ The constants are measured, with some room: `tests/core/test_bounds.py` fills ea
 never depends on what a client says of a size, and can be made again from the state (`weigh`).
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 
 from exacta.core.ids import SubscriptionKey
 from exacta.core.state.classic_membership import Member, Membership
@@ -19,6 +19,8 @@ from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import Transaction
 from exacta.core.state.usage import Table, Usage, no_usage
 from exacta.core.state.writer import KnownWriter
+from exacta.core.values.acl import Acl
+from exacta.core.values.scram import ScramKey
 
 TOPIC = 800
 PARTITION = 1_400
@@ -62,6 +64,10 @@ DELIVERY = 1_000
 CONSUMER = 1_000
 ENTRY = 500
 """An entry that was delivered, or waits."""
+ACL = 1_500
+"""An access rule, with its places in the index."""
+USER = 400
+SCRAM_KEY = 600
 
 
 def text(value: str | None) -> int:
@@ -272,6 +278,27 @@ def delivery(entry: Delivery | None) -> int:
     )
 
 
+# --- access -----------------------------------------------------------------------------------------------------------
+
+
+def acl(entry: Acl) -> int:
+    """Return the weight of an access rule. Principal and host also lie in the index, and so does a name's prefix."""
+    return ACL + 2 * text(entry.name) + 2 * text(entry.principal) + 2 * text(entry.host)
+
+
+def acl_key(entry: Acl) -> Hashable:
+    """Return the key under which a rule's bytes are charged: those for one name have one owner."""
+    return entry.kind, entry.pattern, entry.name
+
+
+def user(name: str, keys: Collection[ScramKey]) -> int:
+    """Return the weight of a user; one without keys is none."""
+    if not keys:
+        return 0
+    secrets = sum(len(each.salt) + len(each.stored_key.value) + len(each.server_key.value) for each in keys)
+    return USER + text(name) + SCRAM_KEY * len(keys) + secrets
+
+
 # --- all --------------------------------------------------------------------------------------------------------------
 
 
@@ -298,6 +325,8 @@ def weigh(state: State) -> dict[Table, Usage]:
     for by_name in volatile.non_durable.values():
         count(Table.SUBSCRIPTIONS, map(subscription, by_name.values()))
     count(Table.DELIVERIES, map(delivery, volatile.deliveries.values()))
+    count(Table.ACLS, map(acl, state.acls))
+    count(Table.USERS, (user(*each) for each in state.scram_keys.items()))
     return usage
 
 

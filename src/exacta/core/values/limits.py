@@ -151,6 +151,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     many, delivery of new ones waits."""
     max_look_ahead_entries: int = 2_000
     """Entries of a Key_Shared subscription that may wait for their key while delivery looks at later ones."""
+    max_acl_bytes: int = 256 << 20
+    """The access rules, with the index over them."""
+    max_acls_deleted_at_once: int = 10_000
+    """The most that one command deletes, as in Apache Kafka: all of them stand in one event."""
+    max_user_bytes: int = 64 << 20
+    """The users, with the keys by which they log in."""
     producer_protected_ms: int = 600_000
     """A producer may repeat its last batch for so long, and must be known meanwhile. This is longer than any client's
     default delivery time-out. A client that floods a partition with producers is refused; it does not make others

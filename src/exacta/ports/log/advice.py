@@ -10,10 +10,12 @@ from typing import Protocol, TypeVar
 
 from exacta.core.commands import ConsumerHeartbeat
 from exacta.core.groups.consumer.rehearsal import Scene
-from exacta.core.ids import Offset, PartitionId, ProducerId, TransactionId
+from exacta.core.ids import Offset, PartitionId, PrincipalName, ProducerId, TransactionId
 from exacta.core.log.staging import NotEntered
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
+from exacta.core.values.acl import Operation, ResourceKind
+from exacta.core.values.scram import ScramKey, ScramMechanism
 
 T = TypeVar("T")
 
@@ -75,3 +77,22 @@ class Advice(Protocol):
 
     def handle_producer_id(self, transaction_id: TransactionId) -> ProducerId | None:
         """Return the producer id of what is written by the id of an open transaction; None if none is known by it."""
+
+    @property
+    def acl_changes(self) -> int:
+        """Return how often access rules have changed since the start: what was concluded holds while it is the same."""
+
+    def acls_allow(
+        self,
+        principal: PrincipalName,
+        host: str,
+        operation: Operation,
+        kind: ResourceKind,
+        name: str | None,
+        *,
+        by_default: bool,
+    ) -> bool:
+        """Return what the access rules say (`core.access.authorizing`); a name of None is any of the kind."""
+
+    def scram_key(self, user: str, mechanism: ScramMechanism) -> ScramKey | None:
+        """Return what is kept of a user's password; None: there is nothing by which this user could log in."""

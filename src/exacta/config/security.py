@@ -1,0 +1,66 @@
+"""The broker's options for access rules: whether they are asked, who needs none, and what holds where there is none.
+
+They are Kafka's (KIP-11, KIP-801). None of them can be set while the broker runs. An option that is given and empty is
+an error (`options.configure`): an administrator who writes it means something by it.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+"""The one class that `authorizer.class.name` can name; what it does is done here without it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecurityOptions:
+    """The options for access rules, each with its default."""
+
+    authorizer_class_name: Annotated[
+        str,
+        Meta(
+            description=f"The name {STANDARD_AUTHORIZER} turns access rules on: nobody may do anything but by a rule, "
+            "or as a super user. Empty: everybody may do everything.",
+        ),
+    ] = ""
+    super_users: Annotated[
+        str, Meta(description="Principals that may do everything, whatever the rules say, as User:alice;User:bob.")
+    ] = ""
+    allow_everyone_if_no_acl_found: Annotated[
+        bool, Meta(description="Whether everybody may use a resource for which nobody has written an access rule.")
+    ] = False
+
+
+def super_users(text: str) -> frozenset[str]:
+    """Return the principals that `super.users` names. Raises ValueError, whose message is the rest of a sentence."""
+    if not text:
+        return frozenset()
+    found = []
+    for entry in text.split(";"):
+        kind, _, name = entry.strip().partition(":")
+        if not kind or not name:
+            raise ValueError(f"names {entry.strip()!r}, which is no principal: write it like User:alice;User:bob")
+        found.append(entry.strip())
+    return frozenset(found)
+
+
+def problem_of(options: SecurityOptions) -> str:
+    """Return what is wrong with the options together, as a line; empty: nothing is."""
+    name = options.authorizer_class_name
+    if name not in ("", STANDARD_AUTHORIZER):
+        return f"authorizer.class.name cannot be {name!r}: it is {STANDARD_AUTHORIZER}, or is left out"
+    try:
+        users = super_users(options.super_users)
+    except ValueError as wrong:
+        return f"super.users {wrong}"
+    for given, option in (
+        (users, "super.users"),
+        (options.allow_everyone_if_no_acl_found, "allow.everyone.if.no.acl.found"),
+    ):
+        if given and not name:
+            return (
+                f"{option} means nothing while everybody may do everything: set authorizer.class.name to "
+                f"{STANDARD_AUTHORIZER}, or leave it out"
+            )
+    return ""

@@ -1,0 +1,86 @@
+"""The answer of the access rules to a question: the semantics of Apache Kafka's `StandardAuthorizer`.
+
+A rule that denies counts before all that allow. Who is allowed to read, write, delete or alter may describe, and who
+may alter configurations may describe them; a rule that denies denies its own operation only. A resource for which
+nobody has written a rule is open where `allow.everyone.if.no.acl.found` says so, and else closed.
+
+Differences, where Kafka's search goes wrong: its rules for `*` do not apply to names that begin with `*`, and a name
+that sorts before `*` may end in an exception.
+"""
+
+from exacta.core.ids import PrincipalName
+from exacta.core.state.acl_index import BITS, DENIED, KindIndex, Patterns
+from exacta.core.state.state import State
+from exacta.core.values.acl import ANYBODY, WILDCARD, Operation, Pattern, ResourceKind
+
+IMPLIED_BY: dict[Operation, tuple[Operation, ...]] = {
+    Operation.DESCRIBE: (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER),
+    Operation.DESCRIBE_CONFIGS: (Operation.ALTER_CONFIGS,),
+}
+"""The operations that imply this one in a rule that allows."""
+_DENYING = {each: BITS[each] | BITS[Operation.ALL] for each in Operation}
+_ALLOWING = {each: sum(map(BITS.__getitem__, IMPLIED_BY.get(each, ()))) | _DENYING[each] for each in Operation}
+_ASKED = {each: _ALLOWING[each] | _DENYING[each] << DENIED for each in Operation}
+_ANY_ALLOWED = (1 << DENIED) - 1
+
+HARDCODED = "hardcode"
+"""A name that stands for any: Kafka's `authorizeByResourceType` asks for it first."""
+
+
+def allows(
+    state: State,
+    principal: PrincipalName,
+    host: str,
+    operation: Operation,
+    kind: ResourceKind,
+    name: str,
+    by_default: bool,
+) -> bool:
+    """Return whether the rules let a principal do this; `by_default` is the answer where no rule is about the name."""
+    found, bits = False, 0
+    whos = ((principal, host), (principal, WILDCARD), (ANYBODY, host), (ANYBODY, WILDCARD))
+    for _, _, written in state.volatile.acl_index.kinds[kind].about(name):
+        found = True
+        for who in whos:
+            bits |= written.get(who, 0)
+    bits &= _ASKED[operation]
+    if bits > _ANY_ALLOWED:
+        return False
+    return bool(bits) or (by_default and not found)
+
+
+def allows_any(
+    state: State, principal: PrincipalName, host: str, operation: Operation, kind: ResourceKind, by_default: bool
+) -> bool:
+    """Return whether there is a name, not necessarily of a resource, with which a principal may do this.
+
+    It is `Authorizer.authorizeByResourceType` of Apache Kafka. A name that is allowed does not count where what allows
+    it is denied as a whole: by a rule for the same name, or for a prefix of it. No implied operation counts.
+    """
+    if allows(state, principal, host, operation, kind, HARDCODED, by_default):
+        return True
+    index = state.volatile.acl_index.kinds[kind]
+    keys = [
+        (who, where, what)
+        for who in (principal, ANYBODY)
+        for where in (host, WILDCARD)
+        for what in (operation, Operation.ALL)
+    ]
+    allowed = [index.allowed[key] for key in keys if key in index.allowed]
+    denied = [index.denied[key] for key in keys if key in index.denied]
+    everything = (Pattern.LITERAL, WILDCARD)
+    if any(everything in patterns for patterns in denied):
+        return False
+    if any(everything in patterns for patterns in allowed):
+        return True
+    return any(not _is_denied(index, denied, *each) for patterns in allowed for each in patterns)
+
+
+def _is_denied(index: KindIndex, denied: list[Patterns], pattern: Pattern, name: str) -> bool:
+    """Return whether nothing is left of what a rule allows."""
+    if not denied:
+        return False
+    wider = [(Pattern.PREFIXED, name[:length]) for length in index.lengths if length <= len(name)]
+    if pattern is Pattern.LITERAL:
+        wider.append((pattern, name))
+    return any(each in patterns for patterns in denied for each in wider)

@@ -1,0 +1,23 @@
+"""The commands of access rules and of the keys by which users log in."""
+
+from exacta.core.command import Command
+from exacta.core.values.acl import Acl, AclFilter
+from exacta.core.values.scram import ScramAlteration
+
+
+class CreateAcls(Command, frozen=True, kw_only=True):
+    """Let there be these access rules. A rule that is there stays; none of them has a problem (`problem_of`)."""
+
+    acls: tuple[Acl, ...]
+
+
+class DeleteAcls(Command, frozen=True, kw_only=True):
+    """Delete every access rule that one of the filters matches."""
+
+    filters: tuple[AclFilter, ...]
+
+
+class AlterScramKeys(Command, frozen=True, kw_only=True):
+    """Set and delete keys of users for SCRAM (KIP-554), the deletions first."""
+
+    alterations: tuple[ScramAlteration, ...]

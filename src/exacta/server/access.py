@@ -1,0 +1,26 @@
+"""A start and the access rules and users that the journal holds: what is closed does not open by a forgotten option."""
+
+import logging
+from pathlib import Path
+
+from exacta.config.configuration import Configuration
+from exacta.config.security import STANDARD_AUTHORIZER
+from exacta.core.state.state import State
+from exacta.server.errors import ServerError
+
+logger = logging.getLogger("exacta.server")
+
+
+def require_authorizer(configuration: Configuration, state: State, data: Path) -> None:
+    """Raise ServerError where the journal holds access rules or users, and no option says that they are asked."""
+    found = [
+        f"{len(held)} {what}" for held, what in ((state.acls, "access rules"), (state.scram_keys, "users")) if held
+    ]
+    if found and not configuration.authorizer_class_name:
+        raise ServerError(
+            f"the journal in {data} holds {' and '.join(found)}, and everybody might do everything: start with "
+            f"--set authorizer.class.name={STANDARD_AUTHORIZER}"
+        )
+    if configuration.authorizer_class_name and not configuration.super_users and not state.acls:
+        text = "there are no access rules and super.users names nobody, so that nobody may make a rule: set super.users"
+        logger.warning(text)
