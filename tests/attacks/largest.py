@@ -25,6 +25,7 @@ from exacta.protocol.kafka.messages import (
     k46_list_partition_reassignments,
     k48_describe_client_quotas,
     k50_describe_user_scram_credentials,
+    k51_alter_user_scram_credentials,
     k57_update_features,
     k65_describe_transactions,
     k66_list_transactions,
@@ -62,7 +63,7 @@ class Attack(NamedTuple):
 TRIVIAL: dict[ApiKey, str] = {
     ApiKey.HEARTBEAT: "names one member",
     ApiKey.API_VERSIONS: "names nothing, and its answer has a line for each API",
-    ApiKey.DESCRIBE_ACLS: "is one filter, and there are no rules",
+    ApiKey.DESCRIBE_ACLS: "is one filter, and its answer is made rule by rule",
     ApiKey.DESCRIBE_CLUSTER: "names nothing, and there is one broker",
     ApiKey.JOIN_TRANSACTION: "names one transactional id",
 }
@@ -309,6 +310,16 @@ def _of_settings(many: int, few: int) -> list[Attack]:
             f"DescribeUserScramCredentials of {many:,} users",
             lambda: k50_describe_user_scram_credentials.DescribeUserScramCredentialsRequest(
                 users=[k50_describe_user_scram_credentials.UserName(name=each) for each in names(many, "user")]
+            ),
+            0,
+        ),
+        Attack(
+            f"AlterUserScramCredentials of {many:,} users",
+            lambda: k51_alter_user_scram_credentials.AlterUserScramCredentialsRequest(
+                deletions=[
+                    k51_alter_user_scram_credentials.ScramCredentialDeletion(name=each, mechanism=1)
+                    for each in names(many, "user")
+                ]
             ),
             0,
         ),
