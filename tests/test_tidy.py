@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.docstring_tables import tables_in
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "exacta"
 MOST_LINES = 400
@@ -211,8 +213,32 @@ def test_the_texts_have_no_accent() -> None:
     assert {room: hits for room, hits in found.items() if len(hits) > ACCENT_LEFT.get(room, 0)} == {}
 
 
+TABLE_READ = re.compile(r'docstring_table\(\s*(MODULE|"[\w.]+"),\s*("(?:[^"\\]|\\.)+")')
+"""A call that reads a table; its module may be the test module's constant `MODULE`."""
+
+
+def test_every_table_of_a_docstring_is_read_by_a_test() -> None:
+    """A table of a docstring is a rule. The test that takes its cells from it holds it to the code (decision 0064)."""
+    stand = {
+        (module_of(path), table.corner)
+        for path in python_files("src", "simulation", "website")
+        for _, text in facts_of(path).docstrings
+        for table in tables_in(text)
+    }
+    read = set()
+    for path in python_files("tests"):
+        text = path.read_text()
+        for module, corner in TABLE_READ.findall(text):
+            names = re.findall(r'^MODULE = ("[\w.]+")', text, re.MULTILINE) if module == "MODULE" else [module]
+            read |= {(ast.literal_eval(name), ast.literal_eval(corner)) for name in names}
+    assert stand - read == set(), "no test reads these"
+    assert read - stand == set()
+    assert stand
+
+
 def module_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+    root = ROOT / "src" if path.is_relative_to(ROOT / "src") else ROOT
+    return ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
 
 
 def test_no_import_leads_back() -> None:

@@ -80,16 +80,7 @@ class _Copy:
             await self._write_ahead()
 
     async def _open(self) -> None:
-        command = pb.CommandProducer(
-            topic=self.topic,
-            producer_id=PRODUCER,
-            producer_name=self._here.writer,
-            user_provided_producer_name=True,
-        )
-        answer = await self._writer.ask(command)
-        if isinstance(answer, pb.CommandError):
-            self._writer.drop()  # it takes nothing now, or does not know yet that the connection before is gone
-            raise Disconnected
+        answer = await self._writer.open(self._writer.session.open_producer(self.topic, PRODUCER, self._here.writer))
         if not self.stored - 1 <= answer.last_sequence_id < self._sent:
             self.complain(f"is told to go on after {answer.last_sequence_id}, and not after {self.stored - 1}")
 
@@ -142,19 +133,9 @@ class _Copy:
         """Read what comes, and acknowledge it, or let it be a burden; raise Disconnected."""
         link = self._reader
         if not link.is_open:
-            command = pb.CommandSubscribe(
-                topic=self.topic,
-                subscription="reader",
-                sub_type=pb.CommandSubscribe.Exclusive,
-                consumer_id=CONSUMER,
-                durable=True,
-                initial_position=pb.CommandSubscribe.Earliest,
-            )
-            if isinstance(await link.ask(command), pb.CommandError):
-                link.drop()  # busy: the consumer of the connection before is not gone yet
-                raise Disconnected
+            await link.open(link.session.subscribe(self.topic, "reader", CONSUMER, durable=True))
             self.is_subscribed = True
-            link.tell(pb.CommandFlow(consumer_id=CONSUMER, message_permits=1_000_000))
+            link.tell(link.session.flow(CONSUMER))
         until, last = self._here.loop.time() + READ_SECONDS, None
         while link.is_open and (link.pushed or self._here.loop.time() < until):
             if link.pushed:
@@ -163,8 +144,8 @@ class _Copy:
             else:
                 await asyncio.sleep(0.1)
         if last is not None and link.is_open and self._here.chance.random() < 0.7:
-            acknowledged = [last.to_acknowledge_all_up_to]
-            link.tell(pb.CommandAck(consumer_id=CONSUMER, ack_type=pb.CommandAck.Cumulative, message_id=acknowledged))
+            ids = [last.to_acknowledge_all_up_to]
+            link.tell(link.session.acknowledge(CONSUMER, ids, cumulative=True, answered=False))
 
     def _take(self, message: Pushed) -> None:
         """Look at a message, if it has not come before."""

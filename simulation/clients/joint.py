@@ -86,7 +86,7 @@ class _JointPipeline(Pipeline):
             transaction = await self._join(producer, UNKNOWN_TRANSACTION)
         else:
             is_silent = chance.random() < SILENT
-            begun = await self._worker.ask(pb.CommandNewTxn(txn_ttl_millis=self._here.timeout_ms, tc_id=0))
+            begun = await self._worker.ask(self._worker.session.begin(self._here.timeout_ms))
             if begun.HasField("error"):
                 if self._here.history.few_handles:
                     self._worker.drop()  # what was taken comes again
@@ -204,16 +204,15 @@ class _End:
 
     async def _compare(self, *, commit: bool) -> None:
         """Complain where Pulsar's side is told another outcome than Kafka's."""
-        same, other = (pb.COMMIT, pb.ABORT) if commit else (pb.ABORT, pb.COMMIT)
-        for action, expected in ((same, None), (other, pb.ServerError.InvalidTxnStatus)):
-            answer, _ = await self._pipeline._end(self._transaction, action)
+        for again, expected in ((commit, None), (not commit, pb.ServerError.InvalidTxnStatus)):
+            answer, _ = await self._pipeline._end(self._transaction, commit=again)
             found = answer.error if answer.HasField("error") else None
             if found not in (expected, pb.ServerError.TransactionNotFound):
-                self._pipeline.complain(f"{self._transaction} has ended, commit: {commit}; {action} is told {found}")
+                self._pipeline.complain(f"{self._transaction} has ended, commit: {commit}; {again} is told {found}")
 
     async def _by_pulsar(self, *, commit: bool, tries: int = 0) -> bool | None:
         """Return whether it is committed; None: nobody can tell. It was asked for `tries` times before."""
-        answer, more = await self._pipeline._end(self._transaction, pb.COMMIT if commit else pb.ABORT)
+        answer, more = await self._pipeline._end(self._transaction, commit=commit)
         if not answer.HasField("error"):
             return self._settle(committed=commit)
         if answer.error == pb.ServerError.InvalidTxnStatus:
@@ -243,7 +242,7 @@ class _End:
     async def _apart(self) -> None:
         """Let the sides be of two minds: one of them wins, and the other one is told so."""
         self._writing.outcome = Outcome.UNKNOWN
-        aborted, done = await _both(self._pipeline._end(self._transaction, pb.ABORT), self._asked_to_commit())
+        aborted, done = await _both(self._pipeline._end(self._transaction, commit=False), self._asked_to_commit())
         is_aborted = not aborted[0].HasField("error")
         if is_aborted and done is True:
             self._pipeline.complain(f"{self._transaction} is aborted by Pulsar's side and committed by Kafka's")

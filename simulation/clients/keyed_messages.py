@@ -68,7 +68,7 @@ class _Messages:
     async def transact(self) -> None:
         """Send entries into some partitions in one transaction, and end it; raise Disconnected."""
         here, chance = self._here, self._here.chance
-        begun = await self._other.ask(pb.CommandNewTxn(txn_ttl_millis=here.timeout_ms, tc_id=0))
+        begun = await self._other.ask(self._other.session.begin(here.timeout_ms))
         if begun.HasField("error"):
             if not here.history.few_handles:
                 self._refused(f"no transaction begins: {begun.message}")
@@ -84,7 +84,7 @@ class _Messages:
             return
         commit = is_whole and dice >= ABANDONED + ABORTED
         writing.outcome = Outcome.UNKNOWN if commit else Outcome.NO_COMMIT
-        answer, tries = await self._end(transaction, pb.COMMIT if commit else pb.ABORT)
+        answer, tries = await self._end(transaction, commit=commit)
         if not answer.HasField("error"):
             writing.outcome = Outcome.COMMITTED if commit else Outcome.NO_COMMIT
         elif answer.error not in NOT_FOUND:
@@ -115,15 +115,8 @@ class _Messages:
     async def _sent(self, place: Place, data: bytes, count: int, sequence: int, transaction: int | None = None) -> Any:
         link = self._links[place]
         if not link.is_open:
-            command = pb.CommandProducer(
-                topic=pulsar_name(place, TOPICS[place[0]]),
-                producer_id=PRODUCER,
-                producer_name=self._name(place),
-                user_provided_producer_name=True,
-            )
-            if isinstance(await link.ask(command), pb.CommandError):
-                link.drop()  # the broker does not know yet that the connection before is gone
-                raise Disconnected
+            topic = pulsar_name(place, TOPICS[place[0]])
+            await link.open(link.session.open_producer(topic, PRODUCER, self._name(place)))
         return await link.produce_entry(data, count, sequence, transaction)
 
     def _name(self, place: Place) -> str:
@@ -138,14 +131,13 @@ class _Messages:
             base = FIRST_PROVISIONAL_OFFSET + (base - FIRST_PROVISIONAL_OFFSET) // 2
         writing.acknowledged.update({value: base + index for index, value in enumerate(values)})
 
-    async def _end(self, transaction: int, action: "pb.TxnAction") -> tuple[Any, int]:
+    async def _end(self, transaction: int, *, commit: bool) -> tuple[Any, int]:
         """Ask for an end until it is answered; return the answer, and how often it was asked for."""
         tries = 0
         while True:
             tries += 1
-            command = pb.CommandEndTxn(txnid_most_bits=0, txnid_least_bits=transaction, txn_action=action)
             try:
-                return await self._other.ask(command), tries
+                return await self._other.ask(self._other.session.end(transaction, commit=commit)), tries
             except Disconnected:
                 await self._other.back_off()
 

@@ -90,7 +90,8 @@ class Pipeline:
         while True:
             try:
                 if not self._source.is_open:
-                    await self._open_producer(self._source, self._input, self._here.writer)
+                    producer = self._source.session.open_producer(self._input, PRODUCER, self._here.writer)
+                    await self._source.open(producer)
                 receipt = await self._source.produce(values, self._messages_sent, self._here.now_ms(), keys=keys)
             except Disconnected:
                 await self._source.back_off()
@@ -116,24 +117,15 @@ class Pipeline:
         if self._input_policy:
             await create(self._here, {self._input: 1}, {self._input: self._input_policy})
 
-    async def _open_producer(self, link: PulsarLink, topic: str, name: str = "") -> None:
-        command = pb.CommandProducer(
-            topic=topic, producer_id=PRODUCER, producer_name=name, user_provided_producer_name=bool(name)
-        )
-        answer = await link.ask(command)
-        if isinstance(answer, pb.CommandError):
-            link.drop()  # the broker does not know yet that the connection before is gone
-            raise Disconnected
-
     # --- and consumed -------------------------------------------------------------------------------------------------
 
     async def work(self) -> None:
         """Take some messages, and let them be done in a transaction; raise Disconnected."""
         chance, link = self._here.chance, self._worker
         if not link.is_open:
-            await self._open_producer(link, self._output)
+            await link.open(link.session.open_producer(self._output, PRODUCER))
             await self._subscribe(link, self._input, durable=True)
-        link.tell(pb.CommandFlow(consumer_id=CONSUMER, message_permits=chance.choice([1, 3, 20])))
+        link.tell(link.session.flow(CONSUMER, chance.choice([1, 3, 20])))
         waited = 0.0
         while not link.pushed and link.is_open and waited < PATIENCE_SECONDS:
             await asyncio.sleep(0.1)
@@ -152,34 +144,24 @@ class Pipeline:
 
     def _give_back(self) -> None:
         """Want everything again, that which waits here included."""
-        self._worker.tell(pb.CommandRedeliverUnacknowledgedMessages(consumer_id=CONSUMER))
+        everything = pb.CommandRedeliverUnacknowledgedMessages(consumer_id=CONSUMER)
+        self._worker.tell(self._worker.session.tell(everything))
         if self._is_in_order:
             self._worker.drop()  # what was pushed before cannot be told from what comes again
         else:
             self._worker.pushed.clear()
 
     async def _subscribe(self, link: PulsarLink, topic: str, *, durable: bool) -> None:
-        command = pb.CommandSubscribe(
-            topic=topic,
-            subscription="s",
-            sub_type=self._kind if durable else pb.CommandSubscribe.Exclusive,
-            consumer_id=CONSUMER,
-            durable=durable,
-            initial_position=pb.CommandSubscribe.Earliest,
-        )
-        if not durable:
-            command.start_message_id.CopyFrom(earliest())
-        answer = await link.ask(command)
-        if isinstance(answer, pb.CommandError):
-            link.drop()  # busy: the consumer of the connection before is not gone yet
-            raise Disconnected
+        kind = self._kind if durable else pb.CommandSubscribe.Exclusive
+        start = None if durable else earliest()
+        await link.open(link.session.subscribe(topic, "s", CONSUMER, kind, durable=durable, start_message_id=start))
 
     async def _transform(self, taken: list[Pushed]) -> None:
         """Send a result for each message and acknowledge it, in one transaction, and end that."""
         here, link = self._here, self._worker
         self.attempts += 1
         attempt = self.attempts
-        begun = await link.ask(pb.CommandNewTxn(txn_ttl_millis=here.timeout_ms, tc_id=0))
+        begun = await link.ask(link.session.begin(here.timeout_ms))
         if begun.HasField("error"):
             if here.history.few_handles:
                 link.drop()  # it comes again
@@ -197,7 +179,7 @@ class Pipeline:
             if not self._is_closed_by_abort:
                 link.drop()
         elif dice < ABANDONED + ABORTED or not is_whole:
-            await self._end(transaction, pb.ABORT)
+            await self._end(transaction, commit=False)
             if self._is_in_order and not self._is_closed_by_abort:
                 link.drop()  # everything comes again, behind what is on its way
             elif not is_whole and link.is_open:
@@ -221,14 +203,8 @@ class Pipeline:
         self._is_closed_by_abort = all_at_once
         last = [taken[-1].to_acknowledge_all_up_to]
         for message_id in last if all_at_once else [each.to_acknowledge for each in taken]:
-            command = pb.CommandAck(
-                consumer_id=CONSUMER,
-                ack_type=pb.CommandAck.Cumulative if all_at_once else pb.CommandAck.Individual,
-                message_id=[message_id],
-                txnid_most_bits=0,
-                txnid_least_bits=transaction,
-            )
-            if (await link.ask(command)).HasField("error"):
+            asked = link.session.acknowledge(CONSUMER, [message_id], cumulative=all_at_once, transaction=transaction)
+            if (await link.ask(asked)).HasField("error"):
                 self._is_closed_by_abort = False
                 return False
         return True
@@ -247,7 +223,7 @@ class Pipeline:
         return self._is_in_order and all(each in self.committed or each in numbers for each in range(last))
 
     async def _commit(self, transaction: int, taken: list[Pushed], attempt: int) -> None:
-        answer, tries = await self._end(transaction, pb.COMMIT)
+        answer, tries = await self._end(transaction, commit=True)
         numbers = _numbers(taken)
         if not answer.HasField("error"):
             self._note_commit(taken, attempt)
@@ -264,15 +240,14 @@ class Pipeline:
                 self.complain(f"{number} was consumed twice: attempts {self.committed[number]} and {attempt}")
             self.committed[number] = attempt
 
-    async def _end(self, transaction: int, action: "pb.TxnAction") -> tuple[Any, int]:
+    async def _end(self, transaction: int, *, commit: bool) -> tuple[Any, int]:
         """Ask for an end until it is answered, over whatever connection there is."""
         tries = 0
         while True:
             tries += 1
-            command = pb.CommandEndTxn(txnid_most_bits=0, txnid_least_bits=transaction, txn_action=action)
             link = self._worker if self._worker.is_open else self._source
             try:
-                return await link.ask(command), tries
+                return await link.ask(link.session.end(transaction, commit=commit)), tries
             except Disconnected:
                 await link.back_off()
 
@@ -305,8 +280,8 @@ class Pipeline:
         """Read the output from its beginning to the last message that there is."""
         link = self._worker
         await self._subscribe(link, self._output, durable=False)
-        link.tell(pb.CommandFlow(consumer_id=CONSUMER, message_permits=1_000_000))
-        last = (await link.ask(pb.CommandGetLastMessageId(consumer_id=CONSUMER))).last_message_id
+        link.tell(link.session.flow(CONSUMER))
+        last = await link.last_message_id()
         found: list[bytes] = []
         at = -1
         while last.entry_id < 2**63 and at < last.entry_id:

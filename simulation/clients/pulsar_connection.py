@@ -1,7 +1,7 @@
 """A connection of a Pulsar client: commands out, answers and pushed messages in, and an error where nothing comes.
 
-Owns request ids, time-outs and the queue of pushed messages. A connection that fails is given up, and so is one whose
-producer or consumer the broker has closed: a client that uses it opens what it needs again.
+Owns time-outs and the queue of pushed messages. A connection that fails is given up, and so is one whose producer or
+consumer the broker has closed: a client that uses it opens what it needs again.
 """
 
 import asyncio
@@ -10,17 +10,13 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from google.protobuf.message import Message
-
 from exacta.protocol.pulsar import messages_pb2 as pb
-from exacta.protocol.pulsar.commands import PROTOCOL_VERSION, unwrapped
 from exacta.protocol.pulsar.entries import build_batch, build_entry, parse_entry
-from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_entry_frame, build_frame, frame_at, parse_frame
+from exacta.protocol.pulsar.session import Incoming, Key, Outgoing, Session, error_of
 from simulation.clients.connection import BACKOFF_SECONDS, REQUEST_SECONDS, Disconnected
 from simulation.clients.messages import messages_of
 from simulation.network import Link, Network, Refused
 
-CONNECT = pb.CommandConnect(client_version="simulated", protocol_version=PROTOCOL_VERSION)
 LATER = frozenset({pb.ServerError.ServiceNotReady, pb.ServerError.ProducerBlockedQuotaExceededError})
 """A Pulsar client asks once more then: the disk is full. For ours it is as good as no answer."""
 PRODUCER, CONSUMER = 1, 2
@@ -70,25 +66,18 @@ class PulsarLink:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, network: Network, chance: random.Random, name: str) -> None:
         self.pushed: deque[Pushed] = deque()
+        self.session = Session("simulated")
         self._loop = loop
         self._network = network
         self._chance = chance
         self._name = name
         self._link: Link | None = None
-        self._buffer = b""
-        self._last_request = 0
-        self._waiting: dict[object, asyncio.Future[Any]] = {}
+        self._waiting: dict[Key | None, asyncio.Future[Any]] = {}
 
     @property
     def is_open(self) -> bool:
         """Return whether there is a connection, with what was opened on it."""
         return self._link is not None
-
-    async def ask(self, command: Any) -> Any:
-        """Send a command with a request id, and return its answer; raise Disconnected."""
-        self._last_request += 1
-        command.request_id = self._last_request
-        return await self._answer_to(self._last_request, build_frame(command))
 
     async def produce(
         self,
@@ -105,11 +94,9 @@ class PulsarLink:
         how many parts there are.
         """
         metadata = pb.MessageMetadata(producer_name=self._name, sequence_id=sequence, publish_time=now_ms)
-        command = pb.CommandSend(producer_id=PRODUCER, sequence_id=sequence, num_messages=len(values))
         payload = values[0]
         if len(values) > 1:
             metadata.num_messages_in_batch = len(values)
-            command.highest_sequence_id = sequence + len(values) - 1
             messages = [pb.SingleMessageMetadata(partition_key=each) for each in keys]
             payload = build_batch(zip(messages or [pb.SingleMessageMetadata() for _ in values], values, strict=True))
         elif keys:
@@ -118,81 +105,79 @@ class PulsarLink:
             metadata.uuid = f"{self._name} {sequence}"
             metadata.chunk_id, metadata.num_chunks_from_msg = part
             metadata.total_chunk_msg_size = part[1] * len(payload)
-        if transaction is not None:
-            command.txnid_most_bits, command.txnid_least_bits = 0, transaction
-        return await self._send(command, build_entry(metadata, payload))
+        sent = build_entry(metadata, payload), sequence, len(values)
+        return await self.ask(self.session.send(*sent, producer_id=PRODUCER, transaction=transaction))
 
     async def produce_entry(self, entry: bytes, count: int, sequence: int, transaction: int | None = None) -> Any:
         """Send an entry of `count` messages; return the receipt, or raise Disconnected."""
-        command = pb.CommandSend(
-            producer_id=PRODUCER, sequence_id=sequence, num_messages=count, highest_sequence_id=sequence + count - 1
-        )
-        if transaction is not None:
-            command.txnid_most_bits, command.txnid_least_bits = 0, transaction
-        return await self._send(command, entry)
+        ids = {"producer_id": PRODUCER, "highest_sequence_id": sequence + count - 1}
+        return await self.ask(self.session.send(entry, sequence, count, transaction=transaction, **ids))
 
-    async def _send(self, command: pb.CommandSend, entry: bytes) -> Any:
-        frame = b"".join(map(bytes, build_entry_frame(command, entry)))
-        return await self._answer_to(("sent", command.sequence_id), frame)
+    async def open(self, asked: Outgoing) -> Any:
+        """Open a producer or a consumer; return the answer, or raise Disconnected.
 
-    def tell(self, command: Message) -> None:
-        """Send a command that wants no answer; nobody hears it where there is no connection."""
+        A broker refuses it that takes nothing now, or does not know yet that the connection before is gone.
+        """
+        answer = await self.ask(asked)
+        if isinstance(answer, pb.CommandError):
+            self.drop()
+            raise Disconnected
+        return answer
+
+    async def last_message_id(self) -> pb.MessageIdData:
+        """Ask what the last message is that the consumer's partition has; raise Disconnected."""
+        asked = self.session.request(pb.CommandGetLastMessageId(consumer_id=CONSUMER))
+        found: pb.MessageIdData = (await self.ask(asked)).last_message_id
+        return found
+
+    def tell(self, told: Outgoing) -> None:
+        """Send what wants no answer; nobody hears it where there is no connection."""
         if self._link is not None:
-            self._link.send(build_frame(command))
+            self._link.send(told.data)
 
     async def back_off(self) -> None:
         """Wait a little."""
         await asyncio.sleep(self._chance.uniform(*BACKOFF_SECONDS))
 
-    async def _answer_to(self, key: object, frame: bytes) -> Any:
+    async def ask(self, asked: Outgoing) -> Any:
+        """Send something, and return its answer; raise Disconnected."""
         try:
             link = self._connected()
         except Refused:
             raise Disconnected from None
         future: asyncio.Future[Any] = self._loop.create_future()
-        self._waiting[key] = future
-        link.send(frame)
+        self._waiting[asked.key] = future
+        link.send(asked.data)
         timer = self._loop.call_later(REQUEST_SECONDS, self.drop)
         answer = await future
         timer.cancel()
         if isinstance(answer, Disconnected):
             raise answer
-        if getattr(answer, "error", None) in LATER and answer.HasField("error"):
+        if error_of(answer) in LATER:
             self.drop()
             raise Disconnected
         return answer
 
     def _connected(self) -> Link:
         if self._link is None:
-            self._buffer = b""
             self._link = self._network.connect_to_pulsar(self._name, self._received, self.drop)
-            self._link.send(build_frame(CONNECT))
+            self._link.send(self.session.connect().data)
         return self._link
 
     def _received(self, data: bytes) -> None:
-        self._buffer += data
-        while (view := frame_at(self._buffer)) is not None:
-            frame = parse_frame(bytes(view))
-            self._buffer = self._buffer[SIZE_BYTES + len(view) :]
-            self._take(frame, unwrapped(frame.command))
+        for each in self.session.receive_data(data):
+            self._take(each)
 
-    def _take(self, frame: Frame, command: Any) -> None:
-        if isinstance(command, pb.CommandMessage):
-            assert frame.entry is not None
-            self.pushed += _messages(command, frame.entry)
-        elif isinstance(command, pb.CommandSendReceipt | pb.CommandSendError):
-            self._answered(("sent", command.sequence_id), command)
-        elif isinstance(command, pb.CommandCloseConsumer | pb.CommandCloseProducer):
+    def _take(self, received: Incoming) -> None:
+        if isinstance(received.command, pb.CommandMessage):
+            assert received.entry is not None
+            self.pushed += _messages(received.command, received.entry)
+        elif isinstance(received.command, pb.CommandCloseConsumer | pb.CommandCloseProducer):
             self.drop()
-        elif isinstance(command, pb.CommandPing):
-            self.tell(pb.CommandPong())
-        elif not isinstance(command, pb.CommandConnected | pb.CommandActiveConsumerChange):
-            self._answered(command.request_id, command)
-
-    def _answered(self, key: object, answer: Any) -> None:
-        future = self._waiting.pop(key, None)
-        if future is not None and not future.done():
-            future.set_result(answer)
+        elif received.reply:
+            self.tell(Outgoing(received.reply))
+        elif (future := self._waiting.pop(received.key, None)) is not None and not future.done():
+            future.set_result(received.command)
 
     def drop(self) -> None:
         """Give the connection up, and what was pushed over it."""

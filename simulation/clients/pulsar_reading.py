@@ -2,7 +2,6 @@
 
 import asyncio
 
-from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.message_ids import earliest
 from simulation.clients.admin import TOPICS
 from simulation.clients.connection import Disconnected
@@ -25,20 +24,10 @@ def pulsar_name(place: Place, partitions: int) -> str:
 async def read_by_pulsar(here: Surroundings, link: PulsarLink, topic: str) -> tuple[dict[int, bytes], bool]:
     """Return the values that there are, by offset, and whether the last message has come. Raises Disconnected."""
     link.drop()
-    command = pb.CommandSubscribe(
-        topic=topic,
-        subscription=here.writer,
-        sub_type=pb.CommandSubscribe.Exclusive,
-        consumer_id=CONSUMER,
-        durable=False,
-        initial_position=pb.CommandSubscribe.Earliest,
-        start_message_id=earliest(),
-    )
-    if isinstance(await link.ask(command), pb.CommandError):
-        link.drop()  # busy: the reader of the connection before is not gone yet
-        raise Disconnected
-    last = (await link.ask(pb.CommandGetLastMessageId(consumer_id=CONSUMER))).last_message_id
-    link.tell(pb.CommandFlow(consumer_id=CONSUMER, message_permits=1_000_000))
+    reader = link.session.subscribe(topic, here.writer, CONSUMER, durable=False, start_message_id=earliest())
+    await link.open(reader)
+    last = await link.last_message_id()
+    link.tell(link.session.flow(CONSUMER))
     found: dict[int, bytes] = {}
     if last.entry_id >= 2**63:  # there is none
         return found, True

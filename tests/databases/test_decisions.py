@@ -11,6 +11,7 @@ from exacta.databases.decisions import DEFINITION, Decisions, Pair
 from exacta.databases.errors import TakenOver
 from tests.databases.conftest import each_kind
 from tests.databases.shop import Place
+from tests.docstring_tables import docstring_table
 
 ROOT = Path(__file__).parents[2]
 BEFORE, NOW, NEXT_EPOCH, NEXT_ID = (7, 30_000), (8, 3), (8, 4), (9, 0)
@@ -42,6 +43,40 @@ def decisions(database: Database) -> Decisions:
 def decide(database: Database, decisions: Decisions, holder: Pair, pair: Pair | None) -> bool:
     with database.own_transaction():
         return decisions.confirm(holder) if pair is None else decisions.decide(holder, pair)
+
+
+HOLDERS: dict[str, list[Pair | None]] = {
+    "there is no row": [None],
+    "an earlier one": [BEFORE],
+    "P itself": [NOW],
+    "a later one": [NEXT_EPOCH, NEXT_ID],
+}
+STATEMENTS = docstring_table("exacta.databases.decisions", "statement \\ the row's holder")
+
+
+@pytest.mark.parametrize(
+    ("statement", "holder", "cell"),
+    [(row, holder, cell) for row, column, cell in STATEMENTS.cells() for holder in HOLDERS[column]],
+)
+def test_every_cell_of_the_table(
+    database: Database, decisions: Decisions, statement: str, holder: Pair | None, cell: str
+) -> None:
+    decided, chosen = (7, 1), (8, 5)
+    if holder is not None:
+        decisions.take_over(holder)
+        assert decide(database, decisions, holder, decided)
+    known = None if holder is None else decided
+    if statement == "take over (P)":
+        if cell == "`TakenOver`":
+            with pytest.raises(TakenOver):
+                decisions.take_over(NOW)
+        else:
+            assert (cell, decisions.take_over(NOW)) == ("holder P", known)
+    else:
+        done = decide(database, decisions, NOW, chosen if statement == "decide (P, Q)" else None)
+        assert done is (cell != "fenced")
+        known = chosen if cell == "decided Q" else known
+    assert decisions.take_over(NEXT_ID) == known
 
 
 TAKE_OVERS = [

@@ -1,18 +1,40 @@
-"""The table of answers ahead of the sync, cell by cell: for what the engine makes each answer wait."""
+"""The table of answers ahead of the sync, cell by cell: for what the engine makes each answer wait.
+
+The code runs its table (`WAITS_FOR`), so that the expectation stands here once more, by hand. What operators and
+clients are told is the table of decision D4, which is read from the page.
+"""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from exacta.core.commands import (
+    AbortByMarker,
+    Acknowledge,
     AcknowledgeSoon,
+    AddGroup,
     AddPartitions,
+    AppendBatch,
+    BeginTransaction,
     Command,
+    CommitOffsets,
+    CommitTransactionalOffsets,
     Connect,
+    CreatePartitions,
     CreateTopic,
+    DeleteTopic,
+    EndHandle,
     EndTransaction,
+    EndTransactions,
     Heartbeat,
+    InitProducerId,
+    JoinGroup,
+    LeaveGroup,
+    SetBrokerConfigs,
+    SetTopicConfigs,
     Subscribe,
+    SyncGroup,
 )
 from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import ConsumerId, Offset, TransactionId
@@ -21,6 +43,7 @@ from exacta.core.replies import DONE
 from exacta.core.state.subscription import SubscriptionType
 from exacta.engine.answers_ahead import WAITS_FOR, Foundation
 from exacta.engine.commit_group import Wait
+from tests.docstring_tables import table_in
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
 
@@ -163,3 +186,52 @@ def test_an_acknowledgement_by_a_reader_keeps_nobody_waiting(rig: Rig) -> None:
     rig.settle()
     rig.topic("later", 1)
     assert answered == [DONE, "seen"]
+
+
+ARCHITECTURE = Path(__file__).parents[2] / "docs/explanation/architecture.md"
+D4 = table_in(ARCHITECTURE.read_text().split('<a id="d4"></a>')[1].split('<a id="d5"></a>')[0], "request")
+WAITS = "its answer waits for"
+SYNC, PAGE_CACHE = "the sync", "the write into the page cache"
+NONE, DURABLE, UNSYNCED, NOT_NEEDED = Foundation
+REQUESTS: dict[str, tuple[tuple[type[Command], ...], dict[Foundation, Wait]]] = {
+    # the first words of a row: its commands, and what their answers wait for, by what they rest on
+    "Produce, SEND": ((AppendBatch, CommitOffsets, Acknowledge), {NONE: Wait.SYNC}),
+    "the same inside": (
+        (AppendBatch, CommitTransactionalOffsets, Acknowledge),
+        {DURABLE: Wait.WRITE, NOT_NEEDED: Wait.WRITE, UNSYNCED: Wait.SYNC},
+    ),
+    "InitProducerId": ((InitProducerId,), {NONE: Wait.SYNC}),
+    "EndTxn": ((EndTransaction, EndHandle, EndTransactions, AbortByMarker), dict.fromkeys(Foundation, Wait.SYNC)),
+    "begin of a handle": ((BeginTransaction,), {DURABLE: Wait.WRITE, UNSYNCED: Wait.SYNC}),
+    "AddPartitionsToTxn": ((AddPartitions, AddGroup), dict.fromkeys(Foundation, Wait.WRITE)),
+    "ACK without": ((AcknowledgeSoon,), {NONE: Wait.WRITE}),
+    "JoinGroup": ((JoinGroup, SyncGroup, LeaveGroup), {NONE: Wait.SYNC}),
+    "Heartbeat": ((Heartbeat,), {NONE: Wait.NOTHING}),
+    "topics": ((CreateTopic, CreatePartitions, SetTopicConfigs, SetBrokerConfigs, DeleteTopic), {NONE: Wait.SYNC}),
+}
+WORDS = {
+    # what a row says: what its answers wait for, in the best case
+    SYNC: Wait.SYNC,
+    f"{SYNC} of all that it commits": Wait.SYNC,
+    f"{SYNC}, where an event was written": Wait.SYNC,
+    PAGE_CACHE: Wait.WRITE,
+    f"{PAGE_CACHE}, once the reservation of the ids is durable": Wait.WRITE,
+    "nothing": Wait.NOTHING,
+    # There is no answer, and the command is written as soon as one that is answered then.
+    "nothing; it is written at once, and synced with the next group": Wait.WRITE,
+}
+
+
+@pytest.mark.parametrize("row", D4.rows)
+def test_the_table_of_decision_d4_is_the_table_of_the_code(row: str) -> None:
+    [begins] = (begins for begins in REQUESTS if row.startswith(begins))
+    commands, waits = REQUESTS[begins]
+    for command in commands:
+        assert {foundation: WAITS_FOR[foundation][command.promises] for foundation in waits} == waits
+    assert WORDS[D4[row, WAITS]] is min(waits.values())
+
+
+def test_the_table_of_decision_d4_speaks_of_all_requests() -> None:
+    assert len(D4.rows) == len(REQUESTS)
+    told = {command.promises for commands, _ in REQUESTS.values() for command in commands}
+    assert told == set(Promise)

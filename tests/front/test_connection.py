@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from exacta.front.connection import MAX_FRAMES_PER_TURN, MAX_OUTGOING_BYTES
+from exacta.front.connection import MAX_FRAMES_PER_TURN, MAX_OUTGOING_BYTES, FramedConnection
 from exacta.front.memory import (
     ALLOWANCE_BYTES,
     LEAST_ANSWER_BYTES,
@@ -13,6 +13,7 @@ from exacta.front.memory import (
     SCARCE_READ_BYTES,
     WRITE_HIGH_WATER_BYTES,
 )
+from tests.docstring_tables import docstring_table
 from tests.front.plain_front import (
     BAD,
     ECHO,
@@ -38,6 +39,17 @@ def is_served(front: PlainFront) -> bool:
         if client.answers() != [(sent, body)]:
             return False
     return True
+
+
+MODULE = "exacta.front.connection"
+
+
+def test_the_tables_of_hooks_and_services_are_those_of_the_class() -> None:
+    hooks = {name.strip("`") for name in docstring_table(MODULE, "hook").rows}
+    services = {name.strip("`") for name in docstring_table(MODULE, "service").rows}
+    assert FramedConnection.__abstractmethods__ <= hooks, "a front must override these"
+    assert all(callable(getattr(FramedConnection, name, None)) for name in hooks | services)
+    assert not any(getattr(FramedConnection, name).__qualname__.startswith("BaseProtocol") for name in hooks | services)
 
 
 class TestFrames:

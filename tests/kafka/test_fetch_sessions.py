@@ -13,6 +13,7 @@ from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 from exacta.protocol.kafka.schema import NO_UUID
+from tests.docstring_tables import docstring_table
 from tests.kafka.test_topic_ids import create, delete
 from tests.kafka.test_transactions_and_groups import Producer
 from tests.kafka.wire import Front, Wire, batch, front, values_in
@@ -118,20 +119,24 @@ SESSIONS = ("none", "by id", "by name")
 EPOCHS = (-1, 0, 1, 2, -7)  # 1 is expected
 
 
-def _expected(session: str, epoch: int, version: int) -> tuple[ErrorCode, bool, bool]:
-    """Return the code, whether there is a session then, and whether the one before has ended."""
+TABLE = docstring_table("exacta.kafka.fetch_sessions", "a request with")
+ANSWERED, BECOMES = TABLE.columns
+FORGETS_ALL = "the expected epoch, which forgets all partitions"
+
+
+def row_of(session: str, epoch: int, version: int) -> str:
     if epoch in (-1, 0):
-        return NONE, epoch == 0, True
-    if session == "none":
-        return NOT_FOUND, False, True
-    if epoch != 1:
-        return WRONG_EPOCH, False, False
-    if (session == "by id") != (version == BY_ID):
-        return OTHER_NAMES, False, False
-    return NONE, True, False
+        return f"epoch {epoch}"
+    if session == "none" or epoch != 1:
+        return f"another epoch{', of no session' if session == 'none' else ' than its session expects'}"
+    return f"the expected epoch{', but topics the other way' if (session == 'by id') != (version == BY_ID) else ''}"
 
 
-@pytest.mark.parametrize(("session", "epoch", "version"), list(itertools.product(SESSIONS, EPOCHS, (BY_ID, BY_NAME))))
+REQUESTS = list(itertools.product(SESSIONS, EPOCHS, (BY_ID, BY_NAME)))
+assert TABLE.rows.keys() == {FORGETS_ALL, *(row_of(*each) for each in REQUESTS)}
+
+
+@pytest.mark.parametrize(("session", "epoch", "version"), REQUESTS)
 def test_every_request_in_every_state(wire: Wire, topic_id: bytes, session: str, epoch: int, version: int) -> None:
     reader = Reader(wire, topic_id, BY_NAME if session == "by name" else BY_ID)
     if session == "none":
@@ -142,7 +147,9 @@ def test_every_request_in_every_state(wire: Wire, topic_id: bytes, session: str,
     asker = Reader(wire, topic_id, version)
     asker.session_id = named
     response = asker.ask({1: 0}, epoch=epoch)
-    code, goes_on, ended = _expected(session, epoch, version)
+    answered, becomes = TABLE.rows[row_of(session, epoch, version)]
+    code = NONE if answered in ("in full", "incrementally") else ErrorCode[answered]
+    goes_on, ended = becomes in ("goes on", "ended, and a new one begun"), becomes.startswith(("ended", "-"))
     assert (response.error_code, response.session_id != NO_SESSION) == (code, goes_on)
     assert (response.session_id == named) == (goes_on and not ended)
     assert told(response).keys() == ({1} if code == NONE else set())
@@ -205,6 +212,7 @@ class TestWhatIsTold:
     def test_who_forgets_everything_has_no_session_any_more(self, reader: Reader) -> None:
         response = reader.ask(forget=[0, 1])
         assert (response.error_code, response.session_id, response.responses) == (NONE, NO_SESSION, [])
+        assert TABLE[FORGETS_ALL, BECOMES] == "ended"
 
     def test_partitions_take_turns(self, wire: Wire, reader: Reader) -> None:
         """Where one answer has room for one batch, no partition starves the other."""

@@ -16,7 +16,6 @@ import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.compression import compress
 from exacta.protocol.pulsar.entries import build_batch, build_entry
-from exacta.protocol.pulsar.frames import build_entry_frame
 from tests.one_log.clients import SECONDS
 from tests.pulsar.wire import Wire, running
 
@@ -173,12 +172,9 @@ class MixedTopic:
 
     def _send(self, metadata: pb.MessageMetadata, payload: bytes, count: int, transaction: int | None) -> None:
         metadata.producer_name, metadata.sequence_id, metadata.publish_time = "p", self._sequence, self._now_ms
-        command = pb.CommandSend(producer_id=0, sequence_id=self._sequence, num_messages=count)
+        entry = build_entry(metadata, payload)
+        receipt = self._wire.ask(self._wire.session.send(entry, self._sequence, count, transaction=transaction))
         self._sequence += count
-        if transaction is not None:
-            command.txnid_most_bits, command.txnid_least_bits = 0, transaction
-        self._wire.send_bytes(b"".join(map(bytes, build_entry_frame(command, build_entry(metadata, payload)))))
-        receipt = self._wire.receive()
         assert isinstance(receipt, pb.CommandSendReceipt), receipt
         assert receipt.message_id.entry_id == self.end
 

@@ -172,7 +172,7 @@ def test_a_transaction_of_either_holds_back_the_readers_of_both(broker: exacta.B
         side.produce(b"inside", transaction=transaction)
         name = f"TxnID(0,{transaction})"
     kafka_sends(broker, "t", [Sent(value, timestamp_ms=int(time.time() * 1000)) for value in (b"behind", b"it")])
-    side.subscribe("t", permits=0)
+    side.subscribe("t")
     consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g", "enable.auto.commit": False})
     consumer.commit(offsets=[TopicPartition("t", 0, 0)], asynchronous=False)
     with Client(broker.bootstrap_servers) as operator:

@@ -1,4 +1,8 @@
-"""A broker for Pulsar's clients whose loop is turned by hand: time is virtual, and every byte is counted."""
+"""A broker for Pulsar's clients whose loop is turned by hand: time is virtual, and every byte is counted.
+
+Its client makes and reads frames by itself. It shares nothing with `protocol/pulsar/session.py`, which is in our other
+clients: it exists so that one judge does not believe what the session believes.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any, cast
@@ -13,7 +17,8 @@ from exacta.front.doors import Door, Endpoint
 from exacta.ports.authorizer import Authorizer
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import unwrapped
-from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_frame, frame_at, parse_frame
+from exacta.protocol.pulsar.entries import build_batch, build_entry
+from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_entry_frame, build_frame, frame_at, parse_frame
 from exacta.pulsar.addresses import Addresses
 from exacta.pulsar.connection import Connection
 from exacta.pulsar.shared import PulsarShared
@@ -68,6 +73,22 @@ class Client(HandTransport):
         self._broker.settle()
         [answer] = self.answers()
         return answer
+
+
+def send_frame(*values: bytes, sequence: int = 0, number: int = 0, transaction: int | None = None) -> bytes:
+    """Build the frame of a SEND; the values have sequence ids from `sequence` on."""
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=sequence, publish_time=1_700_000_000_000)
+    command = pb.CommandSend(producer_id=number, sequence_id=sequence, num_messages=len(values))
+    payload = values[0]
+    if len(values) > 1:
+        metadata.num_messages_in_batch = len(values)
+        metadata.highest_sequence_id = command.highest_sequence_id = sequence + len(values) - 1
+        payload = build_batch(
+            (pb.SingleMessageMetadata(sequence_id=sequence + index), value) for index, value in enumerate(values)
+        )
+    if transaction is not None:
+        command.txnid_least_bits, command.txnid_most_bits = transaction, 0
+    return b"".join(map(bytes, build_entry_frame(command, build_entry(metadata, payload))))
 
 
 class Broker:

@@ -8,8 +8,7 @@ from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.compression import decompress
 from exacta.protocol.pulsar.entries import parse_entry, walk_batch
 from exacta.protocol.pulsar.message_ids import earliest
-from tests.pulsar.by_hand import Broker, Client
-from tests.pulsar.wire import send_frame
+from tests.pulsar.by_hand import Broker, Client, send_frame
 
 EXCLUSIVE, SHARED, FAILOVER, KEY_SHARED = (
     pb.CommandSubscribe.Exclusive,

@@ -7,13 +7,11 @@ from confluent_kafka import KafkaException, Producer
 
 import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
-from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.entries import parse_entry
 from tests.one_log.clients import SECONDS, kafka_records, pulsar_messages
 from tests.pulsar.wire import Wire
 
 COMMIT, ABORT = pb.TxnAction.COMMIT, pb.TxnAction.ABORT
-CONSUMER = 7
 
 
 class Side(Wire):
@@ -39,38 +37,17 @@ class Side(Wire):
         return self.pushed.popleft()
 
     def _next(self) -> Any:
-        frame = self.receive_frame()
-        command = unwrapped(frame.command)
-        if isinstance(command, pb.CommandMessage):
-            assert frame.entry is not None
-            self.pushed.append((command.message_id, bytes(parse_entry(frame.entry).payload)))
-        return command
+        received = self.receive_next()
+        if received.entry is not None:
+            self.pushed.append((received.command.message_id, bytes(parse_entry(received.entry).payload)))
+        return received.command
 
-    def subscribe(self, topic: str, permits: int = 1_000) -> None:
-        subscribe = pb.CommandSubscribe(
-            topic=topic,
-            subscription="s",
-            sub_type=pb.CommandSubscribe.Exclusive,
-            consumer_id=CONSUMER,
-            request_id=self.next_request(),
-            initial_position=pb.CommandSubscribe.Earliest,
-        )
-        answer = self.ask(subscribe)
+    def read(self, topic: str, permits: int = 1_000) -> None:
+        """Open a consumer from the first message on."""
+        answer = self.subscribe(topic)
         if isinstance(answer, pb.CommandError):
             raise ConnectionError(answer.message)
-        self.send(pb.CommandFlow(consumer_id=CONSUMER, message_permits=permits))
-
-    def acknowledge(self, message_id: Any, transaction: int) -> Any:
-        return self.ask(
-            pb.CommandAck(
-                consumer_id=CONSUMER,
-                ack_type=pb.CommandAck.Individual,
-                message_id=[message_id],
-                txnid_most_bits=0,
-                txnid_least_bits=transaction,
-                request_id=self.next_request(),
-            )
-        )
+        self.permit(permits)
 
 
 def kafka_producer(bootstrap: str, transactional_id: str = "x") -> Producer:

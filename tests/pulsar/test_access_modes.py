@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 
 import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
+from tests.docstring_tables import docstring_table
 from tests.pulsar.wire import Wire, client, running, stored
 
 Mode = pb.ProducerAccessMode
@@ -18,14 +19,23 @@ MODES = tuple(Mode.keys())
 EXCLUSIVE = MODES[1:]
 BUSY, FENCED = pb.ServerError.ProducerBusy, pb.ServerError.ProducerFenced
 
-OUTCOMES = {
-    "nobody": ("opens", "opens", "opens", "opens"),
-    "a shared one": ("opens", FENCED, "waits", "closes"),
-    "an exclusive one": (BUSY, FENCED, "waits", "closes"),
-    "a shared one, and one that waits": (BUSY, FENCED, "waits", "closes"),
-    "an exclusive one, and one that waits": (BUSY, FENCED, "waits", "closes"),
+TABLE = docstring_table("exacta.pulsar.producers", "there are \\ asks for")
+PRESENT = {
+    # what the partition has: the name of its row
+    "nobody": "nobody",
+    "a shared one": "shared producers",
+    "an exclusive one": "an exclusive one",
+    "a shared one, and one that waits": "others who wait",
+    "an exclusive one, and one that waits": "others who wait",
 }
-"""The answers to the four modes, by what the partition has. Apache Pulsar 4.2.4 gives the same ones."""
+BEHIND = "a later epoch than its own"
+ERRORS = {"BUSY": BUSY, "FENCED": FENCED}
+
+
+def test_the_table_is_complete() -> None:
+    """Apache Pulsar 4.2.4 gives the same answers."""
+    assert TABLE.rows.keys() == {*PRESENT.values(), BEHIND}
+    assert TABLE.columns == MODES
 
 
 @pytest.fixture
@@ -56,7 +66,7 @@ def is_quiet(wire: Wire) -> bool:
     return isinstance(wire.ask(pb.CommandPing()), pb.CommandPong)
 
 
-@pytest.mark.parametrize("present", OUTCOMES)
+@pytest.mark.parametrize("present", PRESENT)
 @pytest.mark.parametrize("mode", MODES)
 def test_the_table_of_access_modes(connect: Callable[[], Wire], present: str, mode: str) -> None:
     first, waiting, wire = connect(), connect(), connect()
@@ -65,15 +75,15 @@ def test_the_table_of_access_modes(connect: Callable[[], Wire], present: str, mo
     if "waits" in present:
         assert not open_as(waiting, "WaitForExclusive").producer_ready
     answer = open_as(wire, mode)
-    expected = OUTCOMES[present][MODES.index(mode)]
-    if expected in (BUSY, FENCED):
-        assert (type(answer), answer.error) == (pb.CommandError, expected)
+    expected = TABLE[PRESENT[present], mode]
+    if expected in ERRORS:
+        assert (type(answer), answer.error) == (pb.CommandError, ERRORS[expected])
         assert answer.message
         assert first.produce(b"x").__class__ is pb.CommandSendReceipt if present != "nobody" else True
     else:
         assert answer.producer_ready is (expected != "waits")
         assert answer.HasField("topic_epoch") is (expected != "waits" and mode != "Shared")
-    if expected == "closes":
+    if expected.startswith("takes, and"):
         assert isinstance(first.receive(), pb.CommandCloseProducer)
         if "waits" in present:
             assert waiting.receive().error == FENCED
@@ -150,7 +160,7 @@ def test_one_whose_epoch_is_behind_is_fenced_and_closes_nobody(connect: Callable
     close(old)
     assert open_as(new, "Exclusive", name="new").topic_epoch == epoch + 1
     fenced = open_as(old, mode, 1, "old", topic_epoch=epoch, epoch=1)
-    assert (type(fenced), fenced.error) == (pb.CommandError, FENCED)
+    assert (type(fenced), fenced.error) == (pb.CommandError, ERRORS[TABLE[BEHIND, mode]])
     assert isinstance(new.produce(b"x"), pb.CommandSendReceipt)
     close(new)
     assert open_as(old, mode, 2, "old", topic_epoch=epoch, epoch=2).error == FENCED, "also when the other is gone"

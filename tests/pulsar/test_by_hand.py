@@ -10,8 +10,7 @@ from exacta.ports.authorizer import Operation, Resource
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.pulsar.connection import PING_SECONDS
 from tests.kafka.access_rules import Rules
-from tests.pulsar.by_hand import Broker, Client
-from tests.pulsar.wire import send_frame
+from tests.pulsar.by_hand import Broker, Client, send_frame
 
 
 def opened(broker: Broker, topic: str = "t", name: str = "") -> Client:

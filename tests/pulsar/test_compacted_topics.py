@@ -10,7 +10,6 @@ import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.compression import compress
 from exacta.protocol.pulsar.entries import build_batch, build_entry
-from exacta.protocol.pulsar.frames import build_entry_frame
 from exacta.records import admission, pulsar_admission
 from tests.pulsar.wire import Wire
 
@@ -30,9 +29,7 @@ def wire(request: pytest.FixtureRequest, broker: exacta.Broker, wire: Wire) -> W
 
 def send(wire: Wire, entry: bytes, count: int = 1) -> Any:
     """Send an entry; return the receipt, or what came instead."""
-    command = pb.CommandSend(producer_id=0, sequence_id=0, num_messages=count)
-    wire.send_bytes(b"".join(map(bytes, build_entry_frame(command, entry))))
-    return wire.receive()
+    return wire.ask(wire.session.send(entry, 0, count))
 
 
 def single(key: bytes | None, value: bytes = b"v", **fields: Any) -> bytes:

@@ -9,7 +9,8 @@ import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import PROTOCOL_VERSION
 from exacta.protocol.pulsar.frames import build_frame
-from tests.pulsar.wire import Wire, send_frame
+from tests.pulsar.by_hand import send_frame
+from tests.pulsar.wire import Wire
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from exacta.core.commands import CreateTopic, DeleteTopic
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.by_hand import Broker, broker_by_hand
+from tests.pulsar.by_hand import Broker, broker_by_hand, send_frame
 from tests.pulsar.consuming import (
     EARLIEST,
     EXCLUSIVE,
@@ -19,7 +19,6 @@ from tests.pulsar.consuming import (
     produce,
     producer_of,
 )
-from tests.pulsar.wire import send_frame
 
 broker = pytest.fixture(broker_by_hand)
 

@@ -41,7 +41,7 @@ def producer(broker: exacta.Broker) -> Producer:
 def side(broker: exacta.Broker) -> Iterator[Side]:
     side = Side(broker.pulsar_url)
     side.open_producer("p")
-    side.subscribe("orders")
+    side.read("orders")
     yield side
     side.close()
 
@@ -58,14 +58,14 @@ def begun(broker: exacta.Broker, producer: Producer, side: Side, opened_by: str)
         write(producer, "k", b"by Kafka")
     assert isinstance(side.produce(b"by Pulsar", transaction=transaction), pb.CommandSendReceipt)
     order, _ = side.message()
-    assert not side.acknowledge(order, transaction).HasField("error")
+    assert not side.acknowledge(order, transaction=transaction).HasField("error")
     return transaction
 
 
 def is_left(broker: exacta.Broker) -> bool:
     """Return whether the order is delivered to a new consumer: it comes before what is sent now."""
     last = Side(broker.pulsar_url)
-    last.subscribe("orders")
+    last.read("orders")
     last.open_producer("orders")
     last.produce(b"last", sequence=1)
     _, value = last.message()
@@ -203,7 +203,7 @@ def test_a_producer_that_has_written_nothing_has_nothing_to_join(broker: exacta.
 def test_it_survives_the_death_of_the_broker(broker: exacta.Broker, producer: Producer, opened_by: str) -> None:
     side = Side(broker.pulsar_url)
     side.open_producer("p")
-    side.subscribe("orders")
+    side.read("orders")
     transaction = begun(broker, producer, side, opened_by)
     side.close()
     broker.restart(clean=False)

@@ -58,7 +58,7 @@ class Transfers:
         """Return Pulsar's side, connected anew where that was lost."""
         if self.side is None:
             self.side = Side(self.server.url)
-            self.side.subscribe("orders")
+            self.side.read("orders")
             self.side.open_producer("p")
         return self.side
 
@@ -105,7 +105,7 @@ class Transfers:
         receipt = side.produce(b"%d:%d" % (number, amount), sequence=self.sequence, transaction=transaction)
         assert isinstance(receipt, pb.CommandSendReceipt), receipt
         self.step()
-        assert not side.acknowledge(order, transaction).HasField("error")
+        assert not side.acknowledge(order, transaction=transaction).HasField("error")
         return transaction
 
     def give_up(self, transaction: int | None) -> None:

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.by_hand import Broker, Client
+from tests.pulsar.by_hand import Broker, Client, send_frame
 from tests.pulsar.consuming import ConsumerClient, message_id, produce, producer_of
-from tests.pulsar.wire import send_frame
 
 REMEMBERED_MS = 10_000
 

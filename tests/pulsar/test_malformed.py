@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.frames import build_frame
-from tests.pulsar.by_hand import Broker
-from tests.pulsar.wire import send_frame
+from tests.pulsar.by_hand import Broker, send_frame
 from tests.shares import examples
 
 ID: dict[str, Any] = {"request_id": 5}

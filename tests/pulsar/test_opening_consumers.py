@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.by_hand import Broker, broker_by_hand
+from tests.pulsar.by_hand import Broker, broker_by_hand, send_frame
 from tests.pulsar.consuming import EXCLUSIVE, FAILOVER, TYPES, ConsumerClient, producer_of
-from tests.pulsar.wire import send_frame
 
 broker = pytest.fixture(broker_by_hand)
 

@@ -51,15 +51,8 @@ def test_an_operator_sees_what_a_consumer_has_and_lets_it_begin_again(broker: ex
 def test_an_operator_sees_who_reads_uncommitted_messages(broker: exacta.Broker) -> None:
     wire = Wire(broker.pulsar_url)
     wire.open_producer(TOPIC)
-    reader = pb.CommandSubscribe(
-        topic=TOPIC,
-        subscription="billing",
-        sub_type=pb.CommandSubscribe.Exclusive,
-        consumer_id=1,
-        request_id=wire.next_request(),
-        durable=False,
-    )
-    reader.metadata.add(key="isolation.level", value="read_uncommitted")
+    metadata = [pb.KeyValue(key="isolation.level", value="read_uncommitted")]
+    reader = wire.session.subscribe(TOPIC, "billing", 1, durable=False, metadata=metadata)
     assert isinstance(wire.ask(reader), pb.CommandSuccess)
     wire.produce(b"open", transaction=wire.begin().txnid_least_bits)
     lines = run(broker, "subscriptions", "describe", TOPIC, "billing")

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from exacta.protocol.pulsar import messages_pb2 as pb
-from exacta.protocol.pulsar.frames import build_frame
-from tests.pulsar.wire import Wire, send_frame
+from exacta.protocol.pulsar.session import Outgoing
+from tests.pulsar.by_hand import send_frame
+from tests.pulsar.wire import Wire
 from tests.server.test_server import Process
 from tests.test_overload import most_resident_mb
 
+SHARED = pb.CommandSubscribe.Shared
 GREEDY = 100
 LARGE = 30
 CONSUMERS = 2_000
@@ -54,25 +56,10 @@ def connect(server: Process) -> Iterator[Connect]:
         wire.close()
 
 
-def subscribe(topic: str, subscription: str, number: int = 1) -> pb.CommandSubscribe:
-    return pb.CommandSubscribe(
-        topic=topic,
-        subscription=subscription,
-        sub_type=pb.CommandSubscribe.Shared,
-        consumer_id=number,
-        request_id=number,
-        initial_position=pb.CommandSubscribe.Earliest,
-    )
-
-
-def flow(number: int = 1) -> pb.CommandFlow:
-    return pb.CommandFlow(consumer_id=number, message_permits=2**31 - 1)
-
-
-def ask_all(wire: Wire, commands: list[Any]) -> list[Any]:
+def ask_all(wire: Wire, asked: list[Outgoing]) -> list[Any]:
     """Send commands in one write; return their answers."""
-    wire.send(*commands)
-    return [wire.receive() for _ in commands]
+    wire.send_bytes(b"".join(each.data for each in asked))
+    return [wire.receive() for _ in asked]
 
 
 def consumers_that_do_not_read(connect: Connect) -> None:
@@ -82,8 +69,8 @@ def consumers_that_do_not_read(connect: Connect) -> None:
         assert isinstance(writer.produce(b"x" * 1_000_000, sequence=sequence), pb.CommandSendReceipt)
     greedy = [connect() for _ in range(GREEDY)]
     for number, wire in enumerate(greedy):
-        assert isinstance(wire.ask(subscribe("large", f"s{number}")), pb.CommandSuccess)
-        wire.send(flow())
+        assert isinstance(wire.subscribe("large", f"s{number}", kind=SHARED), pb.CommandSuccess)
+        wire.permit()
     half = connect()
     half.socket.setblocking(False)
     half.socket.send(struct.pack(">I", 5 << 20) + bytes(2 << 20))  # as much of it as gets away
@@ -91,13 +78,14 @@ def consumers_that_do_not_read(connect: Connect) -> None:
 
 def many_consumers(connect: Connect) -> None:
     wire = connect()
-    answers = ask_all(wire, [subscribe("many", f"s{number % 50}", number) for number in range(CONSUMERS)])
+    consumers = [wire.session.subscribe("many", f"s{number % 50}", number, SHARED) for number in range(CONSUMERS)]
+    answers = ask_all(wire, consumers)
     assert {type(each) for each in answers} == {pb.CommandSuccess}
 
 
 def transactions_that_nobody_ends(connect: Connect) -> None:
     wire = connect()
-    begins = [pb.CommandNewTxn(request_id=number, txn_ttl_millis=900_000) for number in range(MOST_HANDLES + 100)]
+    begins = [wire.session.begin(900_000) for _ in range(MOST_HANDLES + 100)]
     answers = [each for start in range(0, len(begins), 500) for each in ask_all(wire, begins[start : start + 500])]
     refused = [each for each in answers if each.HasField("error")]
     assert len(refused) == len(begins) - MOST_HANDLES // 2, "the other half is for other hosts"
@@ -113,13 +101,12 @@ def acknowledgements_with_holes(connect: Connect) -> None:
         wire.send_bytes(b"".join(send_frame(value, sequence=start + n) for n, value in enumerate(values)))
         for _ in values:
             assert isinstance(wire.receive(), pb.CommandSendReceipt)
-    assert isinstance(wire.ask(subscribe("holes", "s")), pb.CommandSuccess)
-    ledger = wire.ask(pb.CommandGetLastMessageId(consumer_id=1, request_id=1)).last_message_id.ledger_id
+    assert isinstance(wire.subscribe("holes", kind=SHARED), pb.CommandSuccess)
+    ledger = wire.request(pb.CommandGetLastMessageId(consumer_id=1)).last_message_id.ledger_id
     answers = []
     for start in range(1, MESSAGES, 2000):
         ids = [pb.MessageIdData(ledger_id=ledger, entry_id=entry) for entry in range(start, start + 2000, 2)]
-        ack = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual, message_id=ids, request_id=start)
-        answers.append(wire.ask(ack))
+        answers.append(wire.acknowledge(*ids))
     assert [each.HasField("error") for each in answers] == [False] * (MOST_RUNS // 1000) + [True] * 2
     assert {each.error for each in answers[-2:]} == {pb.ServerError.TooManyRequests}
     assert all(each.message for each in answers[-2:])
@@ -134,8 +121,8 @@ def test_clients_without_measure_hold_up_nobody(server: Process, connect: Connec
 
     good = connect()
     good.open_producer("good")
-    assert isinstance(good.ask(subscribe("good", "s")), pb.CommandSuccess)
-    good.send(flow())
+    assert isinstance(good.subscribe("good", kind=SHARED), pb.CommandSuccess)
+    good.permit()
     for sequence in range(50):
         good.send_bytes(send_frame(b"y" * 200_000, sequence=sequence))
         kinds = {type(good.receive()), type(good.receive())}
@@ -148,9 +135,9 @@ def test_clients_without_measure_hold_up_nobody(server: Process, connect: Connec
 
 def test_a_frame_of_nothing_but_ids_is_bounded(connect: Connect) -> None:
     wire = connect()
-    assert isinstance(wire.ask(subscribe("t", "s")), pb.CommandSuccess)
+    assert isinstance(wire.subscribe("t", kind=SHARED), pb.CommandSuccess)
     ids = [pb.MessageIdData(ledger_id=0, entry_id=0)] * 300_000
-    ack = pb.CommandAck(consumer_id=1, ack_type=pb.CommandAck.Individual, message_id=ids, request_id=1)
-    assert len(build_frame(ack)) > 1 << 20
-    wire.send(ack)
+    ack = wire.session.acknowledge(1, ids).data
+    assert len(ack) > 1 << 20
+    wire.send_bytes(ack)
     assert wire.is_closed()

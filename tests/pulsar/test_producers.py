@@ -97,10 +97,7 @@ def test_an_initial_subscription_gets_all_messages(broker: exacta.Broker) -> Non
 
 
 def test_an_initial_subscription_that_has_consumers_is_left_alone(wire: Wire, other: Wire) -> None:
-    subscribe = pb.CommandSubscribe(
-        topic="t", subscription="s", sub_type=pb.CommandSubscribe.Exclusive, consumer_id=1, request_id=1
-    )
-    assert isinstance(other.ask(subscribe), pb.CommandSuccess)
+    assert isinstance(other.subscribe("t"), pb.CommandSuccess)
     assert isinstance(wire.open_producer("t", initial_subscription_name="s"), pb.CommandProducerSuccess)
     assert isinstance(other.ask(pb.CommandPing()), pb.CommandPong)
 

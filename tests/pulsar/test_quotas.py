@@ -11,8 +11,8 @@ from exacta.core.commands import RefuseAppends
 from exacta.core.rejections import Rejection
 from exacta.ports.journal import Room
 from exacta.protocol.pulsar import messages_pb2 as pb
-from tests.pulsar.by_hand import Broker, Client, broker_by_hand
-from tests.pulsar.wire import client, running, send_frame
+from tests.pulsar.by_hand import Broker, Client, broker_by_hand, send_frame
+from tests.pulsar.wire import client, running
 from tests.waiting import wait_until
 
 CODES = {

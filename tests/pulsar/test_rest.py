@@ -156,13 +156,9 @@ def test_a_topic_in_use_is_deleted_by_force_only(web: Web, wire: Wire) -> None:
 @ours_only
 def test_a_topic_with_a_consumer_is_in_use(web: Web, wire: Wire) -> None:
     name = new_name()
-    wire.ask(
-        pb.CommandSubscribe(
-            topic=name, subscription="s", sub_type=pb.CommandSubscribe.Exclusive, consumer_id=1, request_id=1
-        )
-    )
+    wire.subscribe(name)
     assert web.ask("DELETE", path(name))[0] == 412
-    wire.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=2))
+    wire.close_consumer()
     assert web.ask("DELETE", path(name)) == (204, "")
 
 
@@ -301,7 +297,7 @@ def metadata(web: Web, least: int, most: int = 0) -> tuple[int, Any]:
 
 
 def begin(wire: Wire) -> int:
-    wire.ask(pb.CommandTcClientConnectRequest(request_id=wire.next_request(), tc_id=0))
+    wire.request(pb.CommandTcClientConnectRequest(tc_id=0))
     least: int = wire.begin().txnid_least_bits
     return least
 
@@ -350,33 +346,15 @@ def test_what_is_no_number_is_no_transaction(web: Web, number: str) -> None:
 def test_what_a_transaction_has_acknowledged_is_shown(web: Web, wire: Wire) -> None:
     """Apache Pulsar answers 500 where a subscription was announced that is not there, and shows no positions."""
     name = new_name()
-    wire.ask(
-        pb.CommandSubscribe(
-            topic=name, subscription="s", sub_type=pb.CommandSubscribe.Exclusive, consumer_id=1, request_id=1
-        )
-    )
+    wire.subscribe(name)
     wire.open_producer(name)
     message_id = wire.produce(b"a").message_id
-    wire.send(pb.CommandFlow(consumer_id=1, message_permits=1))
+    wire.permit(1)
     assert isinstance(wire.receive(), pb.CommandMessage)
     least = begin(wire)
-    subscription = [pb.Subscription(topic=name, subscription=each) for each in ("s", "nowhere")]
-    wire.ask(
-        pb.CommandAddSubscriptionToTxn(
-            request_id=2, txnid_least_bits=least, txnid_most_bits=0, subscription=subscription
-        )
-    )
+    wire.ask(wire.session.add_subscriptions(least, name, "s", "nowhere"))
     assert metadata(web, least)[1]["ackedPartitions"] == {name: {"s": {}, "nowhere": {}}}
-    wire.ask(
-        pb.CommandAck(
-            consumer_id=1,
-            ack_type=pb.CommandAck.Cumulative,
-            message_id=[message_id],
-            txnid_least_bits=least,
-            txnid_most_bits=0,
-            request_id=3,
-        )
-    )
+    wire.acknowledge(message_id, cumulative=True, transaction=least)
     held = {"cumulativeAckPosition": f"{message_id.ledger_id}:{message_id.entry_id}"}
     assert metadata(web, least)[1]["ackedPartitions"] == {name: {"s": held, "nowhere": {}}}
     wire.end(least, ABORT)

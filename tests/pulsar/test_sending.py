@@ -4,10 +4,10 @@ from confluent_kafka.admin import AdminClient
 
 import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
-from exacta.protocol.pulsar.entries import build_entry
-from exacta.protocol.pulsar.frames import build_entry_frame
 from exacta.protocol.pulsar.message_ids import EARLIEST_NUMBER
-from tests.pulsar.wire import Wire, running, send_frame, stored
+from exacta.protocol.pulsar.session import Session, entry_of_values
+from tests.pulsar.by_hand import send_frame
+from tests.pulsar.wire import Wire, running, stored
 
 
 def place(receipt: pb.CommandSendReceipt) -> tuple[int, int, int]:
@@ -102,10 +102,8 @@ def test_the_client_for_cpp_gives_up_a_batch_that_is_stored_in_part(broker: exac
 
 def part_frame(number: int, count: int, sequence: int) -> bytes:
     """Build the frame of a SEND that has one part of a large message."""
-    metadata = pb.MessageMetadata(producer_name="p", sequence_id=sequence, publish_time=1, uuid="u")
-    metadata.chunk_id, metadata.num_chunks_from_msg, metadata.total_chunk_msg_size = number, count, count
-    command = pb.CommandSend(producer_id=0, sequence_id=sequence)
-    return b"".join(map(bytes, build_entry_frame(command, build_entry(metadata, b"%d" % number))))
+    part = {"uuid": "u", "chunk_id": number, "num_chunks_from_msg": count, "total_chunk_msg_size": count}
+    return Session.send(entry_of_values([b"%d" % number], sequence, 1, producer="p", **part), sequence).data
 
 
 def test_the_parts_of_a_large_message_are_repeats_once_the_last_one_is_stored(wire: Wire) -> None:
@@ -121,10 +119,7 @@ def test_an_entry_that_cannot_be_true_is_refused(wire: Wire) -> None:
     frame = send_frame(b"a", b"b")
     short = send_frame(b"a")
     assert len(frame) > len(short)
-    metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1, marker_type=1)
-    command = pb.CommandSend(producer_id=0, sequence_id=0)
-    wire.send_bytes(b"".join(map(bytes, build_entry_frame(command, build_entry(metadata, b"x")))))
-    refused = wire.receive()
+    refused = wire.ask(wire.session.send(entry_of_values([b"x"], 0, 1, producer="p", marker_type=1), 0))
     assert (type(refused), refused.error) == (pb.CommandSendError, pb.ServerError.NotAllowedError)
     assert "marker" in refused.message
 

@@ -10,9 +10,9 @@ from exacta.core.commands import DeleteRecords
 from exacta.core.ids import Offset
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.message_ids import earliest, entry_offset_of
-from tests.pulsar.by_hand import Broker, Client
+from tests.docstring_tables import docstring_table
+from tests.pulsar.by_hand import Broker, Client, send_frame
 from tests.pulsar.consuming import EXCLUSIVE, KEY_SHARED, SHARED, ConsumerClient, produce, producer_of
-from tests.pulsar.wire import send_frame
 
 FIRST = -(1 << 62) + 1
 """The entry id of the first place of a partition."""
@@ -203,7 +203,18 @@ def asks(message: pb.MessageIdData, transaction: int) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("became", ["open", "aborted", "deleted", "never"])
+TABLE = docstring_table("exacta.pulsar.provisional_ids", "the message's transaction")
+GONE = "has committed, but it is gone"
+ROWS = {"open": "is open", "aborted": "was aborted", "deleted": GONE, "never": GONE}
+
+
+def test_the_table_is_complete() -> None:
+    """The tests above mean a message that is there by its own id."""
+    assert TABLE.rows.keys() == {"has committed", *ROWS.values()}
+    assert set(TABLE.rows["has committed"]) == {"its own id"}
+
+
+@pytest.mark.parametrize("became", ROWS)
 def test_one_whose_message_is_not_there_is_refused_and_nothing_changes(broker: Broker, became: str) -> None:
     found = Interleaved(broker)
     named, text = found.ids[2], "aborted, or is not there any more"
@@ -223,7 +234,9 @@ def test_one_whose_message_is_not_there_is_refused_and_nothing_changes(broker: B
     other = found.consumer.begin()
     for ask in asks(named, other):
         refused = found.consumer.answer_to(ask)
-        assert (refused.error, text in refused.message) == (pb.ServerError.NotAllowedError, True), (ask, refused)
+        error = pb.ServerError.Value(TABLE[ROWS[became], "ACK with an answer, SEEK, SUBSCRIBE"])
+        assert (refused.error, text in refused.message) == (error, True), (ask, refused)
+    assert TABLE[ROWS[became], "ACK without one, REDELIVER"] == "passed over"
     for cumulative in (False, True):
         found.consumer.acknowledge(named, cumulative=cumulative, request_id=None)
     found.consumer.redeliver(named)

@@ -10,9 +10,8 @@ from exacta.config.configuration import Configuration
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.entries import build_entry
 from exacta.protocol.pulsar.frames import build_entry_frame
-from tests.pulsar.by_hand import Broker
+from tests.pulsar.by_hand import Broker, send_frame
 from tests.pulsar.consuming import EXCLUSIVE, FAILOVER, KEY_SHARED, SHARED, TYPES, ConsumerClient, produce, producer_of
-from tests.pulsar.wire import send_frame
 
 NAMES = [pb.CommandSubscribe.SubType.Name(kind) for kind in TYPES]
 STATS = pb.CommandConsumerStats(request_id=4, consumer_id=1)

@@ -12,8 +12,8 @@ from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.pulsar.topic_names import names_in
 from tests.kafka.access_rules import Rules
-from tests.pulsar.by_hand import Broker
-from tests.pulsar.wire import Wire, client, running, send_frame
+from tests.pulsar.by_hand import Broker, send_frame
+from tests.pulsar.wire import Wire, client, running
 
 NAMESPACE = "persistent://public/default"
 
@@ -21,7 +21,7 @@ NAMESPACE = "persistent://public/default"
 def topics(wire: Wire, **fields: Any) -> Any:
     """Ask for the topics of a namespace; return the answer."""
     fields.setdefault("namespace", "public/default")
-    return wire.ask(pb.CommandGetTopicsOfNamespace(request_id=wire.next_request(), **fields))
+    return wire.request(pb.CommandGetTopicsOfNamespace(**fields))
 
 
 def local_names(wire: Wire, **fields: Any) -> list[str]:

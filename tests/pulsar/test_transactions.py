@@ -7,14 +7,11 @@ import pytest
 
 import exacta
 from exacta.protocol.pulsar import messages_pb2 as pb
+from exacta.protocol.pulsar.session import error_of
 from tests.pulsar.wire import ANSWER_SECONDS, Wire, running, stored
 
 COMMIT, ABORT = pb.TxnAction.COMMIT, pb.TxnAction.ABORT
 SHARED = pb.CommandSubscribe.Shared
-
-
-def error_of(answer: object) -> int | None:
-    return answer.error if answer.HasField("error") else None  # type: ignore[attr-defined]
 
 
 def test_the_one_coordinator_is_here(wire: Wire) -> None:
@@ -119,19 +116,14 @@ def test_a_transaction_that_is_not_open_comes_before_a_topic_that_is_not_there(r
     with running(pulsar_transaction_repeat=repeat) as broker:
         wire = Wire(broker.pulsar_url)
         wire.open_producer("t")
-        wire.ask(pb.CommandSubscribe(topic="t", subscription="s", consumer_id=1, request_id=1, sub_type=SHARED))
+        wire.subscribe("t", kind=SHARED)
         receipt = wire.produce(b"a")
         transaction = wire.begin().txnid_least_bits
         assert error_of(wire.end(transaction, COMMIT)) is None
 
         def errors(transaction: int, topic: str) -> set[int | None]:
-            subscription = pb.CommandAddSubscriptionToTxn(
-                request_id=1,
-                txnid_least_bits=transaction,
-                txnid_most_bits=0,
-                subscription=[pb.Subscription(topic=topic, subscription="s")],
-            )
-            return {error_of(wire.add_partition(transaction, topic)), error_of(wire.ask(subscription))}
+            subscribed = wire.ask(wire.session.add_subscriptions(transaction, topic, "s"))
+            return {error_of(wire.add_partition(transaction, topic)), error_of(subscribed)}
 
         not_found, ended = pb.ServerError.TransactionNotFound, pb.ServerError.InvalidTxnStatus
         on_it = not_found if repeat == "strict" else ended
@@ -139,15 +131,7 @@ def test_a_transaction_that_is_not_open_comes_before_a_topic_that_is_not_there(r
         assert errors(transaction + 1_000, "t") == {not_found}
         assert errors(transaction, "nowhere") == {not_found}
         assert errors(transaction, "t") == {on_it}
-        ack = pb.CommandAck(
-            consumer_id=1,
-            request_id=2,
-            ack_type=pb.CommandAck.Individual,
-            message_id=[receipt.message_id],
-            txnid_least_bits=transaction,
-            txnid_most_bits=0,
-        )
-        assert wire.ask(ack).error == on_it
+        assert wire.acknowledge(receipt.message_id, transaction=transaction).error == on_it
         wire.close()
 
 
@@ -186,7 +170,8 @@ def test_a_late_send_is_refused_and_the_producer_goes_on(wire: Wire) -> None:
 
 @pytest.mark.parametrize("most", [0, 1, 2**64 - 1])
 def test_a_transaction_that_there_never_was_is_not_found(wire: Wire, most: int) -> None:
-    refused = wire.end(2**63 if most == 0 else 0, COMMIT, most)
+    least = 2**63 if most == 0 else 0
+    refused = wire.request(pb.CommandEndTxn(txnid_most_bits=most, txnid_least_bits=least, txn_action=COMMIT))
     assert (refused.error, bool(refused.message)) == (pb.ServerError.TransactionNotFound, True)
 
 

@@ -1,7 +1,8 @@
-"""A client of Pulsar's that speaks in frames, and a look into the log behind it: what the tests of the front share."""
+"""A Pulsar client without comfort, and a look into the log behind it: what the tests of the front share."""
 
 import asyncio
 import socket
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,14 +19,15 @@ from exacta.engine.schema import SCHEMA
 from exacta.ports.log import FetchPartition, FetchRequest, FetchResult
 from exacta.protocol.kafka.records import MAGIC, parse_batch_header
 from exacta.protocol.pulsar import messages_pb2 as pb
-from exacta.protocol.pulsar.commands import PROTOCOL_VERSION, unwrapped
-from exacta.protocol.pulsar.entries import Entry, build_batch, build_entry
-from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_entry_frame, build_frame, frame_at, parse_frame
+from exacta.protocol.pulsar.commands import PROTOCOL_VERSION
+from exacta.protocol.pulsar.entries import Entry
+from exacta.protocol.pulsar.session import Incoming, Outgoing, Session, entry_of_values
 from exacta.records.pulsar_entries import entry_of
 from exacta.server.assembly import assemble_engine
 from exacta.server.identity import JOURNAL_DIRECTORY
 
 ANSWER_SECONDS = 20
+PUBLISH_TIME_MS = 1_700_000_000_000
 
 
 class Wire:
@@ -33,12 +35,12 @@ class Wire:
 
     def __init__(self, url: str, *, connects: bool = True, version: int = PROTOCOL_VERSION) -> None:
         host, _, port = url.removeprefix("pulsar://").rpartition(":")
+        self.session = Session("tester", version)
         self.socket = socket.create_connection((host, int(port)), timeout=ANSWER_SECONDS)
-        self._received = b""
-        self._last_request = 0
+        self._received: deque[Incoming] = deque()
         if connects:
             try:
-                self.connected = self.ask(pb.CommandConnect(client_version="tester", protocol_version=version))
+                self.connected = self.ask(self.session.connect())
             except OSError:  # the broker is being killed
                 self.socket.close()
                 raise
@@ -46,34 +48,34 @@ class Wire:
     def close(self) -> None:
         self.socket.close()
 
-    def next_request(self) -> int:
-        self._last_request += 1
-        return self._last_request
-
     def send(self, *commands: Message) -> None:
-        """Send commands in one write."""
-        self.send_bytes(b"".join(map(build_frame, commands)))
+        """Send commands in one write, with the request ids that they have."""
+        self.send_bytes(b"".join(self.session.tell(each).data for each in commands))
 
     def send_bytes(self, data: bytes) -> None:
         self.socket.sendall(data)
 
-    def receive_frame(self) -> Frame:
-        """Return the next frame of the broker."""
-        while (frame := frame_at(self._received)) is None:
+    def receive_next(self) -> Incoming:
+        """Return what comes next."""
+        while not self._received:
             data = self.socket.recv(1 << 16)
             if not data:
                 raise ConnectionError("the connection was closed")
-            self._received += data
-        self._received = self._received[SIZE_BYTES + len(frame) :]
-        return parse_frame(bytes(frame))
+            self._received.extend(self.session.receive_data(data))
+        return self._received.popleft()
 
     def receive(self) -> Any:
         """Return the next command of the broker."""
-        return unwrapped(self.receive_frame().command)
+        return self.receive_next().command
 
-    def ask(self, command: Message) -> Any:
-        self.send(command)
+    def ask(self, asked: Message | Outgoing) -> Any:
+        """Send something, a command with the request id that it has; return the next command of the broker."""
+        self.send_bytes((asked if isinstance(asked, Outgoing) else self.session.tell(asked)).data)
         return self.receive()
+
+    def request(self, command: Message) -> Any:
+        """Give a command the next request id, and send it; return the answer."""
+        return self.ask(self.session.request(command))
 
     def is_closed(self) -> bool:
         """Wait until the other side closes; anything that comes before is an error of the test."""
@@ -82,61 +84,41 @@ class Wire:
         except ConnectionResetError:
             return True
 
-    # --- commands with their ids --------------------------------------------------------------------------------------
+    # --- commands, of which each returns the answer, or what came instead ---------------------------------------------
 
     def open_producer(self, topic: str, number: int = 0, name: str = "", **fields: Any) -> Any:
-        """Open a producer; return the answer. One without a name has one made up, as clients ask for it."""
-        fields.setdefault("user_provided_producer_name", bool(name))
-        return self.ask(
-            pb.CommandProducer(
-                topic=topic, producer_id=number, request_id=self.next_request(), producer_name=name, **fields
-            )
-        )
+        return self.ask(self.session.open_producer(topic, number, name, **fields))
 
     def lookup(self, topic: str) -> Any:
-        """Ask which broker serves a topic; return the answer."""
-        return self.ask(pb.CommandLookupTopic(topic=topic, request_id=self.next_request()))
+        return self.request(pb.CommandLookupTopic(topic=topic))
+
+    def subscribe(
+        self, topic: str, subscription: str = "s", number: int = 1, kind: Any = pb.CommandSubscribe.Exclusive
+    ) -> Any:
+        return self.ask(self.session.subscribe(topic, subscription, number, kind))
+
+    def permit(self, permits: int = 2**31 - 1, number: int = 1) -> None:
+        self.send_bytes(self.session.flow(number, permits).data)
+
+    def acknowledge(self, *ids: pb.MessageIdData, number: int = 1, **how: Any) -> Any:
+        return self.ask(self.session.acknowledge(number, ids, **how))
+
+    def close_consumer(self, number: int = 1) -> Any:
+        return self.request(pb.CommandCloseConsumer(consumer_id=number))
 
     def begin(self, timeout_ms: int = 60_000) -> Any:
-        """Begin a transaction; return the answer."""
-        return self.ask(pb.CommandNewTxn(request_id=self.next_request(), txn_ttl_millis=timeout_ms, tc_id=0))
+        return self.ask(self.session.begin(timeout_ms))
 
-    def end(self, least: int, action: "pb.TxnAction", most: int = 0) -> Any:
-        """End a transaction; return the answer."""
-        return self.ask(
-            pb.CommandEndTxn(
-                request_id=self.next_request(), txnid_least_bits=least, txnid_most_bits=most, txn_action=action
-            )
-        )
+    def end(self, transaction: int, action: "pb.TxnAction") -> Any:
+        return self.ask(self.session.end(transaction, commit=action == pb.COMMIT))
 
-    def add_partition(self, least: int, *topics: str) -> Any:
-        """Add topics to a transaction; return the answer."""
-        return self.ask(
-            pb.CommandAddPartitionToTxn(
-                request_id=self.next_request(), txnid_least_bits=least, txnid_most_bits=0, partitions=topics
-            )
-        )
+    def add_partition(self, transaction: int, *topics: str) -> Any:
+        return self.ask(self.session.add_partitions(transaction, topics))
 
     def produce(self, *values: bytes, sequence: int = 0, number: int = 0, transaction: int | None = None) -> Any:
-        """Send one entry, a batch where there are several values; return the receipt, or what came instead."""
-        self.send_bytes(send_frame(*values, sequence=sequence, number=number, transaction=transaction))
-        return self.receive()
-
-
-def send_frame(*values: bytes, sequence: int = 0, number: int = 0, transaction: int | None = None) -> bytes:
-    """Build the frame of a SEND; the values have sequence ids from `sequence` on."""
-    metadata = pb.MessageMetadata(producer_name="p", sequence_id=sequence, publish_time=1_700_000_000_000)
-    command = pb.CommandSend(producer_id=number, sequence_id=sequence, num_messages=len(values))
-    payload = values[0]
-    if len(values) > 1:
-        metadata.num_messages_in_batch = len(values)
-        metadata.highest_sequence_id = command.highest_sequence_id = sequence + len(values) - 1
-        payload = build_batch(
-            (pb.SingleMessageMetadata(sequence_id=sequence + index), value) for index, value in enumerate(values)
-        )
-    if transaction is not None:
-        command.txnid_least_bits, command.txnid_most_bits = transaction, 0
-    return b"".join(map(bytes, build_entry_frame(command, build_entry(metadata, payload))))
+        """Send one entry, a batch where there are several values."""
+        entry = entry_of_values(values, sequence, PUBLISH_TIME_MS, producer="p")
+        return self.ask(self.session.send(entry, sequence, len(values), producer_id=number, transaction=transaction))
 
 
 # --- the real client --------------------------------------------------------------------------------------------------

@@ -23,22 +23,12 @@ public class Main {
 """
 
 
-def subscribe(topic: str, subscription: str) -> pb.CommandSubscribe:
-    return pb.CommandSubscribe(
-        topic=topic,
-        subscription=subscription,
-        sub_type=pb.CommandSubscribe.Exclusive,
-        consumer_id=1,
-        request_id=1,
-        initial_position=pb.CommandSubscribe.Earliest,
-    )
-
-
 def next_id(wire: Wire, topic: str, subscription: str) -> int:
     """Return the entry that a subscription gets next; wait for it."""
-    assert isinstance(wire.ask(subscribe(topic, subscription)), pb.CommandSuccess)
-    message = wire.ask(pb.CommandFlow(consumer_id=1, message_permits=1))
-    assert isinstance(wire.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=2)), pb.CommandSuccess)
+    assert isinstance(wire.subscribe(topic, subscription), pb.CommandSuccess)
+    wire.permit(1)
+    message = wire.receive()
+    assert isinstance(wire.close_consumer(), pb.CommandSuccess)
     found: int = message.message_id.entry_id
     return found
 
@@ -50,8 +40,8 @@ def test_an_order_becomes_an_invoice_once(tmp_path: Path) -> None:
         source = tmp_path / "Main.java"
         source.write_text(PROGRAM % block.text.replace(ADDRESS, broker.pulsar_url))
         wire = Wire(broker.pulsar_url)
-        wire.ask(subscribe("orders", "billing"))
-        wire.ask(pb.CommandCloseConsumer(consumer_id=1, request_id=2))
+        wire.subscribe("orders", "billing")
+        wire.close_consumer()
         wire.open_producer("orders")
         for number in range(2):
             assert isinstance(wire.produce(b"order %d" % number, sequence=number), pb.CommandSendReceipt)

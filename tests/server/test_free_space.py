@@ -7,12 +7,18 @@ from pathlib import Path
 import pytest
 
 from exacta.server.free_space import AGAIN_SECONDS, FreeSpaceAlarm
+from tests.docstring_tables import docstring_table
 from tests.server.test_server import Start, start  # noqa: F401  # a fixture
 
 FULL, ROOM, UNKNOWN = (1000, 40), (1000, 50), (-1, -1)
 
 
-def test_the_table(caplog: pytest.LogCaptureFixture) -> None:
+TABLE = docstring_table("exacta.server.free_space", "little is free")
+WARNING, AGAIN = "WARNING the disk of /data is almost full", "INFO the disk of /data has room again"
+
+
+@pytest.mark.parametrize(("row", "column", "cell"), TABLE.cells())
+def test_the_table(caplog: pytest.LogCaptureFixture, row: str, column: str, cell: str) -> None:
     now = 0.0
     alarm = FreeSpaceAlarm(Path("/data"), 5, lambda: now)
 
@@ -23,18 +29,17 @@ def test_the_table(caplog: pytest.LogCaptureFixture) -> None:
         assert len(lines) <= 1
         return lines[0] if lines else None
 
-    warning = "WARNING the disk of /data is almost full"
+    space = {"yes": FULL, "no": ROOM}[row]
     with caplog.at_level(logging.INFO, "exacta.server"):
-        assert said(ROOM) is None
+        said({"little was free": FULL, "there was room": ROOM}[column])
         assert said(UNKNOWN) is None
-        assert said(FULL) == warning
-        assert said(FULL) is None
-        assert said(UNKNOWN) is None
-        now += AGAIN_SECONDS
-        assert said(FULL) == warning
-        assert said(ROOM) == "INFO the disk of /data has room again"
-        assert said(ROOM) is None
-        assert said(FULL) == warning
+        match cell:
+            case "a warning, at times":
+                assert said(space) is None
+                now += AGAIN_SECONDS
+                assert said(space) == WARNING
+            case _:
+                assert said(space) == {"a warning": WARNING, "there is room again": AGAIN, "-": None}[cell]
 
 
 def test_a_server_looks_at_its_disk(start: Start) -> None:  # noqa: F811

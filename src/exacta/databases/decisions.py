@@ -5,10 +5,13 @@ A row belongs to a cluster and a transactional id. It holds two pairs of produce
 - *holder*: the pair with which the present instance has taken over. Only that instance decides.
 - *decided*: the pair of the last transaction that was committed. A pair names one transaction (KIP-939, decision 0011).
 
-    statement        where the row's holder is             it becomes                 otherwise
-    take over (P)    older than P, P, or there is no row   holder P; decided stays    `TakenOver`
-    decide (P, Q)    P                                     decided Q; holder stays    nothing is changed: fenced
-    confirm (P)      P                                     as it was                  nothing is changed: fenced
+    statement \\ the row's holder   there is no row   an earlier one   P itself               a later one
+    take over (P)                  holder P          holder P         holder P               `TakenOver`
+    decide (P, Q)                  fenced            fenced           decided Q              fenced
+    confirm (P)                    fenced            fenced           decided as it was      fenced
+
+Where a statement is fenced nothing is changed. To take over changes nothing of what was decided, nor does to decide
+change the holder.
 
 Theory of operation. Decide is the last statement of the database's transaction, and is committed with the user's rows.
 Take over is a transaction by itself. The database locks the row for both, so one waits for the other's end. After a

@@ -2,13 +2,15 @@
 
 This module owns the order of the steps, and what follows when one fails or the process dies at it:
 
-    step                            it fails                        the process dies before its end
-    the block: rows, messages       roll back both *                neither, once the next start has aborted
-    prepare: all is in the log      roll back both                  the same
-    decide: the row is written      roll back both; `TakenOver`     the same
-                                    if another instance is there
-    commit of the database          recover: the row says which     both or neither: the next start reads the row
-    end in the log                  end it later                    both, once the next start has committed
+1. The block writes rows and messages. If it fails, both are rolled back *.
+2. Prepare: all is in the log. If it fails, both are rolled back.
+3. Decide: the row is written. If it fails, both are rolled back, by `TakenOver` where another instance is there.
+4. The database commits. If it fails, the row says what came of it, which is found out by a recovery.
+5. The log ends the transaction. If it fails, that is done later.
+
+If the process dies before the end of step 3, neither is there once the next start has aborted. If it dies in step 4,
+the next start reads the row, and both are there or neither. If it dies in step 5, both are there once the next start
+has committed.
 
 * A block that commits the database's transaction itself, by SQL that no driver refuses, has written half. Then the
 error is `PartlyCommitted`.

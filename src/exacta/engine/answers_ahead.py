@@ -20,15 +20,7 @@ one that recovery can stand by although its events are missing. These kinds of a
   fence (decision 0038).
 
 The earlier event that an answer rests on is its *foundation*, and the group that holds that event must be durable
-before the answer comes early:
-
-    foundation   the answer rests on
-    NONE         no earlier event: a write outside of any transaction, or in
-                 one that takes part in a two-phase commit (KIP-939)
-    DURABLE      an event that is durable before what gathers now is written
-    UNSYNCED     an event that a stop of the machine may lose
-    NOT_NEEDED   a begin that recovery need not find: it fences the producer
-                 anyway (decision 0022), or it is a handle's
+before the answer comes early (`Foundation`).
 
 A further kind of early answer needs a value of `Promise`, a column in the table, and its foundation: `_note` notes the
 group that holds the earlier event, and `foundation` finds it.
@@ -63,12 +55,16 @@ _NO_GROUP = -1
 
 
 class Foundation(IntEnum):
-    """The knowledge of the earlier event that an answer rests on (see the table above)."""
+    """The knowledge of the earlier event that an answer rests on."""
 
     NONE = 0
+    """No earlier event: a write outside of any transaction, or in one of a two-phase commit (KIP-939)."""
     DURABLE = 1
+    """An event that is durable before what gathers now is written."""
     UNSYNCED = 2
+    """An event that a stop of the machine may lose."""
     NOT_NEEDED = 3
+    """A begin that recovery need not find: it fences the producer anyway (decision 0022), or it is a handle's."""
 
 
 _ALWAYS_THE_SAME = {

@@ -8,10 +8,10 @@ answers (bytes that are not with the peer yet). They are apart so that readers w
 A budget counts bytes that are there, not bytes that are announced: a size field costs its sender four bytes, and must
 cost the broker no more. When a budget is full, back-pressure begins:
 
-| full budget | what waits | what goes on |
-|---|---|---|
-| requests | the reading of connections that hold more than `ALLOWANCE_BYTES` | other reads, of `SCARCE_READ_BYTES` |
-| answers | answers longer than the transport holds in any case; frames of which `may_begin` says so | all others |
+- While the requests' budget is full, connections that hold more than `ALLOWANCE_BYTES` are not read. The others go on
+  to be read, `SCARCE_READ_BYTES` at a time.
+- While the answers' budget is full, answers wait that are longer than the transport holds in any case, and frames of
+  which `may_begin` says so. All others go on.
 
 Connections wait in one line, and are woken one at a time, each in a turn of the event loop of its own.
 

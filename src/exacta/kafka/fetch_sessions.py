@@ -6,15 +6,16 @@ its id, as in Apache Kafka: a client may go on with it over another connection. 
 
 Theory of operation. A request names a session and an epoch, which counts the session's requests from 1 on:
 
-| epoch | the session named | becomes |
-|---|---|---|
-| -1 | any, or none | ended; answered in full without a session |
-| 0 | any, or none | ended; answered in full, with a new session where there is room |
-| other | none of that id | FETCH_SESSION_ID_NOT_FOUND |
-| other | expects another epoch | INVALID_FETCH_SESSION_EPOCH |
-| expected | names its topics the other way (KIP-516) | FETCH_SESSION_TOPIC_ID_ERROR |
-| expected | left without a partition by this request | ended; answered without a session |
-| expected | else | answered incrementally; the next epoch is expected |
+    a request with                                    is answered                   the session
+    epoch -1                                          in full                       ended
+    epoch 0                                           in full                       ended, and a new one begun *
+    another epoch, of no session                      FETCH_SESSION_ID_NOT_FOUND    -
+    another epoch than its session expects            INVALID_FETCH_SESSION_EPOCH   stays
+    the expected epoch, but topics the other way **   FETCH_SESSION_TOPIC_ID_ERROR  stays
+    the expected epoch                                incrementally                 goes on
+    the expected epoch, which forgets all partitions  incrementally                 ended
+
+* Where there is room. ** By ids instead of names, or the reverse (KIP-516).
 
 Refused requests change nothing. The new session of a full request is made with its answer, since it holds what was
 answered; an incremental request that waited while another one took the next epoch is answered

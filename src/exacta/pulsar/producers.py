@@ -4,14 +4,13 @@ Owns the rules of names and of exclusive access. Connections are volatile, and s
 opens its producers again. The epoch by which a producer learns that another one has had the partition is durable
 (`core.log.exclusive`); it is given here as it is in this step.
 
-    asks for                Shared     Exclusive   WaitForExclusive   ExclusiveWithFencing
-    its epoch is behind     -          FENCED      FENCED             FENCED
-    the partition has
-      nobody                opens      takes       takes              takes
-      shared producers      opens      FENCED      waits              takes, and closes them
-      an exclusive one      BUSY       FENCED      waits              takes, and closes it
+    there are \\ asks for         Shared   Exclusive   WaitForExclusive   ExclusiveWithFencing
+    nobody                       opens    takes       takes              takes
+    shared producers             opens    FENCED      waits              takes, and closes them
+    an exclusive one             BUSY     FENCED      waits              takes, and closes it
+    others who wait              BUSY     FENCED      waits              takes, and refuses them by FENCED
+    a later epoch than its own   -        FENCED      FENCED             FENCED
 
-Where others wait, Shared is BUSY and Exclusive is FENCED, and ExclusiveWithFencing refuses those who wait by FENCED.
 The first who waits takes the partition when its last producer is gone. Two shared producers of one name are not open
 at once: the second is BUSY.
 

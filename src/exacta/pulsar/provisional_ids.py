@@ -3,14 +3,13 @@
 Owns the one place where such an id is made, and becomes an ordinary one. Every command that names messages goes through
 `resolve` before anything else looks at its ids.
 
-    the message's transaction    ACK with an answer, SEEK, SUBSCRIBE    ACK without one, REDELIVER
-    has committed                as by the message's own id             as by the message's own id
-    is open                      NotAllowedError                        passed over
-    was aborted                  NotAllowedError                        passed over
-    has committed, and the       NotAllowedError                        passed over
-    message is deleted, or the
-    id is forgotten
+    the message's transaction      ACK with an answer, SEEK, SUBSCRIBE   ACK without one, REDELIVER
+    has committed                  its own id                            its own id
+    is open                        NotAllowedError                       passed over
+    was aborted                    NotAllowedError                       passed over
+    has committed, but it is gone  NotAllowedError                       passed over
 
+A message is gone whose records are deleted, or whose id is forgotten. Where it is there, what is meant is its own id.
 A command that is refused changes nothing. An id that is passed over leaves its message where it is.
 
 Theory of operation. The ledger of the id is the number of the partition, as ever. The entry of a message at place p is

@@ -3,11 +3,15 @@
 Owns the choice. No topic has a schema, so nothing is kept, and producers and consumers of BYTES and STRING share a
 topic. A message says that it is a STRING by its schema version, which is one number for all topics.
 
-    type                   PRODUCER, SUBSCRIBE, GET_OR_CREATE_SCHEMA   version
-    none named, NoSchema   served: BYTES                               none
-    String                 served                                      STRING_VERSION
-    AutoConsume            served: the client asks for what it gets    none
-    every other            IncompatibleSchema
+    type                   three commands *    version
+    none named, NoSchema   served              -
+    String                 served              STRING_VERSION
+    AutoConsume            served **           -
+    every other            IncompatibleSchema  -
+
+* PRODUCER, SUBSCRIBE and GET_OR_CREATE_SCHEMA. Where no type is named, the messages are BYTES.
+
+** The client asks for what it gets.
 """
 
 from typing import Final

@@ -3,12 +3,11 @@
 Theory of operation. The disk is asked at intervals, on a thread. A line is written when less is free than the option
 says, again as long as that lasts, and once more when there is room again.
 
-| is little free | was little free | line |
-|---|---|---|
-| yes | no | a warning, at once |
-| yes | yes | a warning, when the last one is `AGAIN_SECONDS` old |
-| no | yes | there is room again |
-| no | no | none |
+    little is free   little was free         there was room
+    yes              a warning, at times *   a warning
+    no               there is room again     -
+
+* It is written when the last one is `AGAIN_SECONDS` old.
 """
 
 import asyncio

@@ -2,13 +2,12 @@
 
 uvicorn parses HTTP by h11 and runs the application. This module owns what uvicorn leaves open.
 
-| bound | beyond it |
-|---|---|
-| `MOST_HEADER_BYTES` of a request's line and headers, if they do not come in one piece | 400, and closed |
-| `REQUEST_SECONDS` from a request's first byte to the end of its body and of its answer | closed |
-| `IDLE_SECONDS` between two requests | closed |
-| the number of connections (`server.py`) | One that waits for its client makes room for the new one. |
-| `Turns` | The bytes wait, and the connection is not read meanwhile. |
+- Of a request's line and headers, where they do not come in one piece, at most `MOST_HEADER_BYTES` are taken: beyond it
+  the client is answered 400, and the connection is closed.
+- A connection is closed where more than `REQUEST_SECONDS` pass from a request's first byte to the end of its body and
+  of its answer, or more than `IDLE_SECONDS` between two requests.
+- Where there are too many connections (`server.py`), one that waits for its client makes room for the new one.
+- Where the connection's share of a turn is used up (`Turns`), its bytes wait, and it is not read meanwhile.
 
 A connection that has just been made must send its first request within `REQUEST_SECONDS`. uvicorn itself stops reading
 while the application has not taken 64 KiB of a body, and while a request waits behind another one.

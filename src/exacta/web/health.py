@@ -1,9 +1,11 @@
 """Health, as a supervisor asks for it by HTTP: whether the process lives, and whether clients may come.
 
-| path | 200 says | 503 says |
-|---|---|---|
-| `/health/live` | The event loop answers. | |
-| `/health/ready` | Clients are served, and what they write becomes durable. | The broker recovers, or cannot sync. |
+    the broker      `/health/live`   `/health/ready`
+    serves          200              200
+    recovers        200              503
+    cannot sync     200              503
+
+Live says that the event loop answers. Ready says that clients are served, and that what they write becomes durable.
 
 On a full disk the broker is ready: commits, ends and deletions go on, and the answer says what is refused. While it
 recovers, the answer says how far that is. While the server stops, the guard answers 503 to both.

@@ -16,6 +16,7 @@ from exacta.adapters.local.files import PosixFiles
 from exacta.ports.journal import Entry, Failed
 from exacta.posix import fcntl
 from tests.adapters.turns import Turns, append
+from tests.docstring_tables import docstring_table
 
 OPEN = """
 import sys
@@ -112,6 +113,50 @@ def test_nothing_is_acknowledged_once_the_directory_is_elsewhere(
     journal.close()
 
 
+def remove_segment(journal: Path) -> None:
+    (segment,) = (each for each in journal.iterdir() if each.suffix == ".log")
+    segment.unlink()
+
+
+def copy(journal: Path) -> None:
+    unfinished = shutil.ignore_patterns("*.tmp")  # the journal may be making one, which is renamed then
+    shutil.copytree(journal, journal.parent / "copy", copy_function=os.link, ignore=unfinished)
+
+
+TABLE = docstring_table("exacta.adapters.local.directory_lock", "while the journal is open")
+CHANGES: dict[str, list[Callable[[Path], None]]] = {
+    "the file `lock` is removed or replaced": [remove_lock, replace_lock],
+    "the directory is moved or replaced": [move, replace_by_an_empty_one],
+    "the directory is copied by hard links": [copy],
+    "the segment that is written to is removed": [remove_segment],
+}
+
+
+@pytest.mark.parametrize(("row", "change"), [(row, change) for row in TABLE.rows for change in CHANGES[row]])
+def test_every_row_of_the_table(tmp_path: Path, row: str, change: Callable[[Path], None]) -> None:
+    turns, directory = Turns(), tmp_path / "journal"
+    journal = LocalJournal.open(directory, turns.call_soon)
+    append(turns, journal, Entry(b"a"))
+    change(directory)
+    match TABLE[row, "the next opening"]:
+        case "is refused":
+            assert "is in use by another journal" in opened_elsewhere(directory)
+        case "of the copy is refused":
+            assert "is in use by another journal" in opened_elsewhere(tmp_path / "copy")
+        case "opens another directory":
+            assert opened_elsewhere(directory) == ""
+        case "finds that it is missing":
+            pass  # while the holder is there, the directory is its own; the next one looks below
+        case other:
+            raise AssertionError(other)
+    assert append_fails(turns, journal) is {"goes on": False, "fails at its next sync": True}[TABLE[row, "the holder"]]
+    journal.close()
+    if row == "the segment that is written to is removed":
+        again = LocalJournal.open(directory, turns.call_soon)
+        assert again.may_have_lost
+        again.close()
+
+
 def test_a_directory_that_comes_back_is_opened_with_all_that_was_acknowledged(tmp_path: Path) -> None:
     turns, directory = Turns(), tmp_path / "journal"
     journal = LocalJournal.open(directory, turns.call_soon)
@@ -154,7 +199,7 @@ def test_a_copy_of_hard_links_is_refused_while_its_segment_is_written_to(tmp_pat
     journal = LocalJournal.open(tmp_path / "journal", turns.call_soon, segment_bytes=1 if begins_segment else 1 << 20)
     for _ in range(2):
         append(turns, journal, Entry(b"a"))
-    shutil.copytree(tmp_path / "journal", tmp_path / "copy", copy_function=os.link)
+    copy(tmp_path / "journal")
     assert opened_elsewhere(tmp_path / "copy") == f"{tmp_path / 'copy'} is in use by another journal"
     with pytest.raises(DirectoryInUse):
         LocalJournal.open(tmp_path / "copy", turns.call_soon)

@@ -12,6 +12,7 @@ from exacta.adapters.local.space.reserve import NAME, PLENTY_BYTES, Reserve
 from exacta.ports.journal import Appended, Failed, Room
 from simulation.disk.in_place import InPlace
 from tests.adapters.turns import Turns, append, batch
+from tests.docstring_tables import docstring_table
 from tests.small_disk_server import SmallDisk
 
 KIB = 1 << 10
@@ -70,6 +71,44 @@ def test_it_is_cut_where_little_is_free(disk: Disk, free: int, left: int, room: 
     assert reserve.measure(None) == room
     assert size(disk) == left
     reserve.close()
+
+
+TABLE = docstring_table("exacta.adapters.local.space.reserve", "spare is")
+SPARES = {
+    "at least 3/2 of `whole`": (WHOLE * 3 // 2, WHOLE * 2),
+    "between": (WHOLE * 5 // 4, WHOLE * 3 // 2 - 1),
+    "below 5/4 of `whole`": (WHOLE // 4, WHOLE * 5 // 4 - 1),
+    "below 1/4 of `whole`": (0, WHOLE // 4 - 1),
+}
+
+
+@pytest.mark.parametrize("highest", [False, True])
+@pytest.mark.parametrize("row", TABLE.rows)
+def test_every_row_of_the_table(disk: Disk, row: str, highest: bool) -> None:
+    spare = SPARES[row][highest]
+    for held in (WHOLE, WHOLE // 4):
+        reserve = begun(disk)
+        if held < WHOLE:
+            disk.leave(0)
+            reserve.measure(None)
+        held = min(held, spare)
+        while size(disk) > held:
+            reserve.give(1)
+        held = size(disk)
+        disk.leave(spare - held)
+        room = reserve.measure(None)
+        reserve.fill()
+        assert room is not None
+        files = {"is filled": WHOLE, "stays as it is": held, "is cut to a quarter": min(held, WHOLE // 4)}
+        wanted = files[TABLE[row, "the file"]]
+        assert size(disk) == wanted or (wanted == held and disk.available_bytes() >= WHOLE // 32)
+        batches = TABLE[row, "batches"]
+        assert room.append_bytes == (spare - WHOLE * 5 // 4 if batches.startswith("what is above 5/4") else 0)
+        assert room.is_low is (batches != "what is above 5/4")
+        assert room.is_used_up is (TABLE[row, "small events"] == "only what frees or ends something")
+        reserve.close()
+        disk.leave(disk.total)
+        (disk.directory / NAME).unlink()
 
 
 def test_the_last_quarter_goes_where_nothing_else_is_left_and_comes_back(disk: Disk) -> None:

@@ -1,20 +1,24 @@
 """A group changes its protocol while it has members (KIP-848, `group.consumer.migration.policy=bidirectional`)."""
 
+import re
 import struct
 from typing import Any
 
 import pytest
 from msgspec import structs
 
+from exacta.core.commands import Heartbeat, SyncGroup
 from exacta.core.groups.consumer_words import read_assignment, read_subscription, write_assignment
 from exacta.core.groups.description import DescribedConsumerGroup, describe_group
+from exacta.core.ids import Ticket
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, ConsumerHeartbeatDone, Joined, Synced
-from exacta.core.state.consumer_membership import ConsumerGroup
+from exacta.core.state.consumer_membership import ConsumerGroup, MemberPhase
 from exacta.core.values.classic_groups import Phase
 from tests.core.groups.consumer.members import Consumer, group_of
 from tests.core.groups.mixed import REBALANCE_MS, SESSION_MS, Classic, subscription
 from tests.core.world import SMALL, World
+from tests.docstring_tables import docstring_table
 
 REBALANCE = Rejection.REBALANCE_IN_PROGRESS
 ILLEGAL, UNKNOWN, FENCED = Rejection.ILLEGAL_GENERATION, Rejection.UNKNOWN_MEMBER_ID, Rejection.FENCED_INSTANCE_ID
@@ -104,6 +108,33 @@ def test_nobody_gets_a_partition_before_its_reader_has_given_it_up(world: World)
     assert len(owned(x)) > 0
     assert len({*owned(x), *owned(a), *owned(b)}) == len(owned(a, b, x))
     assert a.commit() is DONE
+
+
+TABLE = docstring_table("exacta.core.groups.consumer", "a member that speaks the classic protocol is")
+
+
+@pytest.mark.parametrize("row", TABLE.rows)
+def test_what_a_member_of_the_classic_protocol_hears(world: World, row: str) -> None:
+    (a,) = classics(world, "a")
+    x = Consumer(world, "x", "t")
+    go_on(x, a)
+    group = group_of(world)
+    member, others = group.members[a.member_id], group.members["x"].held
+    free = frozenset({(next(iter(others))[0], 99)})
+    epoch = group.epoch - ("earlier" in row)
+    phases = [MemberPhase[word] for word in re.findall("[A-Z]{6,}", row)]
+    wanted = {phase: free if row.endswith("is free") else frozenset(others) for phase in phases}
+    for phase, more in (wanted or {MemberPhase.STABLE: frozenset(), MemberPhase.UNRELEASED: frozenset(others)}).items():
+        put = structs.replace(member, phase=phase, epoch=epoch)
+        world.state.volatile.consumer_groups["g"] = structs.replace(
+            group, members=group.members | {a.member_id: put}, target={a.member_id: frozenset(member.assigned) | more}
+        )
+        named: Any = {"group_id": "g", "member_id": a.member_id, "generation": epoch}
+        heard = world.send(Heartbeat(**named))
+        synced = world.send(SyncGroup(ticket=Ticket(77), protocol_type="consumer", protocol="range", **named))
+        assert heard is {"ok": DONE}.get(TABLE[row, "a heartbeat is answered"], REBALANCE)
+        assert isinstance(synced, Synced) is (TABLE[row, "a sync is answered"] == "its assignment")
+        assert isinstance(synced, Synced) or synced is REBALANCE
 
 
 def test_a_member_of_an_earlier_generation_cannot_commit(world: World) -> None:

@@ -6,12 +6,12 @@ from exacta.core.commands import AppendBatch, DeleteTopic, RefuseAppends, SetDis
 from exacta.core.decide import undecided
 from exacta.core.events import WritersClosed
 from exacta.core.ids import Offset, PartitionId
-from exacta.core.log import closing
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ALREADY_STORED, Appended
 from exacta.core.state.disk_room import DiskRoom
 from tests.core.world import World, named_writer
+from tests.docstring_tables import docstring_table
 
 SIZE = 62
 QUOTA = Rejection.BACKLOG_QUOTA_EXCEEDED
@@ -49,14 +49,8 @@ def closed(world: World) -> int:
     return world.state.volatile.closings.get(PartitionId(0), 0)
 
 
-def rows() -> dict[str, tuple[str, str]]:
-    """Return the module's table: who writes, and the answers where the partition takes batches, and where not."""
-    assert closing.__doc__ is not None
-    lines = closing.__doc__.split("takes none, or has no room for this one\n")[1].split("\n\n")[0].splitlines()
-    cells = [[cell.strip() for cell in line.split("  ") if cell] for line in lines]
-    return {name: (taken, refused) for name, taken, refused in cells}
-
-
+TABLE = docstring_table("exacta.core.log.closing", "the writer was opened")
+TAKES, TAKES_NONE = TABLE.columns
 OPENED: dict[str, int | None] = {
     "since the last closing": 1,
     "before the last closing": 0,
@@ -69,7 +63,7 @@ REASONS = {
 
 
 def test_the_table_has_all_writers() -> None:
-    assert rows().keys() == OPENED.keys()
+    assert TABLE.rows.keys() == OPENED.keys()
 
 
 @pytest.mark.parametrize("reason", [None, *REASONS])
@@ -81,7 +75,7 @@ def test_every_cell_of_the_table(world: World, opened: str, reason: str | None) 
     refuse(world, None)
     before = closed(world)
     assert before == 1
-    taken, refused = rows()[opened]
+    taken, refused = TABLE[opened, TAKES], TABLE[opened, TAKES_NONE]
     if reason is not None:
         REASONS[reason][0](world)
     answer = write(world, 2, OPENED[opened])

@@ -8,6 +8,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionTaken
 from exacta.core.values.internal_topics import GROUP_OFFSETS
 from tests.core.world import World
+from tests.docstring_tables import docstring_table
 
 
 @pytest.fixture
@@ -24,6 +25,9 @@ def take(world: World, topic_epoch: int | None = None, partition: int = 0, topic
     return answer.topic_epoch if isinstance(answer, PartitionTaken) else answer
 
 
+TABLE = docstring_table("exacta.core.log.exclusive", "the writer's epoch")
+
+
 @pytest.mark.parametrize("present", [-1, 0, 3])
 @pytest.mark.parametrize("presented", [None, 0, 2, 3, 4, 9])
 def test_the_table_of_epochs(world: World, present: int, presented: int | None) -> None:
@@ -31,17 +35,23 @@ def test_the_table_of_epochs(world: World, present: int, presented: int | None) 
         take(world)
     before = len(world.log)
     answer = take(world, presented)
-    moved = [event for event in world.log[before:] if isinstance(event, TopicEpochMoved)]
+    moved = [event.topic_epoch for event in world.log[before:] if isinstance(event, TopicEpochMoved)]
     if presented is None:
-        assert answer == present + 1
-    elif presented < present:
-        assert answer is Rejection.PRODUCER_FENCED
+        row = "none"
     else:
-        assert answer == presented
-    assert [event.topic_epoch for event in moved] == (
-        [answer] if answer not in (Rejection.PRODUCER_FENCED, present) else []
-    )
-    assert take(world) == (present if answer is Rejection.PRODUCER_FENCED else answer) + 1
+        row = f"{'below' if presented < present else 'above' if presented > present else ''} the partition's".strip()
+    match TABLE[row, "answer"].split(":")[0]:
+        case "the next epoch, which is the partition's from now on":
+            assert (answer, moved) == (present + 1, [present + 1])
+        case "PRODUCER_FENCED":
+            assert (answer, moved) == (Rejection.PRODUCER_FENCED, [])
+        case "the same epoch, and nothing changes":
+            assert (answer, moved) == (present, [])
+        case "the writer's epoch, which is the partition's from now on":
+            assert (answer, moved) == (presented, [presented])
+        case other:
+            raise AssertionError(other)
+    assert take(world) == (moved[-1] if moved else present) + 1
 
 
 def test_each_partition_has_epochs_of_its_own_and_they_outlive_a_crash(world: World) -> None:

@@ -13,6 +13,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, TopicDeletedReply
 from exacta.core.state.disk_room import DiskRoom
 from tests.core.world import World
+from tests.docstring_tables import docstring_table
 
 PLENTY, FULL, USED_UP = None, DiskRoom(append_bytes=0), DiskRoom(append_bytes=0, is_used_up=True)
 
@@ -35,37 +36,52 @@ def commit(world: World) -> object:
     return world.send(c.CommitOffsets(group_id="g", offsets=(OffsetToCommit(topic="t", partition=0, offset=1),)))
 
 
-@pytest.mark.parametrize("command", of(OnFullDisk.ALWAYS))
-def test_what_frees_or_ends_is_never_refused(command: type[Command]) -> None:
-    world = World()
-    world.topic()
-    outcome = Outcome(events=tuple(world.log), reply=DONE)
-    assert refusal(world.state, USED_UP, any_of(command), outcome) is None
+TABLE = docstring_table("exacta.core.log.full_disk", "command")
+KINDS = {
+    "what makes something new, or moves progress": OnFullDisk.PROGRESS,
+    "what ends, frees or forgets something, membership": OnFullDisk.ALWAYS,
+}
+ROOMS = {"there is plenty": PLENTY, "the disk is full": FULL, "the reserve is used up, too": USED_UP}
+REFUSALS = {"taken": None, "RESERVE_USED_UP": Outcome(reply=Rejection.RESERVE_USED_UP)}
 
 
-@pytest.mark.parametrize("command", of(OnFullDisk.PROGRESS))
-def test_what_is_new_goes_on_until_the_reserve_is_used_up(command: type[Command]) -> None:
+def test_the_table_is_complete() -> None:
+    assert TABLE.rows.keys() == {"a batch", *KINDS}
+    assert {OnFullDisk.BATCH, *KINDS.values()} == set(OnFullDisk)
+    assert set(TABLE.columns) == ROOMS.keys()
+
+
+@pytest.mark.parametrize(("row", "command"), [(row, command) for row, kind in KINDS.items() for command in of(kind)])
+def test_every_command_but_a_batch(row: str, command: type[Command]) -> None:
     world = World()
     world.topic()
     writes, nothing = Outcome(events=tuple(world.log), reply=DONE), Outcome(reply=DONE)
     asked = any_of(command)
-    assert refusal(world.state, FULL, asked, writes) is None
-    assert refusal(world.state, USED_UP, asked, writes) == Outcome(reply=Rejection.RESERVE_USED_UP)
-    assert refusal(world.state, USED_UP, asked, nothing) is None
+    for column, room in ROOMS.items():
+        if room is not None:  # nobody asks where there is plenty
+            assert refusal(world.state, room, asked, writes) == REFUSALS[TABLE[row, column]]
+            assert refusal(world.state, room, asked, nothing) is None
 
 
-def test_batches_are_taken_as_far_as_there_is_room(world: World) -> None:
+@pytest.mark.parametrize("column", TABLE.columns)
+def test_a_batch(world: World, column: str) -> None:
     producer = world.producer(None)
-    before = producer.append()
+    assert isinstance(producer.append(), Appended)
     size = next(each.size for each in world.log if hasattr(each, "size"))
-    assert isinstance(before, Appended)
-    set_room(world, DiskRoom(append_bytes=2 * size))
-    assert isinstance(producer.append(), Appended)
-    assert isinstance(producer.append(), Appended)
-    assert producer.append() == Rejection.DISK_FULL
-    assert not isinstance(commit(world), Rejection)
-    set_room(world, USED_UP)
-    assert commit(world) == Rejection.RESERVE_USED_UP
+    room = ROOMS[column]
+    set_room(world, structs.replace(FULL, append_bytes=2 * size) if room is FULL else room)
+    answers = [producer.append() for _ in range(3)]
+    match TABLE["a batch", column]:
+        case "taken":
+            assert [type(each) for each in answers] == [Appended] * 3
+        case "taken while it fits into the room, then DISK_FULL":
+            assert [type(each) for each in answers[:2]] == [Appended] * 2
+            assert answers[2] == Rejection.DISK_FULL
+        case "DISK_FULL":
+            assert answers == [Rejection.DISK_FULL] * 3
+        case other:
+            raise AssertionError(other)
+    assert (commit(world) is Rejection.RESERVE_USED_UP) is (room is USED_UP)
     set_room(world, PLENTY)
     assert isinstance(producer.append(), Appended)
     assert not isinstance(commit(world), Rejection)

@@ -2,13 +2,15 @@
 
 import pytest
 
-from exacta.core.commands import DeleteTopic, RefuseAppends, Trim
+from exacta.core.commands import DeleteRecords, DeleteTopic, RefuseAppends, Skip, Trim
 from exacta.core.ids import Offset, PartitionId, TransactionId
 from exacta.core.log.keeping import slowest_position
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, RecordsDeleted
+from exacta.engine.backlog import REASONS, QuotaAction
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.world import World
+from tests.docstring_tables import docstring_table
 
 REASON = Rejection.BACKLOG_QUOTA_EXCEEDED
 
@@ -19,6 +21,62 @@ def trim(world: World, before_offset: int, topic: str = "t") -> object:
 
 def refuse(world: World, reason: Rejection | None, topic: str = "t") -> object:
     return world.send(RefuseAppends(topic=topic, partition=0, reason=reason))
+
+
+TABLE = docstring_table("exacta.core.log.keeping", "what asks for it")
+RETENTION = "retention.ms, retention.bytes"
+
+
+def ask(world: World, row: str) -> None:
+    """Ask as the engine and clients do, for all of a log of four messages."""
+    match row:
+        case "DeleteRecords":
+            world.send(DeleteRecords(topic="t", partition=0, before_offset=4))
+        case "DeleteTopic":
+            world.send(DeleteTopic(topic="t"))
+        case "pulsar.message.ttl.ms" | "consumer_backlog_eviction":
+            assert world.send(Skip(topic="t", partition=0, before=Offset(4))) == DONE
+        case "producer_request_hold" | "producer_exception":
+            reason = REASONS[QuotaAction[row.upper()]]
+            assert refuse(world, reason) == DONE
+        case _:
+            assert row == RETENTION
+    if row in (RETENTION, "consumer_backlog_eviction", "producer_request_hold", "producer_exception"):
+        trim(world, 4)
+
+
+@pytest.mark.parametrize(("row", "column", "cell"), TABLE.cells())
+def test_every_cell_of_the_table(world: World, row: str, column: str, cell: str) -> None:
+    partition = world.state.partitions[PartitionId(0)]
+    for _ in range(4):
+        world.producer(None).append()
+    if column != "without a durable subscription":
+        consumer = Consumer(world).begin()
+        if column == "all durable subscriptions are past the message":
+            consumer.acknowledge_before(4)
+    ask(world, row)
+    is_there = PartitionId(0) in world.state.partitions
+    kept, is_behind = is_there and partition.log_start_offset == 0, slowest_position(partition) == 0
+    refused = isinstance(world.producer(None).append(), Rejection)
+    match cell:
+        case "removed":
+            assert not kept
+        case "kept":
+            assert (kept, is_behind, refused) == (True, True, False)
+        case "kept, nothing is appended":
+            assert (kept, is_behind, refused) == (True, True, True)
+        case "removed, acknowledged":
+            assert (kept, is_behind, refused) == (False, False, False)
+        case "removed, with the subscription":
+            assert not is_there
+        case "acknowledged":
+            assert (kept, is_behind, refused) == (True, False, False)
+        case "-":
+            assert kept
+            assert slowest_position(partition) in (None, 4)
+        case other:
+            raise AssertionError(other)
+    world.check()
 
 
 @pytest.mark.parametrize("begins_again", [False, True])

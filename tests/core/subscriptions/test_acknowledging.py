@@ -13,33 +13,21 @@ from exacta.core.state.subscription import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer, runs
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import SMALL, Handle, World, world_of_ten
+from tests.docstring_tables import Table, docstring_table
 
 CONFLICT = Rejection.TRANSACTION_CONFLICT
-FREE, ACKED, OWN, OTHER = "free", "acknowledged", "pending here", "pending elsewhere"
+MODULE = "exacta.core.subscriptions.acknowledging"
+ONE_BY_ONE = docstring_table(MODULE, "the message is")
+CUMULATIVE = docstring_table(MODULE, "all messages before an offset that is")
+NOT_YET, ALREADY, OWN, OTHER = ONE_BY_ONE.rows
+FREE, ACKED = "free", "acknowledged"
+BEHIND, OWN_BEFORE, OTHER_BEFORE, OTHER_ALONE, STANDING_BY, NOT_GOT, BEYOND = CUMULATIVE.rows
+INSIDE = {"acknowledged at once": False, "in a transaction": True}
 
-ONE_BY_ONE = {
-    # (what the message is, in a transaction): (answer, what it is then)
-    (FREE, False): (DONE, ACKED),
-    (ACKED, False): (DONE, ACKED),
-    (OTHER, False): (DONE, ACKED),
-    (FREE, True): (DONE, OWN),
-    (ACKED, True): (CONFLICT, ACKED),
-    (OWN, True): (CONFLICT, OWN),
-    (OTHER, True): (CONFLICT, OTHER),
-}
-BEHIND, OWN_BEFORE, OTHER_BEFORE, OTHER_ALONE, BEYOND = "behind", "own", "other", "other, one by one", "beyond"
-CUMULATIVE = {
-    # (what the offset is, in a transaction): answer
-    (BEHIND, False): DONE,
-    (OTHER_BEFORE, False): DONE,
-    (OTHER_ALONE, False): DONE,
-    (BEYOND, False): DONE,
-    (BEHIND, True): CONFLICT,
-    (OWN_BEFORE, True): CONFLICT,
-    (OTHER_BEFORE, True): CONFLICT,
-    (OTHER_ALONE, True): CONFLICT,
-    (BEYOND, True): DONE,
-}
+
+def cells_of(table: Table) -> list[tuple[str, bool, str]]:
+    """Return the row, whether it is in a transaction, and the cell, of each cell that has a meaning."""
+    return [(row, INSIDE[column], cell) for row, column, cell in table.cells() if cell != "-"]
 
 
 @pytest.fixture
@@ -52,19 +40,24 @@ def consumer(world: World) -> Consumer:
     return Consumer(world).begin()
 
 
-@pytest.mark.parametrize(("before", "inside"), ONE_BY_ONE)
-def test_one_message_in_every_state(world: World, consumer: Consumer, before: str, inside: bool) -> None:
+@pytest.mark.parametrize(("before", "inside", "cell"), cells_of(ONE_BY_ONE))
+def test_one_message_in_every_state(world: World, consumer: Consumer, before: str, inside: bool, cell: str) -> None:
     own, other = world.handle(), world.handle()
-    if before != FREE:
-        holder = {ACKED: None, OWN: own, OTHER: other}[before]
+    if before != NOT_YET:
+        holder = {ALREADY: None, OWN: own, OTHER: other}[before]
         assert consumer.acknowledge((4, 4), inside=holder) == DONE
-    expected, after = ONE_BY_ONE[before, inside]
-    state, length = snapshot(world.state), len(world.log)
-    assert consumer.acknowledge((4, 4), inside=own if inside else None) == expected
-    names = {OWN: f"pending in {own.transaction_id}", OTHER: f"pending in {other.transaction_id}"}
-    assert consumer.state_of(4) == names.get(after, after)
-    if expected is CONFLICT:
-        assert (snapshot(world.state), len(world.log)) == (state, length), "a refusal changes nothing"
+    state, length, was = snapshot(world.state), len(world.log), consumer.state_of(4)
+    answer = consumer.acknowledge((4, 4), inside=own if inside else None)
+    match cell:
+        case "acknowledged":
+            assert (answer, consumer.state_of(4)) == (DONE, ACKED)
+        case "pending":
+            assert (answer, consumer.state_of(4)) == (DONE, f"pending in {own.transaction_id}")
+        case "nothing to do" | "CONFLICT":
+            assert (answer, consumer.state_of(4)) == (CONFLICT if cell == "CONFLICT" else DONE, was)
+            assert (snapshot(world.state), len(world.log)) == (state, length), "nothing changes"
+        case other_cell:
+            raise AssertionError(other_cell)
     world.check()
 
 
@@ -96,24 +89,36 @@ def test_a_command_that_may_be_a_repeat(world: World, consumer: Consumer, before
     world.check()
 
 
-@pytest.mark.parametrize(("where", "inside"), CUMULATIVE)
-def test_all_messages_before_an_offset(world: World, consumer: Consumer, where: str, inside: bool) -> None:
+@pytest.mark.parametrize(("where", "inside", "cell"), cells_of(CUMULATIVE))
+def test_all_messages_before_an_offset(world: World, consumer: Consumer, where: str, inside: bool, cell: str) -> None:
+    dispatcher = Dispatcher(world, SubscriptionType.FAILOVER)
+    active = dispatcher.connect("a", permits=2 if where == NOT_GOT else 100)
+    sender = dispatcher.connect("b") if where == STANDING_BY else active
+    dispatcher.pump()
+    if where == NOT_GOT:  # it gives back what it has got, and asks for no more
+        dispatcher.permit(active, -100)
+        dispatcher.redeliver(active)
+        dispatcher.pump()
     own, other = world.handle(), world.handle()
     if where == BEHIND:
         consumer.acknowledge_before(4)
     elif where == OTHER_ALONE:
         consumer.acknowledge((2, 2), inside=other)
-    elif where != BEYOND:
+    elif where in (OWN_BEFORE, OTHER_BEFORE):
         consumer.acknowledge_before(4, inside=own if where == OWN_BEFORE else other)
-    expected = CUMULATIVE[where, inside]
     state = snapshot(world.state)
-    assert consumer.acknowledge_before(4, inside=own if inside else None) == expected
-    if expected is CONFLICT:
-        assert snapshot(world.state) == state, "a refusal changes nothing"
-    elif inside:
-        assert {consumer.state_of(message) for message in range(4)} == {f"pending in {own.transaction_id}"}
-    else:
-        assert consumer.subscription.position == 4
+    answer = consumer.acknowledge_before(4, inside=own if inside else None, consumer_id=sender)
+    match cell:
+        case "acknowledged":
+            assert (answer, consumer.subscription.position) == (DONE, 4)
+        case "pending":
+            assert answer == DONE
+            assert {consumer.state_of(message) for message in range(4)} == {f"pending in {own.transaction_id}"}
+        case "nothing to do" | "CONFLICT":
+            assert answer == (CONFLICT if cell == "CONFLICT" else DONE)
+            assert snapshot(world.state) == state, "nothing changes"
+        case other_cell:
+            raise AssertionError(other_cell)
     assert consumer.state_of(4) == FREE
     world.check()
 

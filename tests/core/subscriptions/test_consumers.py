@@ -11,9 +11,27 @@ from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClo
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import World
+from tests.docstring_tables import docstring_table
 
 ACTIVE, PASSIVE = ActiveConsumerChanged(is_active=True), ActiveConsumerChanged(is_active=False)
 CLOSED = ConsumerClosed()
+
+
+TABLE = docstring_table("exacta.core.subscriptions.consumers", "type")
+
+
+@pytest.mark.parametrize("kind", SubscriptionType)
+def test_the_table_of_types(world: World, kind: SubscriptionType) -> None:
+    row = {SubscriptionType.KEY_SHARED: "Key_Shared"}.get(kind, kind.name.capitalize())
+    dispatcher = Dispatcher(world, kind)
+    later, earlier = ConsumerId(1), ConsumerId(2)
+    assert dispatcher.ask_to_connect(later, "b") == DONE
+    answer = dispatcher.ask_to_connect(earlier, "a")
+    assert answer == {"is taken": DONE, "is refused": Rejection.SUBSCRIPTION_BUSY}[TABLE[row, "a further consumer"]]
+    assert dispatcher.delivery is not None
+    active = {"the only one": later, "the first one": earlier, "-": None}[TABLE[row, "the active one"]]
+    assert dispatcher.delivery.active == active
+    world.check()
 
 
 @pytest.mark.parametrize("wanted", SubscriptionType)

@@ -12,6 +12,7 @@ from exacta.core.subscriptions.description import Wait, waits
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import KEYS, Dispatcher
 from tests.core.world import SMALL, World
+from tests.docstring_tables import docstring_table
 
 SHARED, KEY_SHARED = SubscriptionType.SHARED, SubscriptionType.KEY_SHARED
 HELD_BACK = [SHARED, KEY_SHARED]
@@ -35,33 +36,49 @@ def waiting_for(world: World, dispatcher: Dispatcher) -> list[Wait]:
     return list(waits(partition, dispatcher.subscription, dispatcher.delivery, world.state.limits, has_room=True))
 
 
-@pytest.mark.parametrize("subscription_type", SubscriptionType)
-def test_an_entry_is_held_back_unless_delivery_is_in_order(world: World, subscription_type: SubscriptionType) -> None:
-    dispatcher = Dispatcher(world, subscription_type)
-    write(world, dispatcher, 50, 0, 20, 0)
+TABLE = docstring_table("exacta.core.subscriptions.delays", "an entry whose time")
+
+
+@pytest.mark.parametrize("kind", SubscriptionType)
+@pytest.mark.parametrize("row", TABLE.rows)
+def test_every_cell_of_the_table(world: World, row: str, kind: SubscriptionType) -> None:
+    dispatcher = Dispatcher(world, kind)
+    write(world, dispatcher, 20, 0)
+    if row == "has come, when it is read":
+        world.pass_time(20)
     dispatcher.connect(permits=100)
-    if subscription_type in IN_ORDER:
-        assert bases(dispatcher.pump()) == [0, 1, 2, 3]
-        return
-    assert bases(dispatcher.pump()) == [1, 3]
-    world.check()
-    world.pass_time(19)
-    assert dispatcher.pump() == []
-    world.pass_time(1)
-    sent = dispatcher.pump()
-    assert [(each.base, each.redeliveries) for _, each in sent] == [(2, 0)]
-    world.pass_time(30)
-    assert bases(dispatcher.pump()) == [0]
+    early = bases(dispatcher.pump())
+    if row == "comes":
+        world.pass_time(19)
+        assert dispatcher.pump() == []
+        world.pass_time(1)
+    delivery = dispatcher.delivery
+    assert delivery is not None
+    delayed, late = [base for _, base in delivery.delayed], bases(dispatcher.pump())
+    match TABLE[row, "Exclusive, Failover" if kind in IN_ORDER else "Shared, Key_Shared"]:
+        case "delivered" | "-":
+            assert (early, delayed, late) == ([0, 1], [], [])
+        case "delayed":
+            assert (early, delayed, late) == ([1], [0], [])
+        case "waiting":
+            assert (early, delayed, late) == ([1], [], [0])
+        case other:
+            raise AssertionError(other)
     world.check()
 
 
 @pytest.mark.parametrize("subscription_type", HELD_BACK)
-def test_a_time_that_is_over_when_it_is_read_delays_nothing(world: World, subscription_type: SubscriptionType) -> None:
+def test_entries_are_delivered_in_the_order_of_their_times(world: World, subscription_type: SubscriptionType) -> None:
     dispatcher = Dispatcher(world, subscription_type)
-    write(world, dispatcher, 20, 0)
-    world.pass_time(20)
+    write(world, dispatcher, 50, 0, 20, 0)
     dispatcher.connect(permits=100)
-    assert bases(dispatcher.pump()) == [0, 1]
+    assert bases(dispatcher.pump()) == [1, 3]
+    world.check()
+    world.pass_time(20)
+    sent = dispatcher.pump()
+    assert [(each.base, each.redeliveries) for _, each in sent] == [(2, 0)]
+    world.pass_time(30)
+    assert bases(dispatcher.pump()) == [0]
     world.check()
 
 

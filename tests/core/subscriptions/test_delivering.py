@@ -1,4 +1,4 @@
-"""Delivery: who gets which entry, what is delivered again and what is not, by the table of `delivering.py`."""
+"""Delivery: who gets which entry, what is delivered again and what is not."""
 
 import pytest
 from msgspec.structs import replace

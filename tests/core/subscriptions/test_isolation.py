@@ -13,6 +13,7 @@ from exacta.core.subscriptions.description import Wait, Wanted, page_of
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import Handle, World
+from tests.docstring_tables import docstring_table
 
 COMMITTED, UNCOMMITTED = IsolationLevel
 SHARED = SubscriptionType.SHARED
@@ -22,26 +23,28 @@ KINDS = {
     "non-durable, committed": (False, COMMITTED),
     "non-durable, uncommitted": (False, UNCOMMITTED),
 }
-TAKEN, INVALID = None, Rejection.INVALID_SUBSCRIPTION
-NOT_DURABLE, DIFFER = Rejection.UNCOMMITTED_NOT_DURABLE, Rejection.ISOLATION_LEVELS_DIFFER
-TABLE: dict[str, dict[str, Rejection | None]] = {
-    # the kind that is asked for: the answers where the name is nobody's, and where it is one's of each other kind
-    "durable, committed": {"": TAKEN, "durable, committed": TAKEN, **dict.fromkeys(list(KINDS)[2:], INVALID)},
-    "durable, uncommitted": dict.fromkeys(["", *KINDS], NOT_DURABLE),
-    "non-durable, committed": {
-        "": TAKEN,
-        "durable, committed": INVALID,
-        "non-durable, committed": TAKEN,
-        "non-durable, uncommitted": DIFFER,
-    },
-    "non-durable, uncommitted": {
-        "": TAKEN,
-        "durable, committed": INVALID,
-        "non-durable, committed": DIFFER,
-        "non-durable, uncommitted": TAKEN,
-    },
+DIFFER = Rejection.ISOLATION_LEVELS_DIFFER
+MODULE = "exacta.core.subscriptions.isolation"
+LEVELS = docstring_table(MODULE, "a subscription of")
+TABLE = docstring_table(MODULE, "asked for \\ it is")
+ANSWERS = {
+    "is taken": None,
+    "INVALID": Rejection.INVALID_SUBSCRIPTION,
+    "NOT_DURABLE": Rejection.UNCOMMITTED_NOT_DURABLE,
+    "DIFFER": DIFFER,
 }
-CELLS = [(asked, there) for asked in KINDS for there in ("", *KINDS) if there != "durable, uncommitted"]
+CELLS = [(asked, there) for asked in TABLE.rows for there in ("", *KINDS) if there != "durable, uncommitted"]
+
+
+def column_of(asked: str, there: str) -> str:
+    if not there or KINDS[there][0]:
+        return "durable" if there else "nobody's"
+    return f"non-durable, of {'this level' if KINDS[there][1] is KINDS[asked][1] else 'the other'}"
+
+
+def test_the_table_is_complete() -> None:
+    assert TABLE.rows.keys() == KINDS.keys()
+    assert {column_of(asked, there) for asked, there in CELLS} == set(TABLE.columns)
 
 
 def consumer_of(world: World, kind: str) -> Consumer:
@@ -57,10 +60,10 @@ def test_who_may_ask_for_what(world: World, asked: str, there: str, is_connected
         present = consumer_of(world, there).begin()
         if is_connected:
             assert present.connect(ConsumerId(1), SHARED, "") == DONE
-    consumer, expected = consumer_of(world, asked), TABLE[asked][there]
+    consumer, expected = consumer_of(world, asked), ANSWERS[TABLE[asked, column_of(asked, there)]]
     answer = consumer.subscribe()
     assert (None if isinstance(answer, Subscribed) else answer) == expected
-    if there or expected is TAKEN:
+    if there or expected is None:
         assert consumer.connect(ConsumerId(2), SHARED, "") == (expected or DONE)
     else:
         assert not consumer.exists()
@@ -86,7 +89,13 @@ def test_the_level_outlives_a_move(world: World) -> None:
 def test_what_a_consumer_gets(
     world: World, level: IsolationLevel, outcome: str, subscription_type: SubscriptionType
 ) -> None:
-    expected = {"open": [0], "committed": [0, 1, 4], "aborted": [0, 4]}[outcome]
+    before, of_aborted = LEVELS.rows[level.name]
+    expected = [0, 1, 4]
+    if outcome == "open" and before == "the last stable offset":
+        expected = [0]
+    if outcome == "aborted" and of_aborted == "nothing":
+        expected = [0, 4]
+    assert before in ("the last stable offset", "the high watermark")
     dispatcher = Dispatcher(world, subscription_type, durable=False, level=level)
     dispatcher.connect(permits=100)
     writer, handle = Consumer(world), world.handle()
@@ -96,7 +105,7 @@ def test_what_a_consumer_gets(
     if outcome != "open":
         assert handle.end(commit=outcome == "committed") == DONE
     found = [each.base for _, each in dispatcher.pump()]
-    assert found == (expected if level is COMMITTED else [0, 1, 4])
+    assert found == expected
     world.check()
 
 

@@ -11,9 +11,12 @@ from exacta.core.subscriptions.keys import HASHES
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import KEYS, Dispatcher
 from tests.core.world import World
+from tests.docstring_tables import docstring_table
 
 KEY_SHARED = SubscriptionType.KEY_SHARED
-BUSY, REFUSED = Rejection.SUBSCRIPTION_BUSY, Rejection.KEY_RANGES_REFUSED
+TABLE = docstring_table("exacta.core.subscriptions.keys", "a further consumer")
+REFUSED = {row: Rejection[cell] for row, cell in TABLE.column("is refused").items()}
+OTHER_WAY = "of another mode, or of another promise of order"
 THIRDS = [(0, HASHES // 3 - 1), (HASHES // 3, 2 * (HASHES // 3) - 1), (2 * (HASHES // 3), HASHES - 1)]
 """The parts of the hashes, with one key of the tests in each."""
 
@@ -44,30 +47,37 @@ def test_a_consumer_joins_those_of_its_mode_and_order(world: World, present: int
     dispatcher = Dispatcher(world, KEY_SHARED)
     dispatcher.connect(shared=WAYS[present])
     again = KeyShared(WAYS[wanted].mode, ((10, 19),) if WAYS[wanted].ranges else (), WAYS[wanted].out_of_order)
-    assert dispatcher.ask_to_connect(ConsumerId(7), shared=again) == (DONE if present == wanted else BUSY)
+    assert dispatcher.ask_to_connect(ConsumerId(7), shared=again) == (DONE if present == wanted else REFUSED[OTHER_WAY])
     for each in list(dispatcher.sent):
         dispatcher.disconnect(each)
     assert dispatcher.ask_to_connect(ConsumerId(8), shared=again) == DONE, "nobody is there any more"
     world.check()
 
 
+NAMED: dict[str, list[tuple[tuple[int, int], ...]]] = {
+    "that names no hash, or not from a lower to a higher one": [(), ((9, 8),)],
+    "that names a hash twice, or one of another consumer": [
+        ((0, 10),),
+        ((20, 30),),
+        ((12, 13),),
+        ((0, 99),),
+        ((36, 36),),
+        ((0, 5), (5, 9)),
+    ],
+    "that names what is no hash": [((-1, 3),), ((60, HASHES),)],
+}
+FREE = [((0, 9),), ((21, 30),), ((0, 9), (21, 21), (40, HASHES - 1)), ((31, 35),)]
+
+
+def test_the_table_is_complete() -> None:
+    assert TABLE.rows.keys() == {OTHER_WAY, *NAMED}
+
+
 @pytest.mark.parametrize(
     ("ranges", "expected"),
     [
-        (((0, 9),), DONE),
-        (((21, 30),), DONE),
-        (((0, 9), (21, 21), (40, HASHES - 1)), DONE),
-        (((31, 35),), DONE),
-        ((), REFUSED),
-        (((9, 8),), REFUSED),
-        (((-1, 3),), REFUSED),
-        (((60, HASHES),), REFUSED),
-        (((0, 10),), REFUSED),
-        (((20, 30),), REFUSED),
-        (((12, 13),), REFUSED),
-        (((0, 99),), REFUSED),
-        (((36, 36),), REFUSED),
-        (((0, 5), (5, 9)), REFUSED),
+        *((ranges, DONE) for ranges in FREE),
+        *((ranges, REFUSED[row]) for row, found in NAMED.items() for ranges in found),
     ],
 )
 def test_a_hash_belongs_to_one_consumer(world: World, ranges: tuple[tuple[int, int], ...], expected: object) -> None:

@@ -13,6 +13,7 @@ from exacta.core.subscriptions.notices import ConsumerClosed
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import SMALL, World
+from tests.docstring_tables import docstring_table
 
 EXCLUSIVE, SHARED = SubscriptionType.EXCLUSIVE, SubscriptionType.SHARED
 
@@ -92,6 +93,31 @@ def test_whose_type_is_refused_does_not_connect(world: World) -> None:
 def test_another_type_is_refused_also_while_nobody_is_connected(world: World) -> None:
     reader(world).subscribe(subscription_type=SHARED)
     assert reader(world).subscribe(subscription_type=EXCLUSIVE) == Rejection.SUBSCRIPTION_BUSY
+
+
+TABLE = docstring_table("exacta.core.subscriptions.durability", "a non-durable subscription that is")
+
+
+@pytest.mark.parametrize("moves", [False, True])
+@pytest.mark.parametrize(("row", "column", "cell"), TABLE.cells())
+def test_every_row_of_the_table(world: World, row: str, column: str, cell: str, moves: bool) -> None:
+    assert column == "becomes"
+    dispatcher = Dispatcher(world, SHARED, durable=False)
+    if moves:
+        dispatcher.connect()
+        assert reader(world).seek(0) == DONE
+    match row:
+        case "new, or moved":
+            pass
+        case "idle for `non_durable_idle_ms`":
+            world.pass_time(SMALL.non_durable_idle_ms)
+        case "idle, and a consumer is refused":
+            world.state.limits = replace(SMALL, max_consumers_per_subscription=0)
+            assert dispatcher.ask_to_connect(ConsumerId(7)) == Rejection.LIMIT_REACHED
+        case _:
+            dispatcher.disconnect(dispatcher.connect())
+    assert (dispatcher.exists(), dispatcher.delivery) == ({"idle": True, "gone": False}[cell], None)
+    world.check()
 
 
 def test_it_is_there_until_its_last_consumer_is_gone(world: World) -> None:

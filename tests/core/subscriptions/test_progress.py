@@ -15,6 +15,7 @@ from exacta.core.subscriptions.notices import ConsumerClosed
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import Handle, World
+from tests.docstring_tables import docstring_table
 
 DELAY_MS = 50
 THE_ENTRY = 1
@@ -83,20 +84,30 @@ def delete_topic(scene: Scene) -> object:
     return answer if isinstance(answer, Rejection) else DONE
 
 
-ACTS: dict[str, tuple[Callable[[Scene], object], bool, bool]] = {
-    # what is done, whether the entry comes afterwards, and whether the consumers are disconnected
-    "nothing": (lambda scene: DONE, True, False),
-    "skipped": (lambda scene: skip(scene, THE_ENTRY + 1), False, False),
-    "skipped up to it": (lambda scene: skip(scene, THE_ENTRY), True, False),
-    "cleared": (lambda scene: skip(scene, LATEST), False, False),
-    "records deleted": (delete_records, False, False),
-    "acknowledged": (lambda scene: scene.client.acknowledge((THE_ENTRY, THE_ENTRY)), False, False),
-    "moved beyond it": (lambda scene: scene.client.seek(THE_ENTRY + 1), False, True),
-    "moved to it": (lambda scene: scene.client.seek(THE_ENTRY), True, True),
-    "moved before it": (lambda scene: scene.client.seek(0), True, True),
-    "deleted": (lambda scene: scene.client.unsubscribe(), False, True),
-    "topic deleted": (delete_topic, False, True),
+ACTS: dict[str, tuple[Callable[[Scene], object], int]] = {
+    # what is done, and the number of its column in the table
+    "skipped": (lambda scene: skip(scene, THE_ENTRY + 1), 0),
+    "cleared": (lambda scene: skip(scene, LATEST), 0),
+    "records deleted": (delete_records, 0),
+    "acknowledged": (lambda scene: scene.client.acknowledge((THE_ENTRY, THE_ENTRY)), 0),
+    "moved beyond it": (lambda scene: scene.client.seek(THE_ENTRY + 1), 1),
+    "moved to it": (lambda scene: scene.client.seek(THE_ENTRY), 2),
+    "moved before it": (lambda scene: scene.client.seek(0), 2),
+    "deleted": (lambda scene: scene.client.unsubscribe(), 3),
+    "topic deleted": (delete_topic, 3),
 }
+MODULE = "exacta.core.subscriptions.progress"
+TABLE = docstring_table(MODULE, "an entry that is")
+CUMULATIVE = docstring_table(MODULE, "delivery has come to")
+COMES = {
+    "passed over": False,
+    "forgotten": False,
+    "gone": False,
+    "delivered": True,
+    "delivered in its time": True,
+    "withheld": True,
+}
+"""Whether a consumer gets the entry afterwards, once all delays and transactions are over, by the cell."""
 PLACES = [
     # the place, and whether the subscription is durable
     *(
@@ -110,14 +121,62 @@ PLACES = [
 
 @pytest.mark.parametrize("subscription_type", SubscriptionType)
 @pytest.mark.parametrize(("place", "durable"), PLACES)
-@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("act", [None, "skipped up to it", *ACTS])
 def test_what_becomes_of_an_entry(
-    world: World, act: str, place: str, subscription_type: SubscriptionType, durable: bool
+    world: World, act: str | None, place: str, subscription_type: SubscriptionType, durable: bool
 ) -> None:
     scene = Scene(world, subscription_type, place, durable=durable)
-    do, comes, disconnects = ACTS[act]
+    if act in ACTS:
+        do, column = ACTS[act]
+        cell, disconnects = TABLE.rows[place][column], column > 0
+    else:
+        do, cell, disconnects = (lambda scene: DONE if act is None else skip(scene, THE_ENTRY)), "delivered", False
     world.notices.clear()
     assert do(scene) == DONE
     world.check()
     assert world.notices == ([(ConsumerId(1), ConsumerClosed())] if disconnects else [])
-    assert scene.comes() is comes
+    assert (cell == "gone") is not scene.dispatcher.exists()
+    assert scene.comes() is COMES[cell]
+
+
+@pytest.mark.parametrize("subscription_type", sorted(IN_ORDER))
+@pytest.mark.parametrize(("come_to", "when", "cell"), CUMULATIVE.cells())
+def test_what_is_acknowledged_cumulatively_is_a_matter_of_order(
+    world: World, come_to: str, when: str, cell: str, subscription_type: SubscriptionType
+) -> None:
+    dispatcher, client, handle = Dispatcher(world, subscription_type), Consumer(world), world.handle()
+    for _ in range(4):
+        client.write()
+    consumer = dispatcher.connect(permits=100)
+    dispatcher.pump()
+    assert client.acknowledge_before(3, inside=handle, consumer_id=consumer) == DONE
+    if come_to == "a place before it":
+        dispatcher.disconnect(consumer)
+        consumer = dispatcher.connect(permits=100)
+        assert dispatcher.pump() == []
+    client.write()
+    world.notices.clear()
+    if when == "with an abort":
+        dispatcher.pump()
+        assert handle.end(commit=False) == DONE
+    elif when == "the consumer asks for all again":
+        assert dispatcher.redeliver(consumer) == DONE
+    is_closed = world.notices == [(consumer, ConsumerClosed())]
+    offset = world.state.partitions[dispatcher.key[0]].next_offset - 1
+    behind = [] if when == "with an abort" else [offset]
+    assert is_closed is (cell == "back to the position" and when == "with an abort")
+    if is_closed:
+        dispatcher.connect(permits=100)
+    found = [each.base for _, each in dispatcher.pump()]
+    match cell:
+        case "goes on":
+            assert found == ([0, 1, 2, 3, 4] if when == "with an abort" else behind)
+        case "waits for the end" | "back to the position, and waits":
+            assert found == []
+            assert handle.end(commit=False) == DONE
+            assert [each.base for _, each in dispatcher.pump()] == [0, 1, 2, 3, 4]
+        case "back to the position":
+            assert found == [0, 1, 2, 3, 4]
+        case other:
+            raise AssertionError(other)
+    world.check()

@@ -12,7 +12,9 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed
 from exacta.core.state.subscription import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
+from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import SMALL, World, world_of_ten
+from tests.docstring_tables import docstring_table
 
 GONE, ACKED, FREE, PENDING = "gone", "acknowledged", "free", "pending"
 
@@ -44,57 +46,42 @@ def done(answer: object) -> object:
     return answer if isinstance(answer, Rejection) else DONE
 
 
-ACTS: dict[str, Callable[[Consumer], object]] = {
-    "deleted": lambda consumer: consumer.unsubscribe(),
-    "moved beyond it": lambda consumer: consumer.seek(6),
-    "moved to it": lambda consumer: consumer.seek(5),
-    "moved before it": lambda consumer: consumer.seek(0),
-    "topic deleted": delete_topic,
-    "records deleted": delete_records,
-    "skipped": skip(6),
-    "cleared": skip(LATEST),
-    "expired or evicted": skip_all,
+ACTS: dict[str, tuple[Callable[[Consumer], object], ...]] = {
+    # the name of a row: what does it
+    "deleted": (lambda consumer: consumer.unsubscribe(),),
+    "moved beyond it": (lambda consumer: consumer.seek(6),),
+    "moved to or before it": (lambda consumer: consumer.seek(5), lambda consumer: consumer.seek(0)),
+    "topic deleted": (delete_topic,),
+    "records deleted": (delete_records,),
+    "skipped or cleared": (skip(6), skip(LATEST)),
+    "expired (TTL)": (skip_all,),
+    "evicted by its quota": (skip_all,),
 }
-TABLE = {
-    # (what is done, what message 5 is): what it is then
-    ("deleted", FREE): GONE,
-    ("deleted", PENDING): GONE,
-    ("moved beyond it", FREE): ACKED,
-    ("moved beyond it", PENDING): ACKED,
-    ("moved to it", FREE): FREE,
-    ("moved to it", PENDING): PENDING,
-    ("moved before it", FREE): FREE,
-    ("moved before it", PENDING): PENDING,
-    ("topic deleted", FREE): GONE,
-    ("topic deleted", PENDING): GONE,
-    ("records deleted", FREE): ACKED,
-    ("records deleted", PENDING): ACKED,
-    ("skipped", FREE): ACKED,
-    ("skipped", PENDING): ACKED,
-    ("cleared", FREE): ACKED,
-    ("cleared", PENDING): ACKED,
-    ("expired or evicted", FREE): ACKED,
-    ("expired or evicted", PENDING): ACKED,
-}
+TABLE = docstring_table("exacta.core.subscriptions.subscribing", "what is done to the subscription")
+CELLS = [(row, way, column) for row in TABLE.rows for way in range(len(ACTS[row])) for column in TABLE.columns]
 
 
 @pytest.mark.parametrize("commit", [True, False])
-@pytest.mark.parametrize(("act", "before"), TABLE)
+@pytest.mark.parametrize(("act", "way", "before"), CELLS)
 def test_what_becomes_of_a_message_and_the_end_of_its_transaction(
-    world: World, act: str, before: str, commit: bool
+    world: World, act: str, way: int, before: str, commit: bool
 ) -> None:
     consumer, handle = Consumer(world).begin(), world.handle()
     consumer.acknowledge((2, 2))
-    if before == PENDING:
+    if before == "pending in a transaction":
         consumer.acknowledge((5, 5), inside=handle)
-    assert ACTS[act](consumer) == DONE
+    elif before == "held by a consumer":
+        dispatcher = Dispatcher(world, SubscriptionType.SHARED)
+        dispatcher.connect(permits=100)
+        assert 0 in [each.base for _, each in dispatcher.pump()]
+    assert ACTS[act][way](consumer) == DONE
     world.check()
     after = TABLE[act, before]
     exists = any("s" in each.subscriptions for each in world.state.partitions.values())
     assert exists is (after != GONE)
     if exists:
         assert consumer.state_of(5).split()[0] == after
-    if act == "moved before it":
+    if (act, way) == ("moved to or before it", 1):
         assert consumer.state_of(2) == FREE, "a move forgets what was acknowledged from there on"
     assert handle.end(commit=commit) == DONE, "the end does not fail for what is gone"
     if after == PENDING:

@@ -10,22 +10,20 @@ from exacta.core.state.transaction import Conclusion
 from exacta.core.values.transactions import Phase
 from tests.core.transactions.test_joint import restarted, write
 from tests.core.world import Producer, World
+from tests.docstring_tables import docstring_table
 
 V1, V2 = TransactionVersion
 STATE, ABORTABLE = Rejection.INVALID_TRANSACTION_STATE, Rejection.TRANSACTION_ABORTABLE
 
-TABLE = {
-    # input: what is answered where it was committed, with a part of the holder and without; and where it was aborted
-    "write": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
-    "offsets": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
-    "AddOffsetsToTxn": (STATE, DONE, ABORTABLE, DONE),
-    "EndTxn(commit)": (DONE, DONE, ABORTABLE, ABORTABLE),
-    "EndTxn(abort)": (STATE, DONE, DONE, DONE),
-    "EndTransactions(commit)": (DONE, DONE, STATE, STATE),
-    "EndTransactions(abort)": (STATE, STATE, DONE, DONE),
-    "JoinTransaction": (STATE, ABORTABLE, ABORTABLE, ABORTABLE),
-    "JoinTransaction, a handle": (STATE, DONE, ABORTABLE, DONE),
-    "InitProducerId": (DONE, DONE, DONE, DONE),
+TABLE = docstring_table("exacta.core.transactions.conclusion", "input")
+ANSWERS = {
+    # what a cell says: the answer
+    "INVALID": STATE,
+    "ABORTABLE": ABORTABLE,
+    "done": DONE,
+    "done, bump": DONE,
+    "joins": DONE,
+    "as ever": DONE,
 }
 
 
@@ -41,17 +39,18 @@ def end_as_set(producer: Producer, *, commit: bool) -> object:
 
 
 INPUTS = {
-    "write": write,
-    "offsets": offsets,
-    "AddOffsetsToTxn": lambda producer: producer.add_group(),
-    "EndTxn(commit)": lambda producer: producer.end(commit=True),
-    "EndTxn(abort)": lambda producer: producer.end(commit=False),
-    "EndTransactions(commit)": lambda producer: end_as_set(producer, commit=True),
-    "EndTransactions(abort)": lambda producer: end_as_set(producer, commit=False),
-    "JoinTransaction": lambda producer: producer.ask_to_join(),
-    "JoinTransaction, a handle": lambda producer: producer.ask_to_join(producer.world.handle()),
-    "InitProducerId": lambda producer: producer.init_again(),
+    # the name of a row: how it is sent
+    "a write, either version": (write, offsets),
+    "AddOffsetsToTxn": (lambda producer: producer.add_group(),),
+    "EndTxn(commit)": (lambda producer: producer.end(commit=True),),
+    "EndTxn(abort)": (lambda producer: producer.end(commit=False),),
+    "EndTransactions(commit)": (lambda producer: end_as_set(producer, commit=True),),
+    "EndTransactions(abort)": (lambda producer: end_as_set(producer, commit=False),),
+    "JoinTransaction": (lambda producer: producer.ask_to_join(),),
+    "JoinTransaction, a handle": (lambda producer: producer.ask_to_join(producer.world.handle()),),
+    "InitProducerId": (lambda producer: producer.init_again(),),
 }
+VERSIONS = {", version 1": (V1,), ", version 2": (V2,), "": (V1, V2)}
 
 
 def concluded(world: World, version: TransactionVersion, *, committed: bool, has_part: bool) -> Producer:
@@ -68,41 +67,52 @@ def concluded(world: World, version: TransactionVersion, *, committed: bool, has
     return producer
 
 
-CELLS = [(name, column) for name in TABLE for column in range(4)]
+def name_and_versions(row: str) -> tuple[str, tuple[TransactionVersion, ...]]:
+    suffix = next(each for each in VERSIONS if row.endswith(each))
+    return row.removesuffix(suffix), VERSIONS[suffix]
+
+
+CELLS = [
+    (name, send, column, version, cell)
+    for row, column, cell in TABLE.cells()
+    for name, versions in [name_and_versions(row)]
+    for send in range(len(INPUTS[name]))
+    for version in versions
+]
 
 
 def test_the_table_is_complete() -> None:
-    assert TABLE.keys() == INPUTS.keys()
+    assert {name_and_versions(row)[0] for row in TABLE.rows} == INPUTS.keys()
+    assert len(TABLE.columns) == 4
 
 
-@pytest.mark.parametrize("version", [V1, V2])
-@pytest.mark.parametrize(("name", "column"), CELLS)
+@pytest.mark.parametrize(("name", "send", "column", "version", "cell"), CELLS)
 @pytest.mark.parametrize("kill", [True, False])
 def test_every_input_of_the_holder_after_the_other_side_has_ended_it(
-    world: World, name: str, column: int, version: TransactionVersion, kill: bool
+    world: World, name: str, send: int, column: str, version: TransactionVersion, cell: str, kill: bool
 ) -> None:
-    committed, has_part = column < 2, column % 2 == 0
+    committed, has_part = column.startswith("committed"), column.endswith("with a part")
     producer = concluded(world, version, committed=committed, has_part=has_part)
     if kill:
         restarted(world)
     held = world.state.transactional_ids["x"]
     before, epoch_before, part = len(world.log), held.producer_epoch, held.concluded
     assert part is (Conclusion.OF_WHAT_IT_WROTE if has_part else Conclusion.OF_NOTHING)
-    answer, expected = INPUTS[name](producer), TABLE[name][column]
+    answer, expected = INPUTS[name][send](producer), ANSWERS[cell]
     if isinstance(expected, Rejection) or name == "AddOffsetsToTxn":
         assert answer is expected
         assert held.concluded is part
         assert not [event for event in world.log[before:] if isinstance(event, TransactionBegun) and event.owner]
         # Nothing is begun under its pair, however often it asks.
-        assert write(producer) is TABLE["write"][column]
+        assert write(producer) is ANSWERS[TABLE["a write, either version", column]]
         world.check()
         return
     assert not isinstance(answer, Rejection)
     assert held.concluded is None
     if name.startswith("EndTxn"):
-        assert held.producer_epoch == epoch_before + (version is V2)
+        assert held.producer_epoch == epoch_before + ("bump" in cell)
         commit = name == "EndTxn(commit)"
-        again = INPUTS[name](producer)
+        again = INPUTS[name][send](producer)
         assert version is V2 or again == answer, "a repeat of version 1 is answered the same"
         assert held.phase is (Phase.COMPLETE_COMMIT if commit else Phase.COMPLETE_ABORT)
     if not name.startswith("EndTransactions") or version is V1:

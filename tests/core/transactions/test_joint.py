@@ -18,6 +18,7 @@ from exacta.core.snapshot import after_recovery, is_same, restore, snapshot
 from exacta.core.transactions.description import explain_handle, explain_transaction, incidents_of
 from exacta.core.values.transactions import Phase
 from tests.core.world import SMALL, Handle, Producer, World
+from tests.docstring_tables import docstring_table
 
 V1, V2 = TransactionVersion
 STATE, NOT_FOUND = Rejection.INVALID_TRANSACTION_STATE, Rejection.TRANSACTION_NOT_FOUND
@@ -40,48 +41,43 @@ def write(producer: Producer, partition: int = 0) -> object:
 
 # --- joining ----------------------------------------------------------------------------------------------------------
 
-NOTHING, OPEN, JOINT, PREPARED = "nothing open", "open", "joint", "prepared"
-OWN, HANDLE, ENDED_HANDLE, UNKNOWN_HANDLE, ANOTHERS = "own", "handle", "ended", "unknown", "another's"
-JOINING: dict[tuple[str, str], Rejection | type[object]] = {
-    (NOTHING, OWN): STATE,
-    (NOTHING, HANDLE): TransactionJoinedReply,
-    (NOTHING, ENDED_HANDLE): ENDED,
-    (NOTHING, UNKNOWN_HANDLE): NOT_FOUND,
-    (NOTHING, ANOTHERS): STATE,
-    (OPEN, OWN): TransactionJoinedReply,
-    (OPEN, HANDLE): CONCURRENT,
-    (OPEN, ENDED_HANDLE): CONCURRENT,
-    (OPEN, UNKNOWN_HANDLE): CONCURRENT,
-    (OPEN, ANOTHERS): CONCURRENT,
-    (JOINT, OWN): TransactionJoinedReply,
-    (JOINT, HANDLE): CONCURRENT,
-    (JOINT, ENDED_HANDLE): CONCURRENT,
-    (JOINT, UNKNOWN_HANDLE): CONCURRENT,
-    (JOINT, ANOTHERS): CONCURRENT,
-    (PREPARED, OWN): STATE,
-    (PREPARED, HANDLE): STATE,
-    (PREPARED, ENDED_HANDLE): STATE,
-    (PREPARED, UNKNOWN_HANDLE): STATE,
-    (PREPARED, ANOTHERS): STATE,
+NOTHING, OPEN, JOINT, PREPARED = "nothing open", "a transaction open", "a joint one open", "a prepared one open"
+OWN, HANDLE, OWN_JOINT = "names no handle", "names an open handle", "names its own joint one"
+ENDED_HANDLE, UNKNOWN_HANDLE, ANOTHERS = "ended", "unknown", "another's"
+TABLE = docstring_table("exacta.core.transactions.joining", "the transactional id has")
+CELLS: dict[str, Rejection | type[object]] = {
+    # what a cell says: the answer
+    "INVALID_STATE": STATE,
+    "CONCURRENT": CONCURRENT,
+    "joins": TransactionJoinedReply,
+    "the same answer": TransactionJoinedReply,
 }
+NOT_OPEN = {ENDED_HANDLE: ENDED, UNKNOWN_HANDLE: NOT_FOUND, ANOTHERS: STATE}
+"""What is answered for a handle that is not open, or joined by another id, where an open one could be joined."""
+JOINING: dict[tuple[str, str], Rejection | type[object]] = {
+    (state, named): CELLS[cell] for state, named, cell in TABLE.cells() if cell not in ("-", "see there")
+}
+for state in (NOTHING, OPEN, JOINT, PREPARED):
+    for named, refused in NOT_OPEN.items():
+        usual = JOINING[state, HANDLE]
+        JOINING[state, named] = refused if usual is TransactionJoinedReply else usual
 
 
 @pytest.mark.parametrize("version", [V1, V2])
 @pytest.mark.parametrize(("state", "named"), JOINING)
 def test_every_join_in_every_state(world: World, state: str, named: str, version: TransactionVersion) -> None:
-    producer = world.producer(version=version, two_phase=state is PREPARED)
-    if state is not NOTHING:
+    producer = world.producer(version=version, two_phase=state == PREPARED)
+    if state != NOTHING:
         write(producer)
-    if state is JOINT:
-        producer.join()
-    if state is PREPARED:
+    joint = producer.join() if state == JOINT or (named == OWN_JOINT and state != NOTHING) else None
+    if state == PREPARED:
         producer = world.producer(version=version, two_phase=True, keep_prepared=True)
-    handle = None if named is OWN else world.handle()
-    if named is ENDED_HANDLE and handle is not None:
+    handle = None if named == OWN else joint if named == OWN_JOINT else world.handle()
+    if named == ENDED_HANDLE and handle is not None:
         handle.end(commit=True)
-    if named is UNKNOWN_HANDLE and handle is not None:
+    if named == UNKNOWN_HANDLE and handle is not None:
         handle.transaction_id = TransactionId(99)
-    if named is ANOTHERS:
+    if named == ANOTHERS:
         world.producer("y").join(handle)
     length = len(world.log)
     answer = producer.ask_to_join(handle)

@@ -10,12 +10,53 @@ from exacta.core.state.incidents import IncidentKind
 from exacta.core.transactions.loss import UNSEEN_MS, fences_after_loss, may_begin_unseen
 from exacta.core.values.transactions import Phase
 from tests.core.world import Producer, World
+from tests.docstring_tables import docstring_table
 
 
 def begin(producer: Producer) -> None:
     if producer.version is TransactionVersion.V1:
         producer.add()
     producer.append()
+
+
+TABLE = docstring_table("exacta.core.transactions.loss", "at recovery, by what is durable")
+
+
+@pytest.mark.parametrize("version", TransactionVersion)
+@pytest.mark.parametrize("row", TABLE.rows)
+def test_every_row_of_the_table(world: World, row: str, version: TransactionVersion) -> None:
+    producer = world.producer("x", version=version, two_phase=row in ("of two-phase commits", "prepared"))
+    handle = world.handle()
+    if row in ("ONGOING", "of two-phase commits", "prepared"):
+        begin(producer)
+    elif row.startswith("ended or bound"):
+        begin(producer)
+        producer.end(commit=True)
+    if row == "prepared":
+        producer = world.producer("x", two_phase=True, keep_prepared=True)
+    if row == "an open handle":
+        handle.append(1)
+    if row == "ended or bound before that":
+        world.now_ms += UNSEEN_MS + 1
+        world.producer("later")  # the latest that is noted
+    world.durable_length = len(world.log)
+    held = world.state.transactional_ids["x"]
+    phase, epoch = held.phase, held.producer_epoch
+    world.crash(machine_stops=True)
+    held = world.state.transactional_ids["x"]
+    match TABLE[row, "it is"]:
+        case "aborted, and fenced":
+            assert (held.phase, held.producer_epoch) == (Phase.EMPTY, epoch + 1)
+        case "fenced":
+            assert held.producer_epoch == epoch + 1
+            assert not [each for each in world.state.incidents["x"] if each.kind is not IncidentKind.FENCED]
+        case "left as it is":
+            assert (held.phase, held.producer_epoch) == (phase, epoch)
+        case "aborted":
+            assert not world.state.ended_handles[handle.transaction_id].committed
+        case other:
+            raise AssertionError(other)
+    world.check()
 
 
 @pytest.mark.parametrize("version", TransactionVersion)

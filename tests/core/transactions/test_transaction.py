@@ -10,6 +10,7 @@ from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionE
 from exacta.core.snapshot import after_recovery
 from exacta.core.values.transactions import Phase
 from tests.core.world import Producer, World
+from tests.docstring_tables import docstring_table
 
 INVALID = Rejection.INVALID_TRANSACTION_STATE
 
@@ -50,45 +51,43 @@ INPUTS = {
 }
 EMPTY, ONGOING, COMMITTED, ABORTED = Phase.EMPTY, Phase.ONGOING, Phase.COMPLETE_COMMIT, Phase.COMPLETE_ABORT
 REFUSED = Rejection.TRANSACTION_NOT_BEGUN
-TABLE = {
-    # (phase, input): (answer, phase afterwards, epoch afterwards)
-    (EMPTY, "init"): (ProducerBoundReply, EMPTY, 1),
-    (EMPTY, "add"): (DONE, ONGOING, 0),
-    (EMPTY, "add_group"): (DONE, ONGOING, 0),
-    (EMPTY, "append"): (REFUSED, EMPTY, 0),
-    (EMPTY, "offsets"): (REFUSED, EMPTY, 0),
-    (EMPTY, "commit"): (INVALID, EMPTY, 0),
-    (EMPTY, "abort"): (TransactionEndedReply, EMPTY, 0),
-    (EMPTY, "expire"): (DONE, EMPTY, 0),
-    (ONGOING, "init"): (ProducerBoundReply, EMPTY, 1),
-    (ONGOING, "add"): (DONE, ONGOING, 0),
-    (ONGOING, "add_group"): (DONE, ONGOING, 0),
-    (ONGOING, "append"): (Appended, ONGOING, 0),
-    (ONGOING, "offsets"): (REFUSED, ONGOING, 0),
-    (ONGOING, "commit"): (TransactionEndedReply, COMMITTED, 0),
-    (ONGOING, "abort"): (TransactionEndedReply, ABORTED, 0),
-    (ONGOING, "expire"): (DONE, EMPTY, 1),
-    (COMMITTED, "init"): (ProducerBoundReply, EMPTY, 1),
-    (COMMITTED, "add"): (DONE, ONGOING, 0),
-    (COMMITTED, "add_group"): (DONE, ONGOING, 0),
-    (COMMITTED, "append"): (REFUSED, COMMITTED, 0),
-    (COMMITTED, "offsets"): (REFUSED, COMMITTED, 0),
-    (COMMITTED, "commit"): (TransactionEndedReply, COMMITTED, 0),
-    (COMMITTED, "abort"): (INVALID, COMMITTED, 0),
-    (COMMITTED, "expire"): (DONE, COMMITTED, 0),
-    (ABORTED, "init"): (ProducerBoundReply, EMPTY, 1),
-    (ABORTED, "add"): (DONE, ONGOING, 0),
-    (ABORTED, "add_group"): (DONE, ONGOING, 0),
-    (ABORTED, "append"): (REFUSED, ABORTED, 0),
-    (ABORTED, "offsets"): (REFUSED, ABORTED, 0),
-    (ABORTED, "commit"): (INVALID, ABORTED, 0),
-    (ABORTED, "abort"): (TransactionEndedReply, ABORTED, 0),
-    (ABORTED, "expire"): (DONE, ABORTED, 0),
+MODULE = "exacta.core.transactions.transaction"
+LIFE = docstring_table(MODULE, "phase \\ input")
+ENDS = docstring_table(MODULE, "phase \\ version 1")
+COLUMNS = {
+    "add": (LIFE, "AddPartitions, AddGroup"),
+    "add_group": (LIFE, "AddPartitions, AddGroup"),
+    "expire": (LIFE, "time-out (`expiry.py`)"),
+    "commit": (ENDS, "commit"),
+    "abort": (ENDS, "abort"),
 }
+CELLS: dict[str, tuple[object, Phase | None]] = {
+    # what a cell says: the answer, and the phase afterwards, if it changes
+    "begin": (DONE, ONGOING),
+    "extend": (DONE, ONGOING),
+    "commit": (TransactionEndedReply, COMMITTED),
+    "abort": (TransactionEndedReply, ABORTED),
+    "done": (TransactionEndedReply, None),
+    "INVALID_STATE": (INVALID, None),
+    "abort, bump": (DONE, EMPTY),
+    "-": (DONE, None),
+}
+TABLE: dict[tuple[Phase, str], tuple[object, Phase, int]] = {
+    # (phase, input): (answer, phase afterwards, epoch afterwards), for what stands in no docstring
+    **{(phase, "init"): (ProducerBoundReply, EMPTY, 1) for phase in Phase},
+    **{(phase, name): (REFUSED, phase, 0) for phase in Phase for name in ("append", "offsets")},
+    (ONGOING, "append"): (Appended, ONGOING, 0),
+}
+for name, (table, column) in COLUMNS.items():
+    for phase in Phase:
+        cell = table[phase.name, column]
+        TABLE[phase, name] = (CELLS[cell][0], CELLS[cell][1] or phase, int("bump" in cell))
 
 
 def test_the_table_is_complete() -> None:
     assert TABLE.keys() == {(phase, name) for phase in Phase for name in INPUTS}
+    assert LIFE.rows.keys() == ENDS.rows.keys() == {phase.name for phase in Phase}
+    assert {column for _, column in COLUMNS.values()} == {*LIFE.columns, *ENDS.columns}
 
 
 @pytest.mark.parametrize(("phase", "name"), TABLE)

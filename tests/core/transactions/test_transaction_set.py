@@ -3,13 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
+from exacta.core.commands import EndTransactions, TransactionToEnd
 from exacta.core.events import TransactionEnded
-from exacta.core.ids import ProducerId
+from exacta.core.ids import ProducerId, TransactionVersion
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, TransactionsRefused
 from exacta.core.snapshot import snapshot
 from exacta.core.values.transactions import Phase
 from tests.core.world import SMALL, Producer, World
+from tests.docstring_tables import docstring_table
 
 EMPTY, ONGOING, COMMITTED, ABORTED = Phase.EMPTY, Phase.ONGOING, Phase.COMPLETE_COMMIT, Phase.COMPLETE_ABORT
 INVALID = Rejection.INVALID_TRANSACTION_STATE
@@ -61,38 +63,53 @@ def test_all_are_aborted_in_one_outcome(world: World) -> None:
     world.check()
 
 
-# What an entry in this phase is, where the outcome is a commit, and where it is an abort.
-ENTRIES = {
-    EMPTY: (INVALID, INVALID),
-    ONGOING: ("open", "open"),
-    COMMITTED: ("ended", INVALID),
-    ABORTED: (INVALID, "ended"),
-}
+MODULE = "exacta.core.transactions.transaction_set"
+ENTRIES = docstring_table(MODULE, "phase \\ input")
+SETS = docstring_table(MODULE, "the entries are")
 
 
-def test_the_table_is_complete() -> None:
-    assert ENTRIES.keys() == set(Phase)
+def entry(world: World, row: str, name: str, partition: int, *, commit: bool) -> TransactionToEnd:
+    """Return an entry of this row of the table."""
+    wanted, other = (COMMITTED, ABORTED) if commit else (ABORTED, COMMITTED)
+    match row:
+        case "ONGOING, holds what is named":
+            return in_phase(world, ONGOING, name, partition).to_end(("t", partition))
+        case "ONGOING, lacks a named partition":
+            return in_phase(world, ONGOING, name, partition).to_end(("t", 2))
+        case "any, under a pair that is unused":
+            producer = in_phase(world, ONGOING, name, partition)
+            producer.version = TransactionVersion.V2
+            producer.end(commit=commit)
+            return producer.to_end()
+    phase = {"`wanted`": wanted, "the other COMPLETE phase": other, "EMPTY": EMPTY}[row]
+    return in_phase(world, phase, name, partition).to_end()
 
 
 @pytest.mark.parametrize("commit", [True, False])
-@pytest.mark.parametrize("second", Phase)
-@pytest.mark.parametrize("first", Phase)
-def test_every_pair_of_phases(world: World, first: Phase, second: Phase, commit: bool) -> None:
-    producers = [in_phase(world, first, "x"), in_phase(world, second, "y", partition=1)]
-    kinds = [ENTRIES[phase][0 if commit else 1] for phase in (first, second)]
+@pytest.mark.parametrize("second", ENTRIES.rows)
+@pytest.mark.parametrize("first", ENTRIES.rows)
+def test_every_pair_of_entries(first: str, second: str, commit: bool) -> None:
+    world = World()
+    world.topic(partition_count=3)
+    entries = (entry(world, first, "x", 0, commit=commit), entry(world, second, "y", 1, commit=commit))
     before, length = snapshot(world.state), len(world.log)
-    answer = world.end_all(*producers, commit=commit)
-    if kinds == ["open", "open"]:
-        assert answer == DONE
-        assert phases(world, *producers) == [COMMITTED if commit else ABORTED] * 2
-    elif kinds == ["ended", "ended"]:
-        assert answer == DONE
-        assert len(world.log) == length, "a repeat ends nothing"
-    else:
-        refused = [kind if isinstance(kind, Rejection) else None for kind in kinds]
-        mixture = [INVALID if kind == "ended" else None for kind in kinds]
-        assert answer == TransactionsRefused(rejections=tuple(refused if any(refused) else mixture))
-        assert (len(world.log), snapshot(world.state)) == (length, before), "a rejection changes nothing"
+    answer = world.send(EndTransactions(transactions=entries, commit=commit))
+    (column,) = ENTRIES.columns
+    kinds = [ENTRIES[row, column] for row in (first, second)]
+    which = {("open", "open"): "all open", ("ended", "ended"): "all ended"}.get((kinds[0], kinds[1]), "anything else")
+    match SETS[which, "the set"]:
+        case "every transaction ends, in one outcome":
+            assert answer == DONE
+            held = [world.state.transactional_ids[name] for name in "xy"]
+            assert [each.phase for each in held] == [COMMITTED if commit else ABORTED] * 2
+        case "answered as the first time: this is the repeat after a lost answer":
+            assert answer == DONE
+            assert len(world.log) == length, "a repeat ends nothing"
+        case _:
+            refused = [INVALID if kind == "INVALID_STATE" else None for kind in kinds]
+            mixture = [INVALID if kind == "ended" else None for kind in kinds]
+            assert answer == TransactionsRefused(rejections=tuple(refused if any(refused) else mixture))
+            assert (len(world.log), snapshot(world.state)) == (length, before), "a rejection changes nothing"
     world.check()
 
 

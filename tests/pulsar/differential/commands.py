@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from exacta.protocol.pulsar import messages_pb2 as pb
+from exacta.protocol.pulsar.session import COORDINATOR
 from tests.pulsar.differential.side import (
     NOTHING,
     Consumer,
@@ -51,6 +52,19 @@ def takes(kind: type[S]) -> Callable[[Callable[[Side, S], str]], Callable[[Side,
     return register
 
 
+def takes_where_open(*kinds: type[Step]) -> Callable[[Callable[[Side, Any, Consumer], str]], None]:
+    """Register how kinds of steps are taken by their consumer; where that is not open, there is nothing to do."""
+
+    def register(how: Callable[[Side, Any, Consumer], str]) -> None:
+        def take(side: Side, step: Any) -> str:
+            consumer = side.consumers.get(step.consumer)
+            return NOTHING if consumer is None else how(side, step, consumer)
+
+        HOW.update(dict.fromkeys(kinds, take))
+
+    return register
+
+
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
@@ -62,18 +76,15 @@ def _send(side: Side, step: Send) -> str:
     if transaction is None:
         return NOTHING
     if "topic" not in transaction.registered:
-        answer = told(side.ask(_add_topic(side, transaction)))
+        answer = _add_topic(side, transaction)
         if answer != "ok":
             return f"registration: {answer}"
         transaction.registered.add("topic")
     return side.send(step.count, transaction)
 
 
-def _add_topic(side: Side, transaction: Transaction) -> pb.CommandAddPartitionToTxn:
-    most, least = transaction.id
-    return pb.CommandAddPartitionToTxn(
-        request_id=side.next_request(), txnid_most_bits=most, txnid_least_bits=least, partitions=[side.topic]
-    )
+def _add_topic(side: Side, transaction: Transaction) -> str:
+    return told(side.link.ask(side.session.add_partitions(transaction.id, [side.topic])))
 
 
 # --- consumers --------------------------------------------------------------------------------------------------------
@@ -95,12 +106,9 @@ def _subscribe(side: Side, step: Subscribe) -> str:
     return side.subscribe(step.consumer, command, step.permits)
 
 
-@takes(Flow)
-def _flow(side: Side, step: Flow) -> str:
-    consumer = side.consumers.get(step.consumer)
-    if consumer is None:
-        return NOTHING
-    side.tell(pb.CommandFlow(consumer_id=consumer.number, message_permits=step.permits))
+@takes_where_open(Flow)
+def _flow(side: Side, step: Flow, consumer: Consumer) -> str:
+    side.link.tell(side.session.flow(consumer.number, step.permits))
     return "sent"
 
 
@@ -116,70 +124,55 @@ def _read(side: Side, step: Read) -> str:
     return side.subscribe(step.consumer, command)
 
 
-@takes(Close)
-def _close(side: Side, step: Close) -> str:
-    consumer = side.consumers.get(step.consumer)
-    if consumer is None:
-        return NOTHING
-    answer = told(side.ask(pb.CommandCloseConsumer(consumer_id=consumer.number, request_id=side.next_request())))
+@takes_where_open(Close)
+def _close(side: Side, step: Close, consumer: Consumer) -> str:
+    answer = told(side.ask(pb.CommandCloseConsumer(consumer_id=consumer.number)))
     side.note_failover(consumer)
     side.consumers.pop(step.consumer)
     return answer
 
 
-@takes(Unsubscribe)
-def _unsubscribe(side: Side, step: Unsubscribe) -> str:
-    consumer = side.consumers.get(step.consumer)
-    if consumer is None:
-        return NOTHING
-    answer = told(side.ask(pb.CommandUnsubscribe(consumer_id=consumer.number, request_id=side.next_request())))
+@takes_where_open(Unsubscribe)
+def _unsubscribe(side: Side, step: Unsubscribe, consumer: Consumer) -> str:
+    answer = told(side.ask(pb.CommandUnsubscribe(consumer_id=consumer.number)))
     if answer == "ok":
         side.consumers.pop(step.consumer, None)
     return answer
 
 
-@takes(Redeliver)
-def _redeliver(side: Side, step: Redeliver) -> str:
-    consumer = side.consumers.get(step.consumer)
+@takes_where_open(Redeliver)
+def _redeliver(side: Side, step: Redeliver, consumer: Consumer) -> str:
     ids = [found for entry in step.entries if (found := side.message_id(entry)) is not None]
-    if consumer is None or (step.entries and not ids):
+    if step.entries and not ids:
         return NOTHING
     side.tell(pb.CommandRedeliverUnacknowledgedMessages(consumer_id=consumer.number, message_ids=ids))
     return "sent"
 
 
-@takes(Seek)
-def _seek(side: Side, step: Seek) -> str:
-    consumer, to = side.consumers.get(step.consumer), side.message_id(step.to, step.index)
-    if consumer is None or to is None:
+@takes_where_open(Seek)
+def _seek(side: Side, step: Seek, consumer: Consumer) -> str:
+    to = side.message_id(step.to, step.index)
+    if to is None:
         return NOTHING
     if step.index is not None and step.to >= 0:
         to.ack_set.extend(ack_set_without(side.entries[step.to].count, range(step.index + 1)))
-    command = pb.CommandSeek(consumer_id=consumer.number, request_id=side.next_request(), message_id=to)
+    command = pb.CommandSeek(consumer_id=consumer.number, message_id=to)
     side.note_failover(consumer)
     return told(side.ask(command))
 
 
-@takes(SeekTime)
-def _seek_time(side: Side, step: SeekTime) -> str:
-    consumer = side.consumers.get(step.consumer)
-    if consumer is None or step.entry >= len(side.entries):
+@takes_where_open(SeekTime)
+def _seek_time(side: Side, step: SeekTime, consumer: Consumer) -> str:
+    if step.entry >= len(side.entries):
         return NOTHING
     at_ms = side.entries[step.entry].publish_time_ms + step.plus_ms
     side.note_failover(consumer)
-    return told(
-        side.ask(
-            pb.CommandSeek(consumer_id=consumer.number, request_id=side.next_request(), message_publish_time=at_ms)
-        )
-    )
+    return told(side.ask(pb.CommandSeek(consumer_id=consumer.number, message_publish_time=at_ms)))
 
 
-@takes(LastId)
-def _last_id(side: Side, step: LastId) -> str:
-    consumer = side.consumers.get(step.consumer)
-    if consumer is None:
-        return NOTHING
-    answer = side.ask(pb.CommandGetLastMessageId(consumer_id=consumer.number, request_id=side.next_request()))
+@takes_where_open(LastId)
+def _last_id(side: Side, step: LastId, consumer: Consumer) -> str:
+    answer = side.ask(pb.CommandGetLastMessageId(consumer_id=consumer.number))
     if isinstance(answer, pb.CommandError):
         return told(answer)
     return f"last {_name_of(side, answer.last_message_id)}"
@@ -195,26 +188,18 @@ def _name_of(side: Side, message: pb.MessageIdData) -> str:
 # --- acknowledgements -------------------------------------------------------------------------------------------------
 
 
-@takes(Ack)
-def _ack(side: Side, step: Ack) -> str:
-    return _acknowledge(side, step, pb.CommandAck.Individual, lambda index: [index])
-
-
-@takes(AckUpTo)
-def _ack_up_to(side: Side, step: AckUpTo) -> str:
-    return _acknowledge(side, step, pb.CommandAck.Cumulative, lambda index: range(index + 1))
-
-
-def _acknowledge(side: Side, step: Ack | AckUpTo, kind: Any, done: Callable[[int], Any]) -> str:
-    consumer, message = side.consumers.get(step.consumer), side.message_id(step.entry, step.index)
-    if consumer is None or message is None:
+@takes_where_open(Ack, AckUpTo)
+def _acknowledge(side: Side, step: Ack | AckUpTo, consumer: Consumer) -> str:
+    message = side.message_id(step.entry, step.index)
+    if message is None:
         return NOTHING
+    up_to = isinstance(step, AckUpTo)
     count = side.entries[step.entry].count
     if step.index is not None:
-        message.ack_set.extend(ack_set_without(count, done(step.index)))
+        message.ack_set.extend(ack_set_without(count, range(0 if up_to else step.index, step.index + 1)))
     if count > 1:
         message.batch_size = count
-    command = pb.CommandAck(consumer_id=consumer.number, ack_type=kind, message_id=[message])
+    least = None
     if step.transaction:
         transaction = side.transactions.get(step.transaction)
         if transaction is None:
@@ -222,29 +207,22 @@ def _acknowledge(side: Side, step: Ack | AckUpTo, kind: Any, done: Callable[[int
         answer = _register(side, consumer, transaction)
         if answer != "ok":
             return f"registration: {answer}"
-        command.txnid_most_bits, command.txnid_least_bits = transaction.id
-    if not step.answered and not step.transaction:
-        side.tell(command)
-        return "sent"
-    command.request_id = side.next_request()
-    return told(side.ask(command))
+        least = transaction.id
+    answered = step.answered or bool(step.transaction)
+    command = side.session.acknowledge(
+        consumer.number, [message], cumulative=up_to, transaction=least, answered=answered
+    )
+    if answered:
+        return told(side.link.ask(command))
+    side.link.tell(command)
+    return "sent"
 
 
 def _register(side: Side, consumer: Consumer, transaction: Transaction) -> str:
     subscription = consumer.subscribe.subscription
     if f"subscription {subscription}" in transaction.registered:
         return "ok"
-    most, least = transaction.id
-    answer = told(
-        side.ask(
-            pb.CommandAddSubscriptionToTxn(
-                request_id=side.next_request(),
-                txnid_most_bits=most,
-                txnid_least_bits=least,
-                subscription=[pb.Subscription(topic=side.topic, subscription=subscription)],
-            )
-        )
-    )
+    answer = told(side.link.ask(side.session.add_subscriptions(transaction.id, side.topic, subscription)))
     if answer == "ok":
         transaction.registered.add(f"subscription {subscription}")
     return answer
@@ -264,9 +242,10 @@ def _begin_short(side: Side, step: BeginShort) -> str:
 
 
 def _new(side: Side, name: str, timeout_ms: int) -> str:
-    answer = side.ask(pb.CommandNewTxn(request_id=side.next_request(), txn_ttl_millis=timeout_ms, tc_id=0))
+    answer = side.link.ask(side.session.begin(timeout_ms))
     if told(answer) == "ok":
-        side.transactions[name] = Transaction((answer.txnid_most_bits, answer.txnid_least_bits))
+        assert answer.txnid_most_bits == COORDINATOR
+        side.transactions[name] = Transaction(answer.txnid_least_bits)
     return told(answer)
 
 
@@ -277,7 +256,7 @@ def _expire(side: Side, step: Expire) -> str:
     if transaction is None:
         return NOTHING
     for _ in range(60):
-        answer = told(side.ask(_add_topic(side, transaction)))
+        answer = _add_topic(side, transaction)
         if answer != "ok":
             return "over"
         side.link.pass_time(side.link.short_s / 4)
@@ -289,15 +268,7 @@ def _end(side: Side, step: End) -> str:
     transaction = side.transactions.get(step.transaction)
     if transaction is None:
         return NOTHING
-    most, least = transaction.id
-    action = pb.COMMIT if step.commit else pb.ABORT
-    return told(
-        side.ask(
-            pb.CommandEndTxn(
-                request_id=side.next_request(), txnid_most_bits=most, txnid_least_bits=least, txn_action=action
-            )
-        )
-    )
+    return told(side.link.ask(side.session.end(transaction.id, commit=step.commit)))
 
 
 @takes(Reload)

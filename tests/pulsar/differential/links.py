@@ -13,14 +13,11 @@ import socket
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
-from typing import Any, Protocol
-
-from google.protobuf.message import Message
+from abc import ABC, abstractmethod
+from typing import Any
 
 from exacta.protocol.pulsar import messages_pb2 as pb
-from exacta.protocol.pulsar.commands import PROTOCOL_VERSION, unwrapped
-from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_frame, frame_at, parse_frame
+from exacta.protocol.pulsar.session import Incoming, Key, Outgoing, Session
 from tests.pulsar.by_hand import Broker
 
 QUIET_S = 0.1
@@ -31,85 +28,94 @@ FAILOVER_S = 1.0
 """A new active consumer of a Failover subscription is served so much later (activeConsumerFailoverDelayTimeMillis)."""
 
 
-class Received:
-    """A frame that has come, with its command."""
-
-    def __init__(self, frame: Frame) -> None:
-        self.frame = frame
-        self.command: Any = unwrapped(frame.command)
-
-
-class Link(Protocol):
-    """The broker as a side needs it."""
+class Link(ABC):
+    """The broker as a side needs it. A session is spoken over it."""
 
     short_s: float
     """The time-out of a transaction that is to end by it: longer than what a program does before it waits."""
 
-    def send_bytes(self, data: bytes) -> None:
+    def __init__(self) -> None:
+        self.session = Session("tester")
+        self._received: list[Incoming] = []
+
+    @abstractmethod
+    def _send(self, data: bytes) -> None:
         """Send frames."""
 
-    def receive(self, wanted: Callable[[Any], bool]) -> Any:
-        """Return the first command that is wanted; what comes beside it is kept. Raises TimeoutError."""
+    @abstractmethod
+    def _receive(self, key: Key | None) -> Any:
+        """Return the answer that has this key; what comes beside it is kept. Raises TimeoutError."""
 
-    def settle(self, *, fails_over: bool = False) -> list[Received]:
+    @abstractmethod
+    def settle(self, *, fails_over: bool = False) -> list[Incoming]:
         """Wait until nothing more comes, and return what has come."""
 
+    @abstractmethod
     def reload(self, topic: str) -> bool:
         """Let the topic be read from the disk again; return whether this has cost the connection."""
 
+    @abstractmethod
     def pass_time(self, seconds: float) -> None:
         """Let time pass."""
 
+    @abstractmethod
     def now_ms(self) -> int:
         """Return the time of the broker's clock."""
 
+    @abstractmethod
     def create(self, topic: str) -> None:
         """Create a topic of one partition."""
 
+    @abstractmethod
     def close(self) -> None:
         """Hang up."""
 
+    def tell(self, told: Outgoing) -> None:
+        """Send what has no answer."""
+        self._send(told.data)
 
-def cut(buffer: bytes | bytearray, into: list[Received]) -> int:
-    """Read the frames of a buffer; return how many bytes they have."""
-    at = 0
-    while (frame := frame_at(bytes(buffer[at:]))) is not None:
-        into.append(Received(parse_frame(bytes(frame))))
-        at += SIZE_BYTES + len(frame)
-    return at
+    def ask(self, asked: Outgoing) -> Any:
+        """Send something, and return its answer. Raises TimeoutError."""
+        self._send(asked.data)
+        return self._receive(asked.key)
+
+    def _keep(self, data: bytes | bytearray) -> None:
+        for each in self.session.receive_data(data):
+            if each.reply:
+                self._send(each.reply)
+            else:
+                self._received.append(each)
+
+    def _kept(self, key: Key | None) -> Any:
+        """Take the answer that has this key out of what has come; None if there is none."""
+        for place, each in enumerate(self._received):
+            if each.key == key:
+                del self._received[place]
+                return each.command
+        return None
+
+    def _all(self) -> list[Incoming]:
+        found, self._received = self._received, []
+        return found
 
 
-def taken(received: list[Received], wanted: Callable[[Any], bool]) -> Any:
-    """Take the first command that is wanted out of what has come; None if there is none."""
-    for place, each in enumerate(received):
-        if wanted(each.command):
-            del received[place]
-            return each.command
-    return None
-
-
-class PulsarLink:
+class PulsarLink(Link):
     """A connection to a real Apache Pulsar."""
 
     def __init__(self, url: str, web_url: str, quiet_s: float = QUIET_S) -> None:
+        super().__init__()
         host, _, port = url.removeprefix("pulsar://").rpartition(":")
         self.web_url = web_url
         self.quiet_s = quiet_s
         self.short_s = max(2.0, 25 * quiet_s)
         self.socket = socket.create_connection((host, int(port)))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._buffer = bytearray()
-        self._received: list[Received] = []
-        self.send(pb.CommandConnect(client_version="tester", protocol_version=PROTOCOL_VERSION))
-        self.receive(lambda command: isinstance(command, pb.CommandConnected))
+        self.ask(self.session.connect())
 
     def close(self) -> None:
         self.socket.close()
 
-    def send(self, command: Message) -> None:
-        self.send_bytes(build_frame(command))
-
-    def send_bytes(self, data: bytes) -> None:
+    def _send(self, data: bytes) -> None:
         self.socket.sendall(data)
 
     def _take(self, seconds: float) -> bool:
@@ -119,28 +125,24 @@ class PulsarLink:
         data = self.socket.recv(1 << 16)
         if not data:
             raise ConnectionError("the connection was closed")
-        self._buffer += data
-        del self._buffer[: cut(self._buffer, self._received)]
-        while taken(self._received, lambda command: isinstance(command, pb.CommandPing)):
-            self.send(pb.CommandPong())
+        self._keep(data)
         return True
 
-    def receive(self, wanted: Callable[[Any], bool]) -> Any:
+    def _receive(self, key: Key | None) -> Any:
         deadline = time.monotonic() + ANSWER_S
-        while (found := taken(self._received, wanted)) is None:
+        while (found := self._kept(key)) is None:
             if not self._take(deadline - time.monotonic()) and time.monotonic() >= deadline:
                 raise TimeoutError
         return found
 
-    def settle(self, *, fails_over: bool = False) -> list[Received]:
+    def settle(self, *, fails_over: bool = False) -> list[Incoming]:
         if fails_over:
             end = time.monotonic() + FAILOVER_S
             while (left := end - time.monotonic()) > 0:
                 self._take(left)
         while self._take(self.quiet_s):
             pass
-        found, self._received = self._received, []
-        return found
+        return self._all()
 
     def pass_time(self, seconds: float) -> None:
         time.sleep(seconds)  # a real clock has no other way to go on
@@ -163,40 +165,40 @@ class PulsarLink:
             pass
 
 
-class ExactaLink:
+class ExactaLink(Link):
     """A connection to a broker of ours, which does nothing while it is not looked at."""
 
     short_s = 2.0
 
     def __init__(self, **options: Any) -> None:
+        super().__init__()
         self._options = options
-        self._received: list[Received] = []
         self._broker = Broker(**options)
         self._client = self._broker.connect()
 
     def close(self) -> None:
         self._broker.end()
 
-    def send_bytes(self, data: bytes) -> None:
+    def _send(self, data: bytes) -> None:
         self._client.send_bytes(data)
 
-    def receive(self, wanted: Callable[[Any], bool]) -> Any:
+    def _receive(self, key: Key | None) -> Any:
         for wait_ms in (0, SOON_MS, 5000):
             self._broker.pass_time(wait_ms)
             self._take()
-            if (found := taken(self._received, wanted)) is not None:
+            if (found := self._kept(key)) is not None:
                 return found
         raise TimeoutError
 
-    def settle(self, *, fails_over: bool = False) -> list[Received]:
+    def settle(self, *, fails_over: bool = False) -> list[Incoming]:
         self._broker.pass_time(SOON_MS)
         self._take()
-        found, self._received = self._received, []
-        return found
+        return self._all()
 
     def _take(self) -> None:
-        cut_off = cut(self._client.received, self._received)
-        del self._client.received[:cut_off]
+        data = bytes(self._client.received)
+        self._client.received.clear()
+        self._keep(data)
         if self._client.closed:
             raise ConnectionError("the connection was closed")
 
@@ -208,8 +210,7 @@ class ExactaLink:
 
     def create(self, topic: str) -> None:
         name = f"persistent://public/default/{topic.removesuffix('-partition-0')}"
-        self.send_bytes(build_frame(pb.CommandPartitionedTopicMetadata(topic=name, request_id=0)))
-        answer = self.receive(lambda command: isinstance(command, pb.CommandPartitionedTopicMetadataResponse))
+        answer = self.ask(self.session.request(pb.CommandPartitionedTopicMetadata(topic=name)))
         assert answer.response == pb.CommandPartitionedTopicMetadataResponse.Success, answer
 
     def reload(self, topic: str) -> bool:

@@ -6,17 +6,18 @@ command names a message, it uses the id that this broker has given in the receip
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.message import Message
 
 from exacta.protocol.pulsar import messages_pb2 as pb
-from exacta.protocol.pulsar.entries import build_batch, build_entry, parse_entry, walk_batch
-from exacta.protocol.pulsar.frames import build_entry_frame, build_frame
+from exacta.protocol.pulsar.entries import parse_entry, walk_batch
 from exacta.protocol.pulsar.message_ids import acknowledged, earliest, latest
-from tests.pulsar.differential.links import Link, Received
+from exacta.protocol.pulsar.session import COORDINATOR as COORDINATOR_NUMBER
+from exacta.protocol.pulsar.session import Incoming, entry_of_values, error_of
+from tests.pulsar.differential.links import Link
 from tests.pulsar.differential.steps import EARLIEST, IN_ORDER, LATEST, PLENTY, Step
 
 COORDINATOR = "persistent://pulsar/system/transaction_coordinator_assign-partition-0"
@@ -35,7 +36,6 @@ class Entry:
 
     number: int
     count: int
-    transaction: tuple[int, int] | None
     publish_time_ms: int
     """The time is the broker's, so that the markers between entries are not out of order."""
     id: pb.MessageIdData | None = None
@@ -75,7 +75,7 @@ class Told:
 class Transaction:
     """A transaction that was begun, and what it was told to belong to it."""
 
-    id: tuple[int, int]
+    id: int
     registered: set[str] = field(default_factory=set)
 
 
@@ -85,12 +85,12 @@ class Side:
     def __init__(self, link: Link, topic: str) -> None:
         """Create the topic, and open its producer."""
         self.link = link
+        self.session = link.session
         self.short_name = f"{topic}-partition-0"
         self.topic = f"persistent://public/default/{self.short_name}"
         self.entries: list[Entry] = []
         self.consumers: dict[str, Consumer] = {}
         self.transactions: dict[str, Transaction] = {}
-        self._requests = 0
         self._numbers = 0
         self._has_failed_over = False
         self._active: set[str] = set()
@@ -99,10 +99,8 @@ class Side:
         """The consumers that were closed with their connection."""
         link.create(self.short_name)
         for name in (self.topic, COORDINATOR):
-            self.ask(pb.CommandLookupTopic(topic=name, request_id=self.next_request()))
-        self.until_taken(
-            lambda: pb.CommandTcClientConnectRequest(tc_id=0, request_id=self.next_request()), "coordinator"
-        )
+            self.ask(pb.CommandLookupTopic(topic=name))
+        self.until_taken(lambda: self.ask(pb.CommandTcClientConnectRequest(tc_id=0)), "coordinator")
         self.open_producer()
         self._keep_everything()
 
@@ -115,33 +113,26 @@ class Side:
         )
         assert self.subscribe("keeper", keep, permits=0) == "ok"
         number = self.consumers.pop("keeper").number
-        self.ask(pb.CommandCloseConsumer(consumer_id=number, request_id=self.next_request()))
+        self.ask(pb.CommandCloseConsumer(consumer_id=number))
 
     def open_producer(self) -> None:
         """Open the producer, which has the number 0."""
-        self.until_taken(
-            lambda: pb.CommandProducer(topic=self.topic, producer_id=0, request_id=self.next_request()), "producer"
-        )
+        self.until_taken(lambda: self.link.ask(self.session.open_producer(self.topic)), "producer")
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
-    def next_request(self) -> int:
-        self._requests += 1
-        return self._requests
-
     def tell(self, command: Message) -> None:
         """Send a command that has no answer."""
-        self.link.send_bytes(build_frame(command))
+        self.link.tell(self.session.tell(command))
 
-    def ask(self, command: Any) -> Any:
+    def ask(self, command: Message) -> Any:
         """Send a request and return its answer."""
-        self.tell(command)
-        return self.link.receive(lambda answer: getattr(answer, "request_id", None) == command.request_id)
+        return self.link.ask(self.session.request(command))
 
-    def until_taken(self, made: Any, what: str) -> str:
+    def until_taken(self, ask: Callable[[], Any], what: str) -> str:
         """Ask again while the broker is not ready, as clients do; return the answer."""
         for _ in range(100):
-            answer = told(self.ask(made()))
+            answer = told(ask())
             if answer not in NOT_YET:
                 return answer
             self.link.pass_time(0.05)
@@ -162,16 +153,11 @@ class Side:
 
     def subscribe(self, name: str, command: pb.CommandSubscribe, permits: int = PLENTY) -> str:
         """Open a consumer, and permit it so many messages."""
-
-        def made() -> pb.CommandSubscribe:
-            command.request_id = self.next_request()
-            return command
-
         self._numbers += 1
         command.consumer_id = self._numbers
         command.consumer_name = name
         command.topic = self.topic
-        answer = self.until_taken(made, "consumer")
+        answer = self.until_taken(lambda: self.ask(command), "consumer")
         if answer == "ok":
             self.consumers[name] = Consumer(name, command.consumer_id, command, permits)
             if permits:
@@ -193,15 +179,16 @@ class Side:
 
     def send(self, count: int, transaction: Transaction | None) -> str:
         """Send an entry of so many messages."""
-        transaction_id = None if transaction is None else transaction.id
-        entry = Entry(len(self.entries), count, transaction_id, self.link.now_ms())
+        number = len(self.entries)
+        entry = Entry(number, count, self.link.now_ms())
         self.entries.append(entry)
-        self.link.send_bytes(send_frame(entry))
-        answer = self.link.receive(
-            lambda each: (
-                isinstance(each, pb.CommandSendReceipt | pb.CommandSendError) and each.sequence_id == entry.number
-            )
-        )
+        fields: dict[str, Any] = {"partition_key": b"k%d" % (number % 3)}
+        least = None if transaction is None else transaction.id
+        if transaction is not None:
+            fields |= {"txnid_most_bits": COORDINATOR_NUMBER, "txnid_least_bits": least}
+        values = [payload(number, index) for index in range(count)]
+        data = entry_of_values(values, number, entry.publish_time_ms, producer="p", **fields)
+        answer = self.link.ask(self.session.send(data, number, count, transaction=least))
         if isinstance(answer, pb.CommandSendError):
             return told(answer)
         entry.id = pb.MessageIdData()
@@ -246,7 +233,7 @@ class Side:
         deliveries.sort(key=lambda each: each if each[0].startswith("~") else (each[0], ""))
         return [*sorted(events), *(f"{name.removeprefix('~')} {what}" for name, what in deliveries)]
 
-    def _sort_out(self, frames: list[Received], events: list[str], deliveries: list[tuple[str, str]]) -> list[Consumer]:
+    def _sort_out(self, frames: list[Incoming], events: list[str], deliveries: list[tuple[str, str]]) -> list[Consumer]:
         by_number = {each.number: each for each in self.consumers.values()}
         gone: list[Consumer] = []
         producer_is_gone = False
@@ -272,11 +259,11 @@ class Side:
             self.open_producer()
         return sorted(gone, key=lambda each: each.name)
 
-    def _described(self, received: Received) -> str:
+    def _described(self, received: Incoming) -> str:
         """Return which messages of which entry were delivered, and the how many-th time it is."""
         command = received.command
-        assert received.frame.entry is not None
-        entry = parse_entry(received.frame.entry)
+        assert received.entry is not None
+        entry = parse_entry(received.entry)
         if entry.is_batch:
             texts = [bytes(each.payload) for each in walk_batch(entry.payload, entry.message_count)]
         else:
@@ -298,8 +285,8 @@ class Side:
 
 def told(answer: Any) -> str:
     """Return "ok", or the name of the error that an answer brings."""
-    may_fail = "error" in answer.DESCRIPTOR.fields_by_name
-    return pb.ServerError.Name(answer.error) if may_fail and answer.HasField("error") else "ok"
+    error = error_of(answer)
+    return "ok" if error is None else pb.ServerError.Name(error)
 
 
 def is_same(one: pb.MessageIdData, other: pb.MessageIdData) -> bool:
@@ -310,29 +297,6 @@ def is_same(one: pb.MessageIdData, other: pb.MessageIdData) -> bool:
 def payload(number: int, index: int) -> bytes:
     """Return the payload by which a message is known."""
     return b"%d.%d" % (number, index)
-
-
-def send_frame(entry: Entry) -> bytes:
-    """Build the frame of an entry's SEND."""
-    metadata = pb.MessageMetadata(
-        producer_name="p",
-        sequence_id=entry.number,
-        publish_time=entry.publish_time_ms,
-        partition_key=b"k%d" % (entry.number % 3),
-    )
-    command = pb.CommandSend(producer_id=0, sequence_id=entry.number, num_messages=entry.count)
-    content = payload(entry.number, 0)
-    if entry.count > 1:
-        metadata.num_messages_in_batch = entry.count
-        content = build_batch(
-            (pb.SingleMessageMetadata(sequence_id=entry.number), payload(entry.number, index))
-            for index in range(entry.count)
-        )
-    if entry.transaction is not None:
-        most, least = entry.transaction
-        for each in (metadata, command):
-            each.txnid_most_bits, each.txnid_least_bits = most, least
-    return b"".join(map(bytes, build_entry_frame(command, build_entry(metadata, content))))
 
 
 def ack_set_without(count: int, done: Iterable[int]) -> list[int]:

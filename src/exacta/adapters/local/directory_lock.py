@@ -7,12 +7,13 @@ of its own protects nothing where that file is removed: the second process makes
 cannot be parted from what is in it, so its own inode is locked. The holder works below its handle of the directory, and
 never writes into another one that has got its name.
 
-| while the journal is open | the next opening | the holder |
-|---|---|---|
-| the file `lock` is removed or replaced | is refused: the directory is locked | goes on |
-| the directory is moved or replaced | opens another directory | fails at its next sync |
-| the directory is copied by hard links | of the copy is refused: see `take_file` | goes on |
-| the segment that is written to is removed | finds that it is missing | fails at its next sync (`files`) |
+    while the journal is open                    the next opening             the holder
+    the file `lock` is removed or replaced       is refused                   goes on
+    the directory is moved or replaced           opens another directory      fails at its next sync
+    the directory is copied by hard links        of the copy is refused *     goes on
+    the segment that is written to is removed    finds that it is missing     fails at its next sync **
+
+* See `take_file`. ** See `files`.
 
 The holder fails rather than goes on where the directory has another name, since the next start looks under the old one,
 and would find nothing of what is acknowledged meanwhile.

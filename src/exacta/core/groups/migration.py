@@ -2,9 +2,10 @@
 
 Owns the two conversions, as functions of plain values, and their conditions, which are Apache Kafka's.
 
-    the group is   what happens                                      what becomes of it
-    classic        the first member of the consumer protocol joins   `upgraded`: a consumer group with all its members
-    consumer       its last member of the consumer protocol is gone  `downgraded`: a classic group with those that stay
+- The first member of the consumer protocol joins a classic group. Then the group is `upgraded`: it is a consumer group
+  with all its members.
+- The last member of the consumer protocol leaves a consumer group. Then the group is `downgraded`: it is a classic
+  group with those that stay.
 
 An upgraded group goes on from its generation, which is the epoch of every member. A member holds what its last
 assignment has given it, so nobody else gets any of that before the member has given it up. Requests that wait are

@@ -3,17 +3,17 @@
     what asks for it                 without a durable   all durable subscriptions   one of them has not
                                      subscription        are past the message        come past it
     retention.ms, retention.bytes    removed             removed                     kept
-    compaction                       removed             removed                     removed *
     DeleteRecords                    removed             removed                     removed, acknowledged
     DeleteTopic                      removed             removed                     removed, with the subscription
     pulsar.message.ttl.ms            -                   -                           acknowledged
-    retention beyond the quota, by
-    consumer_backlog_eviction        removed             removed                     removed, acknowledged
-    producer_request_hold            removed             removed                     kept, nothing is appended
-    producer_exception               removed             removed                     kept, nothing is appended
+    consumer_backlog_eviction *      removed             removed                     removed, acknowledged
+    producer_request_hold *          removed             removed                     kept, nothing is appended
+    producer_exception *             removed             removed                     kept, nothing is appended
 
-* A compacted topic promises the last record of each key, and that is what a subscription of it gets. Delivery passes
-what is gone (`exacta.core.subscriptions.delivering`).
+* This is the retention beyond the quota, by the quota's policy.
+
+Compaction removes what it removes wherever subscriptions are. A compacted topic promises the last record of each key,
+and that is what a subscription of it gets. Delivery passes what is gone (`exacta.core.subscriptions.delivering`).
 
 A subscription is past a message if its position is. A message that is acknowledged behind one that is not stays where
 it is, since a log loses records only from its front. A message that is pending in an open transaction is not past, and

@@ -3,23 +3,17 @@
     the message is             acknowledged at once   in a transaction
     not acknowledged           acknowledged           pending
     acknowledged               nothing to do          CONFLICT
-    pending in this one                               CONFLICT *
+    pending in this one        -                      CONFLICT *
     pending in another one     acknowledged **        CONFLICT
 
-    all messages before an     acknowledged at once   in a transaction
-    offset, which is
-    not beyond the position    nothing to do          CONFLICT
-    not beyond what this one                          CONFLICT
-    has acknowledged so
-    beyond what another one    acknowledged **        CONFLICT
-    has acknowledged so
-    beyond what others have    acknowledged **        CONFLICT ***
-    acknowledged one by one
-    beyond all of these, and   acknowledged           CONFLICT ****
-    the consumer is not active
-    beyond all of these, and   acknowledged           CONFLICT ****
-    beyond what it has got
-    beyond all of these        acknowledged           pending
+    all messages before an offset that is                 acknowledged at once   in a transaction
+    not beyond the position                               nothing to do          CONFLICT
+    not beyond what this one has acknowledged so          -                      CONFLICT
+    beyond what another one has acknowledged so           acknowledged **        CONFLICT
+    beyond what others have acknowledged one by one       acknowledged **        CONFLICT ***
+    beyond all of these, and the consumer is not active   acknowledged           CONFLICT ****
+    beyond all of these, and beyond what it has got       acknowledged           CONFLICT ****
+    beyond all of these                                   acknowledged           pending
 
 * Apache Pulsar refuses it too. An entry of several messages conflicts only where the messages overlap. There is nothing
 to do if all that a command names is pending in its transaction, and the command may be a repeat (`may_repeat`).

@@ -5,9 +5,9 @@ in the log (the engine's look-ups). A message before the last stable offset that
 an open transaction has acknowledged it: then it is *pending*. Messages from the last stable offset on are *held back*.
 A cumulative acknowledgement that is pending covers everything before B; without one, B is the position.
 
-    left       =  [B, last stable)  -  acknowledged from B on  -  pending from B on
-    pending    =  [position, B)  -  acknowledged before B  +  pending from B on
-    held back  =  [last stable or position, end)
+    left = [B, last stable) - acknowledged from B on - pending from B on
+    pending = [position, B) - acknowledged before B + pending from B on
+    held back = [last stable or position, end)
 
 A subscription that reads uncommitted messages (`isolation.py`) gets everything before the end: for it, the end takes
 the place of the last stable offset, nothing is held back, and aborted messages are counted.

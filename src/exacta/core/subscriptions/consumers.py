@@ -1,11 +1,15 @@
 """Consumers come and go (volatile): who shares a subscription, and which one is active.
 
-    type         a further consumer     the active one
-    Exclusive    is refused             the only one
-    Failover     is taken               the first by priority, then by name, then by time; for the partitions
-                                        of a topic in turn, so that each consumer has its share of them
-    Shared       is taken               -
-    Key_Shared   is taken (`keys.py`)   -
+    type         a further consumer   the active one
+    Exclusive    is refused           the only one
+    Failover     is taken             the first one *
+    Shared       is taken             -
+    Key_Shared   is taken **          -
+
+* It is the first by priority, then by name, then by time. For the partitions of a topic they are taken in turn, so that
+each consumer has its share of them.
+
+** As far as its hashes are free (`keys.py`).
 
 A consumer of another type than those that are connected is refused. Without consumers the type is free. One that wants
 another kind of subscription is refused (`isolation.py`). When the active consumer changes, the next one gets everything

@@ -1,12 +1,15 @@
 """Delayed messages: Shared and Key_Shared subscriptions hold an entry back until its time has come (volatile).
 
-    an entry whose time        is
-    has come, when it is read  delivered like any other
-    is still to come           noted as delayed. The next ones are looked at, also those of its key
-    comes                      waiting, or withheld if all that is left of it is pending
-    is still to come, and      delivered at once, since these deliver in order
-    the type is Exclusive
-    or Failover
+    an entry whose time         Shared, Key_Shared   Exclusive, Failover *
+    has come, when it is read   delivered            delivered
+    is still to come            delayed **           delivered
+    comes                       waiting ***          -
+
+* These deliver in order.
+
+** It is noted as delayed. The next ones are looked at, also those of its key.
+
+*** Or withheld, if all that is left of it is pending.
 
 A delay counts from the sending, also in a transaction: the time is one that the producer has named, and it goes by the
 time that never jumps. No entry is delivered early. Apache Pulsar 4.2 goes by ticks of a second, by its default, so that

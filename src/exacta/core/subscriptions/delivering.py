@@ -1,11 +1,10 @@
 """Delivery: which consumer gets which entry next (volatile).
 
-    type                 the next entry goes to
-    Exclusive, Failover  the active consumer, in order
-    Shared               the next consumer in turn that has permits, among those of the lowest priority number
-    Key_Shared           the consumer that its key belongs to (`keys.py`). It waits while another consumer still has
-                         entries of the key, and while an earlier entry of the key waits, so that a key's entries stay
-                         in order. Where consumers need no order, it waits for its owner only
+- Exclusive and Failover: the active consumer gets the next entry, in order.
+- Shared: the next consumer in turn gets it that has permits, among those of the lowest priority number.
+- Key_Shared: the consumer gets it that its key belongs to (`keys.py`). It waits while another consumer still has
+  entries of the key, and while an earlier entry of the key waits, so that a key's entries stay in order. Where no order
+  is needed, it waits for its owner only.
 
 Entries that wait go before new ones. A new entry for which there is no consumer now is not looked at yet, but for one
 whose key must wait: it is noted, and the next ones are looked at. So is one that is delayed; it waits once its time has
@@ -15,14 +14,16 @@ Offsets of an entry that have no message any more are for nobody, as offsets bet
 nothing else is left is not delivered. The position passes what is for nobody. Delivery forgets the first of these
 offsets where there are too many to know. No client acknowledges them, so that what lies at the position is read again.
 
-    message \\ input   acknowledged   pending     commit          abort       redeliver   its consumer is gone
-    not looked at      acknowledged   pending     -               -           -           -
-    with a consumer    acknowledged   withheld    -               -           waits *     waits
-    waiting            acknowledged   withheld    -               -           -           -
-    withheld           acknowledged   -           acknowledged    waits *     -           -
-    delayed            acknowledged   withheld    -               -           -           -
+    message \\ input    acknowledged   pending       commit          abort       redeliver   its consumer is gone
+    not looked at      acknowledged   pending       -               -           -           -
+    with a consumer    acknowledged   withheld      -               -           waits *     waits
+    waiting            acknowledged   withheld      -               -           -           -
+    withheld           acknowledged   -             acknowledged    waits *     -           -
+    delayed            acknowledged   withheld **   -               -           -           -
 
 * The redelivery count of its entry grows. In an Exclusive or Failover subscription, delivery goes back to the position.
+
+** Once its time has come. Until then it is delayed, and pending.
 """
 
 from bisect import bisect_right

@@ -1,10 +1,12 @@
 """The events of durable and of non-durable subscriptions: one set of rules, and no word of the second in the journal.
 
-    a non-durable subscription                 is
-    new, or moved                              idle: it waits for a consumer
+    a non-durable subscription that is         becomes
+    new, or moved                              idle
     idle for `non_durable_idle_ms`             gone
     idle, and a consumer is refused            gone
     there when its last consumer disconnects   gone
+
+It is *idle* while it waits for a consumer.
 
 Its front submits Subscribe and Connect together, so that nobody comes between. A move disconnects the consumers, which
 come back by Subscribe, and find the new position. A subscription that nobody comes back to is forgotten by a timer.

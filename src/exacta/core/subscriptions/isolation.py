@@ -6,12 +6,16 @@ The levels are those of PIP-298, which Apache Pulsar has not built, and of Kafka
     READ_COMMITTED        the last stable offset     nothing
     READ_UNCOMMITTED      the high watermark         what compaction has left
 
-    a consumer asks for a     where the name is    a durable               a non-durable one's, and it is of
-    subscription that is      nobody's             subscription's          this level    the other level
-    durable, committed        is taken             is taken                INVALID_SUBSCRIPTION
-    durable, uncommitted      UNCOMMITTED_NOT_DURABLE, whosever the name is
-    non-durable, committed    is taken             INVALID_SUBSCRIPTION    is taken      ISOLATION_LEVELS_DIFFER *
-    non-durable, uncommitted  is taken             INVALID_SUBSCRIPTION    is taken      ISOLATION_LEVELS_DIFFER *
+A consumer asks for a subscription that is durable or not, and committed or not; and its name is nobody's, or belongs to
+a subscription:
+
+    asked for \\ it is        nobody's      durable       non-durable, of this level   non-durable, of the other
+    durable, committed        is taken      is taken      INVALID                      INVALID
+    durable, uncommitted      NOT_DURABLE   NOT_DURABLE   NOT_DURABLE                  NOT_DURABLE
+    non-durable, committed    is taken      INVALID       is taken                     DIFFER *
+    non-durable, uncommitted  is taken      INVALID       is taken                     DIFFER *
+
+INVALID is INVALID_SUBSCRIPTION, NOT_DURABLE is UNCOMMITTED_NOT_DURABLE, DIFFER is ISOLATION_LEVELS_DIFFER.
 
 * Also while nobody is connected: the consumers of a subscription that was moved are about to come back. PIP-298 has one
 level for all consumers of a subscription, too.

@@ -1,14 +1,14 @@
 """Key_Shared subscriptions: which consumer each hash of a key belongs to.
 
-    mode         a hash belongs to                              when consumers come and go
-    AUTO_SPLIT   one of the consumers, which have equal parts   the parts change
-    STICKY       the consumer that has named it, or to nobody   the hashes of one that is gone are nobody's
+In the mode AUTO_SPLIT each consumer has an equal part of the hashes, and the parts change when consumers come and go.
+In the mode STICKY a hash belongs to the consumer that has named it, or to nobody. The hashes of a consumer that is gone
+are nobody's.
 
-    a further consumer                                          is
-    of another mode, or of another promise of order             refused: SUBSCRIPTION_BUSY
-    that names no hash, or not from a lower to a higher one     refused: KEY_RANGES_REFUSED
-    that names a hash twice, or one of another consumer         refused: KEY_RANGES_REFUSED
-    that names what is no hash                                  refused: KEY_RANGES_REFUSED
+    a further consumer                                          is refused
+    of another mode, or of another promise of order             SUBSCRIPTION_BUSY
+    that names no hash, or not from a lower to a higher one     KEY_RANGES_REFUSED
+    that names a hash twice, or one of another consumer         KEY_RANGES_REFUSED
+    that names what is no hash                                  KEY_RANGES_REFUSED
 
 Apache Pulsar 4.2 refuses the same ones, but for the last: its clients see to that. An entry whose hash is nobody's
 waits until a consumer comes that names the hash.

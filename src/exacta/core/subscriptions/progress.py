@@ -7,25 +7,22 @@ or Failover subscription goes back to its position, since it delivers in order, 
 What a transaction has acknowledged cumulatively is a matter of order. Later messages are with the consumer that has
 acknowledged so, and with it only:
 
-    delivery has come to       while it is pending      with an abort             when the consumer asks for
-                                                                                  everything again
-    the offset, or beyond it   goes on                  goes back to the          goes back to the position, and
-                                                        position, and the         waits for the end
-                                                        consumers are closed *
-    a place before it          waits for the end        goes on                   goes back to the position
+    delivery has come to       while it is pending   with an abort             the consumer asks for all again
+    the offset, or beyond it   goes on               back to the position *    back to the position, and waits
+    a place before it          waits for the end     goes on                   back to the position, and waits
 
 Delivery has come to a place before it if the consumer has asked, or if it is another consumer than the one that has
 acknowledged.
 
-* The consumer has later messages by then. If it got the earlier ones behind them, an acknowledgement of the later ones
-would acknowledge the earlier ones, too, and nobody would ever see them. So consumers are disconnected as by a seek: the
-client drops what it has, connects again by itself, and gets everything from the position on, in order. No client asks
-for it by itself after an abort, least of all after one that the time has brought.
+* The consumers are disconnected as by a seek. A consumer has later messages by then. If it got the earlier ones behind
+them, an acknowledgement of the later ones would acknowledge the earlier ones, too, and nobody would ever see them. The
+client of a consumer that is disconnected drops what it has, connects again by itself, and gets everything from the
+position on, in order. No client asks for it by itself after an abort, least of all after one that the time has brought.
 
     an entry that is   acknowledged, skipped,   the subscription is   it is moved to the      it is deleted,
                        or its records deleted   moved beyond it *     entry, or before it *   or its topic is *
     not looked at      passed over              passed over           delivered               gone
-    with a consumer    forgotten                passed over           delivered again         gone
+    with a consumer    forgotten                passed over           delivered               gone
     waiting            forgotten                passed over           delivered               gone
     delayed            forgotten                passed over           delivered in its time   gone
     withheld           forgotten                passed over           withheld                gone

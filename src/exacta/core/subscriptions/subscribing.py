@@ -1,15 +1,16 @@
 """Creating, moving and deleting subscriptions.
 
-    what is done            a message that is
-    to the subscription     free           held by a consumer     pending in a transaction
-    deleted                 gone           gone                   gone
-    moved beyond it         acknowledged   acknowledged           acknowledged *
-    moved to or before it   free           free                   pending
-    topic deleted           gone           gone                   gone
-    records deleted         acknowledged   acknowledged           acknowledged
-    skipped or cleared      acknowledged   acknowledged           acknowledged
-    expired (TTL)           acknowledged   acknowledged           acknowledged
-    evicted by its quota    acknowledged   acknowledged           acknowledged
+    what is done to the subscription   free           held by a consumer   pending in a transaction
+    deleted                            gone           gone                 gone
+    moved beyond it                    acknowledged   acknowledged         acknowledged *
+    moved to or before it              free           free                 pending
+    topic deleted                      gone           gone                 gone
+    records deleted                    acknowledged   acknowledged         acknowledged
+    skipped or cleared                 acknowledged   acknowledged         acknowledged
+    expired (TTL)                      acknowledged   acknowledged         acknowledged
+    evicted by its quota               acknowledged   acknowledged         acknowledged
+
+The columns say what a message is before.
 
 * It is pending again if the subscription is moved back before the transaction ends, as in Apache Pulsar. Otherwise two
 transactions could commit what each of them has made of one message.

@@ -1,11 +1,11 @@
 """Binding a transactional id to a producer id and epoch: who holds it from now on (KIP-98, KIP-360, KIP-939).
 
-    phase \\ InitProducerId presents   nothing *       the pair        the pair before       another pair
-    EMPTY                             bump            bump            the present pair **   fenced
-    ONGOING                           abort, bump     abort, bump     fenced                fenced
-    COMPLETE_*, the pair is unused    bump            bump            the present pair **   fenced
-    COMPLETE_*, ended under the pair  bump            bump            fenced                fenced
-    ONGOING, with keep_prepared ***   keep, bump      keep, bump      the present pair **   fenced
+    phase \\ InitProducerId presents    nothing *    the pair     the pair before      another pair
+    EMPTY                              bump         bump         the present pair **  fenced
+    ONGOING                            abort, bump  abort, bump  fenced               fenced
+    COMPLETE, the pair is unused       bump         bump         the present pair **  fenced
+    COMPLETE, ended under the pair     bump         bump         fenced               fenced
+    ONGOING, with keep_prepared ***    keep, bump   keep, bump   the present pair **  fenced
 
 * A takeover: the pair before is good for nothing any more. A transactional id that nobody holds is bound to a new
 producer id whatever is presented: that was forgotten, or is another cluster's, and nobody here can be fenced by it.
@@ -13,7 +13,7 @@ producer id whatever is presented: that was forgotten, or is another cluster's, 
 ** A repeat of the request that made the present pair, or the first word of a client whose transaction timed out or
 was ended by EndTxn of version 2 (KIP-360). Nobody else has been given the present pair, and nothing was done under it:
 else a late repeat would let a second transaction begin under a pair that names one (decision 0011). While a transaction
-is open this holds only where the pair before belongs to the prepared transaction's last holder.
+is open this holds only where the pair before belongs to the prepared transaction's last holder; else it is fenced.
 
 *** The transaction stays open under the pair that it has, and the holder of the id now ends it by the new pair, which
 writes nothing into it. Its own time-out goes on, or that it has none. Without an open transaction the flag

@@ -4,8 +4,8 @@ The id is *concluded* then: its holder has not heard yet how its transaction end
 initialised the id again, no write of it begins the next transaction. It may be a late write of the one that ended, and
 nobody can tell. The columns say how the transaction ended, and whether its holder had registered anything with it.
 
-                                committed,   committed,   aborted,     aborted,
-    input                       with a part  without *    with a part  without *
+    input                       committed,   committed,   aborted,     aborted,
+                                with a part  without *    with a part  without *
     a write **, either version  INVALID      ABORTABLE    ABORTABLE    ABORTABLE
     AddOffsetsToTxn             INVALID      done ***     ABORTABLE    done ***
     EndTxn(commit), version 1   done         done         ABORTABLE    ABORTABLE

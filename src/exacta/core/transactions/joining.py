@@ -7,7 +7,7 @@ JoinTransaction makes one, in either direction; its answer is the id by which th
     a transaction open             joins ***            CONCURRENT               -
     a joint one open               the same answer      CONCURRENT               the same answer
     a prepared one open            INVALID_STATE        INVALID_STATE            INVALID_STATE
-    concluded (`conclusion.py`)    see there            see there                INVALID_STATE
+    concluded (`conclusion.py`)    see there            see there                see there
 
 A handle that is not open is answered as by a write into it (`handle.py`). One that another transactional id has joined
 is INVALID_STATE. A joint transaction counts as an open handle, and where there are as many as may be, no transaction is

@@ -8,7 +8,8 @@ and its producer fenced, as when it is open for too long; its client is told the
     ONGOING                                  writes                   aborted, and fenced
     ended or bound of late *                 the begin and writes     fenced
     ended or bound before that               the begin **             left as it is
-    of two-phase commits; prepared           nothing ***              left as it is
+    of two-phase commits                     nothing ***              left as it is
+    prepared                                 nothing ***              left as it is
     an open handle                           writes                   aborted ****
 
 * Writes are acknowledged while the begin is not durable yet only if its producer's last transaction had ended, or the

@@ -1,18 +1,24 @@
 """The transaction coordinator: who holds a transactional id, and the life of its transaction.
 
-    phase \\ input    AddPartitions,   time-out
-                     AddGroup ***     (`expiry.py`)
-    EMPTY            begin            -
-    ONGOING          extend *****     abort, bump
-    COMPLETE_COMMIT  begin            -
-    COMPLETE_ABORT   begin            -
+    phase \\ input    AddPartitions, AddGroup ***   time-out (`expiry.py`)
+    EMPTY            begin                         -
+    ONGOING          extend *****                  abort, bump
+    COMPLETE_COMMIT  begin                         -
+    COMPLETE_ABORT   begin                         -
 
-                     version 1                        version 2 (KIP-890) ****         version 2, the pair before
-    phase \\ input    EndTxn(commit)   EndTxn(abort)   EndTxn(commit)   EndTxn(abort)   EndTxn(commit)   EndTxn(abort)
-    EMPTY            INVALID_STATE *  done            INVALID_STATE *  abort, bump **  fenced           fenced
-    ONGOING          commit           abort           commit, bump     abort, bump     fenced           fenced
-    COMPLETE_COMMIT  done             INVALID_STATE * INVALID_STATE *  abort, bump **  done             INVALID_STATE
-    COMPLETE_ABORT   INVALID_STATE    done            INVALID_STATE *  abort, bump **  INVALID_STATE    done
+EndTxn, in version 1 of the protocol and in version 2 (KIP-890):
+
+    phase \\ version 1     commit           abort
+    EMPTY                 INVALID_STATE *  done
+    ONGOING               commit           abort
+    COMPLETE_COMMIT       done             INVALID_STATE *
+    COMPLETE_ABORT        INVALID_STATE    done
+
+    phase \\ version 2 ****  commit           abort           commit, the pair before  abort, the pair before
+    EMPTY                   INVALID_STATE *  abort, bump **  fenced                   fenced
+    ONGOING                 commit, bump     abort, bump     fenced                   fenced
+    COMPLETE_COMMIT         INVALID_STATE *  abort, bump **  done                     INVALID_STATE
+    COMPLETE_ABORT          INVALID_STATE *  abort, bump **  INVALID_STATE            done
 
 Before the tables every request is fenced by producer id and epoch (`authorize`). Ending is one event for all partitions
 and groups (decision D2), so that no phase lies between, and nobody is ever told to wait for one.

@@ -3,18 +3,20 @@
 Every entry of the command is fenced as by EndTxn (`authorize`) and then looked up here; `wanted` is the phase that the
 asked outcome leads to.
 
-    phase \\ input                      end the set with `wanted`
-    ONGOING, holds what is named       open
-    ONGOING, lacks a named partition   refused: INVALID_STATE *
-    wanted                             ended **
-    the other COMPLETE phase, EMPTY,   refused: INVALID_STATE
-    any under a pair that is unused
+    phase \\ input                     end the set with `wanted`
+    ONGOING, holds what is named      open
+    ONGOING, lacks a named partition  INVALID_STATE *
+    `wanted`                          ended **
+    the other COMPLETE phase          INVALID_STATE
+    EMPTY                             INVALID_STATE
+    any, under a pair that is unused  INVALID_STATE
 
-    the entries are                    the set
-    all open                           every transaction ends, in one outcome
-    all ended                          answered as the first time: this is the repeat after a lost answer
-    anything else                      refused as a whole, and nothing happens; in a mixture of open and ended ones, the
-                                       ended ones are what is refused: resolving that is the caller's affair
+    the entries are    the set
+    all open           every transaction ends, in one outcome
+    all ended          answered as the first time: this is the repeat after a lost answer
+    anything else      refused as a whole, and nothing happens
+
+In a mixture of open and ended entries, the ended ones are what is refused: resolving that is the caller's affair.
 
 One outcome is one step for everybody. The engine takes all events of a command before anything else, puts them into one
 journal group, which is durable whole or not at all, and shows readers what came of it in one go. So every aborted list

@@ -3,9 +3,11 @@
 Owns cutting, reading and building them. It does not look into an entry (`entries.py`), and does not know what a command
 means. All numbers are big-endian:
 
-    total size u32 | command size u32 | BaseCommand                                                  any command
-      | 0x0e02 u16 | size u32 | BrokerEntryMetadata                                                  MESSAGE, optional
-      | 0x0e01 u16 | CRC-32C u32 | metadata size u32 | MessageMetadata | payload                     SEND and MESSAGE
+    total size u32 | command size u32 | BaseCommand
+      | 0x0e02 u16 | size u32 | BrokerEntryMetadata
+      | 0x0e01 u16 | CRC-32C u32 | metadata size u32 | MessageMetadata | payload
+
+The second line may stand in a MESSAGE. The third one stands in SEND and MESSAGE.
 
 The total size does not count itself. The entry begins at 0x0e01; clients of before protocol version 6 leave that and
 the checksum out, so that the entry begins with the metadata's size. Which of these it is can always be told, because no

@@ -9,6 +9,7 @@ from exacta.core.replies import DONE, Joined, Synced
 from exacta.core.values.classic_groups import Phase
 from tests.core.groups.classic.members import REBALANCE_MS, SESSION_MS, Group
 from tests.core.world import SMALL, World
+from tests.docstring_tables import docstring_table
 
 FENCED, UNKNOWN = Rejection.FENCED_INSTANCE_ID, Rejection.UNKNOWN_MEMBER_ID
 
@@ -68,6 +69,9 @@ def test_a_successor_that_changes_the_protocol_begins_a_rebalance(group: Group) 
     assert group.joined(again).generation == generation + 1
 
 
+TABLE = docstring_table("exacta.core.groups.classic", "phase")
+
+
 @pytest.mark.parametrize("phase", [phase for phase in Phase if phase is not Phase.EMPTY])
 def test_a_successor_fences_in_every_phase(group: Group, phase: Phase) -> None:
     generation = stable(group)
@@ -78,13 +82,14 @@ def test_a_successor_fences_in_every_phase(group: Group, phase: Phase) -> None:
         generation += 1
     assert group.phase() is phase
     _, reply = group.join("b2", instance_id="B")
-    if phase is Phase.STABLE:
-        assert isinstance(reply, Joined)
-        assert group.phase() is Phase.STABLE
-    elif phase is Phase.PREPARING_REBALANCE:
-        assert group.phase() is Phase.COMPLETING_REBALANCE, "it was the last to join"
-    else:
-        assert group.phase() is Phase.PREPARING_REBALANCE, "the leader may be assigning to its predecessor"
+    cell = TABLE[phase.name.removesuffix("_REBALANCE"), "a successor joins under a known instance id"]
+    after = {
+        "no rebalance": Phase.STABLE,
+        "take part": Phase.COMPLETING_REBALANCE,  # it was the last to join
+        "begin a rebalance": Phase.PREPARING_REBALANCE,
+    }
+    assert group.phase() is after[cell]
+    assert isinstance(reply, Joined) is (cell == "no rebalance")
     assert group.members == {"a", "b2"}
     assert group.heartbeat("b", generation, instance_id="B") is FENCED
     assert group.heartbeat("b", generation) is UNKNOWN

@@ -3,14 +3,16 @@
 A write ahead of its sync outlives the process, since the kernel has it, but not the machine. The note is kept in the
 same way, up to date without a sync. So the next opening finds one of these:
 
-| the note says | and the journal | hence |
-|---|---|---|
-| all is synced | ends there, or later | nothing is missing |
-| written, in the machine's present run | ends there, or later | only the process died: nothing is missing |
-| either | ends before | a write is missing: the kernel lost it, after a failed sync |
-| written, in another run of the machine, or one that has no name | | a write may be missing |
-| nothing that can be read | is empty, in a new directory | nothing is missing |
-| nothing that can be read | is not empty | a write may be missing |
+    the note says                            the journal ends there, or later   it ends before
+    all is synced                            nothing is missing                 a write is missing *
+    written, in the machine's present run    nothing is missing **              a write is missing *
+    written, in another run                  a write may be missing             a write is missing *
+    written, in a run that has no name       a write may be missing             a write is missing *
+
+* The kernel lost it, after a failed sync. ** Only the process died.
+
+Where there is no note that can be read, nothing is missing if the journal is empty, in a new directory; else a write
+may be missing.
 
 An opening makes its note when its first group is durable, and before anything is written ahead: that group holds what
 was concluded from the old note. The note says that all is synced if nothing will be written ahead, and after a clean

@@ -6,12 +6,13 @@ meanwhile is the core's to say (`exacta.core.log.full_disk`, decision 0051).
 Theory of operation. The file takes up room and holds nothing. With `whole` for its full size, and *spare* for what is
 free on the disk together with what the file holds:
 
-| spare is | the file | batches | small events |
-|---|---|---|---|
-| at least 3/2 of `whole` | is filled, where it is not whole | as many bytes as spare is above 5/4 | are taken |
-| between | stays as it is | the same, unless one has found no room since spare was above | are taken |
-| below 5/4 of `whole` | is cut to a quarter; the rest is for commits, snapshots and cleaning | none | are taken |
-| below 1/4 of `whole` | as above | none | only what frees or ends something |
+    spare is                  the file              batches                            small events
+    at least 3/2 of `whole`   is filled             what is above 5/4                  are taken
+    between                   stays as it is        what is above 5/4, for the time *  are taken
+    below 5/4 of `whole`      is cut to a quarter   none                               are taken
+    below 1/4 of `whole`      is cut to a quarter   none                               only what frees or ends something
+
+* Unless one has found no room since spare was above. What is left of the file is for commits, snapshots and cleaning.
 
 It is cut to a quarter, too, when a snapshot or a cleaning finds too little room: that is what frees the disk. Of the
 last quarter a sixteenth of `whole` is given each time when less than 1/32 is free, also at a start.

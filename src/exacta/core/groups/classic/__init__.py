@@ -14,10 +14,14 @@ leader that joins again in STABLE wants a new assignment.
 Static members (KIP-345) have an instance id, which outlives the process. A member that joins under a known instance id
 without a member id takes the place of the member that had it. That member is fenced from then on.
 
-    phase        a successor joins under a known instance id
-    PREPARING    takes part in its predecessor's place
-    COMPLETING   begin a rebalance: the leader may be assigning to the predecessor
-    STABLE       gets the predecessor's assignment without a rebalance, unless the group's protocol changes by it
+    phase         a successor joins under a known instance id
+    PREPARING     take part
+    COMPLETING    begin a rebalance
+    STABLE        no rebalance *
+
+In PREPARING it takes part in its predecessor's place. In COMPLETING the leader may be assigning to the predecessor.
+
+* It gets the predecessor's assignment, unless the group's protocol changes by it.
 
 A static member that is late for a rebalance stays in the group, and may be assigned something. It is removed when its
 session ends, or when it does not fetch its assignment in time.

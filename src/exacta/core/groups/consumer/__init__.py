@@ -5,11 +5,13 @@ Epochs: the group's epoch grows with every change of members, subscriptions or t
 
     phase of a member \\ it reports   still owns what it must give up   has given it up, or need not
     STABLE, target's epoch           -                                 nothing to do
-    STABLE, an earlier epoch         -> UNREVOKED                      -> the target's epoch, as below
-    UNREVOKED                        stays, or is out by its deadline  -> the target's epoch, as below
-    UNRELEASED                       -> UNREVOKED                      -> the target's epoch, as below
+    STABLE, an earlier epoch         -> UNREVOKED                      -> the target's epoch *
+    UNREVOKED                        stays **                          -> the target's epoch *
+    UNRELEASED                       -> UNREVOKED                      -> the target's epoch *
 
-    In the target's epoch a member gets of its target what nobody holds: STABLE if that is all, else UNRELEASED.
+* There a member gets of its target what nobody holds: STABLE if that is all, else UNRELEASED.
+
+** Or it is out by its deadline.
 
 So a partition is given to its new owner only when its old owner no longer reports it. A member is known by its id and
 its epoch. A member that comes with another epoch is fenced, gives up everything and joins again. The epoch before is
