@@ -1,11 +1,16 @@
 """For every API the largest request is served in steps: no turn of the loop does most of its work."""
 
+from typing import Any
+
+from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.kafka.handlers import HANDLERS
 from exacta.protocol.kafka.apis import ApiKey
 from tests.attacks.counted import Counter
 from tests.attacks.largest import TRIVIAL, attacks
 from tests.attacks.requests import setting_up
 from tests.kafka.by_hand import Broker
+
+ON: dict[str, Any] = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}
 
 COUNT = 1_600
 """So many things are named: three times what any API serves in one step, and more."""
@@ -21,7 +26,7 @@ def test_every_api_has_its_largest_request_or_a_reason_why_that_is_small() -> No
 
 
 def test_no_turn_does_most_of_the_work_on_a_large_request() -> None:
-    broker = Broker(**{"message.max.bytes": 64 << 20})
+    broker = Broker(**{"message.max.bytes": 64 << 20} | ON)
     client = broker.connect()
     broker.ask(client, setting_up(), 7)
     counter = Counter(broker.loop, broker.context.memory)

@@ -1,4 +1,4 @@
-"""What a server keeps of a salted password (RFC 5802, section 3; KIP-554)."""
+"""The keys that a server keeps of a salted password (RFC 5802, section 3; KIP-554)."""
 
 import hashlib
 import hmac
