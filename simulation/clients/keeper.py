@@ -6,6 +6,7 @@ written for, so that the rules here are about names that nobody else uses.
 
 import asyncio
 import itertools
+from collections.abc import Hashable
 from typing import Any
 
 from exacta.config.security import STANDARD_AUTHORIZER
@@ -108,7 +109,7 @@ async def _create(here: Surroundings, told: AccessTold) -> None:
         )
         for each in acls
     ]
-    changes = dict.fromkeys(acls, True)
+    changes: dict[Hashable, object] = dict.fromkeys(acls, True)
     told.asks(changes)
     answered = await here.connection.ask(CreateAclsRequest(creations=creations), 3)
     _done(here, told, changes, {each.error_code for each in answered.results})
@@ -116,7 +117,9 @@ async def _create(here: Surroundings, told: AccessTold) -> None:
 
 async def _delete(here: Surroundings, told: AccessTold) -> None:
     name, pattern = here.chance.choice(NAMES), here.chance.choice([None, Pattern.LITERAL, Pattern.PREFIXED])
-    changes = dict.fromkeys(each for each in RULES if each.name == name and pattern in (None, each.pattern))
+    changes: dict[Hashable, object] = dict.fromkeys(
+        each for each in RULES if each.name == name and pattern in (None, each.pattern)
+    )
     told.asks(changes)
     wanted = DeleteAclsFilter(
         resource_type_filter=here.chance.choice([ANY, KINDS[ResourceKind.TOPIC]]),
@@ -142,13 +145,13 @@ async def _alter(here: Surroundings, told: AccessTold) -> None:
         upsertion = ScramCredentialUpsertion(name=user, mechanism=mechanism, iterations=iterations, salt=b"salt")
         upsertion.salted_password = chance.randbytes(32)
         request.upsertions.append(upsertion)
-    changes = {(user, mechanism): iterations}
+    changes: dict[Hashable, object] = {(user, mechanism): iterations}
     told.asks(changes)
     answered = await here.connection.ask(request, 0)
     _done(here, told, changes, {each.error_code for each in answered.results} - {ErrorCode.RESOURCE_NOT_FOUND})
 
 
-def _done(here: Surroundings, told: AccessTold, changes: dict[Any, Any], codes: set[int]) -> None:
+def _done(here: Surroundings, told: AccessTold, changes: dict[Hashable, object], codes: set[int]) -> None:
     if codes - {ErrorCode.NONE}:
         here.history.refusals.append(f"refused: {changes}: {codes}")
     else:

@@ -30,7 +30,7 @@ def closed(**options: Any) -> tuple[Broker, Client]:
 
 
 def creation(**given: Any) -> AclCreation:
-    usual = {
+    usual: dict[str, Any] = {
         "resource_type": TOPIC,
         "resource_name": "a",
         "resource_pattern_type": LITERAL,

@@ -28,7 +28,7 @@ SALTED = hashlib.pbkdf2_hmac("sha256", b"pencil", SALT, ITERATIONS)
 
 
 def upsertion(name: str = "alice", **given: Any) -> ScramCredentialUpsertion:
-    usual = {"mechanism": 1, "iterations": ITERATIONS, "salt": SALT, "salted_password": SALTED}
+    usual: dict[str, Any] = {"mechanism": 1, "iterations": ITERATIONS, "salt": SALT, "salted_password": SALTED}
     return ScramCredentialUpsertion(name=name, **usual | given)
 
 

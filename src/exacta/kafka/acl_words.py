@@ -24,9 +24,10 @@ KINDS = {
 PATTERNS = {Pattern.LITERAL: 3, Pattern.PREFIXED: 4}
 FILTERS = {1: PatternFilter.ANY, 2: PatternFilter.MATCH, 3: PatternFilter.LITERAL, 4: PatternFilter.PREFIXED}
 PERMISSIONS = {False: 2, True: 3}
-_KIND_OF, _PATTERN_OF, _OPERATION_OF, _PERMISSION_OF = (
-    {number: word for word, number in numbers.items()} for numbers in (KINDS, PATTERNS, NUMBERS, PERMISSIONS)
-)
+_KIND_OF = {number: word for word, number in KINDS.items()}
+_PATTERN_OF = {number: word for word, number in PATTERNS.items()}
+_OPERATION_OF = {number: word for word, number in NUMBERS.items()}
+_PERMISSION_OF = {number: word for word, number in PERMISSIONS.items()}
 
 NO_AUTHORIZER = "there are no access rules here: authorizer.class.name is not set"
 
