@@ -4,8 +4,8 @@ A rule that denies counts before all that allow. Who is allowed to read, write, 
 may alter configurations may describe them; a rule that denies denies its own operation only. A resource for which
 nobody has written a rule is open where `allow.everyone.if.no.acl.found` says so, and else closed.
 
-Differences, where Kafka's search goes wrong: its rules for `*` do not apply to names that begin with `*`, and a name
-that sorts before `*` may end in an exception.
+Kafka's search goes wrong for two kinds of names, and this does not: its rules for `*` do not apply to names that begin
+with `*`, and for a name that sorts before `*` its search may not end (decision 0065).
 """
 
 from itertools import chain
