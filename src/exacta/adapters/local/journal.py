@@ -34,18 +34,18 @@ from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.journal_space import LocalJournalSpace
 from exacta.adapters.local.opening import recovery
 from exacta.adapters.local.opening.unsynced_end import Tail
-from exacta.adapters.local.snapshots.snapshot_schedule import Done as SnapshotDone
+from exacta.adapters.local.snapshots.snapshotter import Done as SnapshotDone
 from exacta.adapters.local.space.reserve import Reserve
 from exacta.adapters.local.sync_pace import Pace
 from exacta.adapters.local.worker import NewWorker, Worker
 from exacta.histogram import SECONDS, Histogram
 from exacta.ports.journal import (
-    Appended,
     AppendResult,
     Conflict,
-    Entry,
     Failed,
     Fold,
+    GroupAppended,
+    JournalEntries,
     JournalError,
     Schema,
 )
@@ -64,10 +64,10 @@ SLOW_SYNC_SECONDS = 1.0
 logger = logging.getLogger(__name__)
 
 
-class _Outcome(NamedTuple):
+class _AppendOutcome(NamedTuple):
     """Tell how an append ended on the journal thread; `sealed` is set if it began a new segment."""
 
-    result: Appended | Failed
+    result: GroupAppended | Failed
     sealed: Sealed | None
 
 
@@ -88,7 +88,7 @@ class LocalJournal(LocalJournalSpace):
     def __init__(
         self,
         files: Files,
-        recovered: recovery.Recovered,
+        recovered: recovery.OpenedDirectory,
         call_soon: Callable[..., object],
         job_runner: JobRunner,
         options: _Options,
@@ -115,7 +115,7 @@ class LocalJournal(LocalJournalSpace):
         # The append in flight: the position at its end, and the index rows with the position of their payload.
         self._in_flight_end: int | None = None
         self._in_flight_rows: Sequence[PlacedRows] = []
-        self._outcome: _Outcome | None = None  # set by the journal thread, taken by `_settle`
+        self._outcome: _AppendOutcome | None = None  # set by the journal thread, taken by `_settle`
 
     @classmethod
     def open(
@@ -171,7 +171,7 @@ class LocalJournal(LocalJournalSpace):
 
     # --- appending ---------------------------------------------------------------------------------------------------
 
-    def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
+    def append(self, expected_position: int, entries: JournalEntries, done: Callable[[AppendResult], None]) -> int:
         """See `Journal.append`."""
         position = self.position
         if self._failure is not None:
@@ -206,7 +206,7 @@ class LocalJournal(LocalJournalSpace):
     def _is_full(self) -> bool:
         return self._wants_seal or self.position - self._segments[-1].base >= self._options.segment_bytes
 
-    def write(self, expected_position: int, entries: Sequence[Entry], *, durably: bool = False) -> AppendResult | None:
+    def write(self, expected_position: int, entries: JournalEntries, *, durably: bool = False) -> AppendResult | None:
         """See `Journal.write`."""
         position = self.position
         if self._failure is not None:
@@ -237,14 +237,14 @@ class LocalJournal(LocalJournalSpace):
         assert end == group.end
         self._snapshotter.count(len(entries))
         self._take_in(end, group.rows)
-        return Appended(end)
+        return GroupAppended(end)
 
-    def _frame(self, entries: Sequence[Entry]) -> Framed:
+    def _frame(self, entries: JournalEntries) -> Framed:
         return frame(entries, self.position, self._index.last_offset)
 
     def _append(self, position: int, group: Framed | None, roll: bool, done: Callable[[AppendResult], None]) -> None:
         """Write one group if there is one, and sync; on the journal thread."""
-        result: Appended | Failed = Failed("the append did not finish")
+        result: GroupAppended | Failed = Failed("the append did not finish")
         sealed: Sealed | None = None
         try:
             if roll:
@@ -257,11 +257,11 @@ class LocalJournal(LocalJournalSpace):
             self._sync(end)
             if not self._tail.has_begun:
                 self._tail.begin(end, unsynced_writes=self._options.unsynced_writes)
-            result = Appended(end)
+            result = GroupAppended(end)
         except OSError as error:
             result = Failed(str(error))
         finally:
-            self._outcome = _Outcome(result, sealed)
+            self._outcome = _AppendOutcome(result, sealed)
             self._post(self._finish_append, result, done)
 
     def _sync(self, end: int) -> None:
@@ -277,7 +277,7 @@ class LocalJournal(LocalJournalSpace):
                 {"seconds": seconds},
             )
 
-    def _finish_append(self, result: Appended | Failed, done: Callable[[AppendResult], None]) -> None:
+    def _finish_append(self, result: GroupAppended | Failed, done: Callable[[AppendResult], None]) -> None:
         self._settle()
         done(result)
 

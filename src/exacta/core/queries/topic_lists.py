@@ -1,4 +1,4 @@
-"""The topics that there are, and those that clients may list: all but those that belong to the cluster."""
+"""The topics that there are, and those of them that clients may list: all but those that belong to the cluster."""
 
 from collections.abc import Iterable
 
