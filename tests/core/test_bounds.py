@@ -21,14 +21,14 @@ from exacta.core.ids import Cause, Ticket
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ALREADY_STORED, DONE, Appended, Joined, ProducerBoundReply, TransactionBegunReply
 from exacta.core.snapshot import after_recovery, restore, snapshot
-from exacta.core.state.usage import Table
 from exacta.core.values.limits import Limits
+from exacta.core.values.usage import Table
 from tests.core.filling import APPEND, FILLS, MEMBER
 from tests.core.world import SMALL, World, named_writer
 
 MIB = 1 << 20
 ENTRIES = 300
-"""So many are weighed: the memory of a few is less than what a table takes at once as it grows."""
+"""This many are weighed: the memory of a few is less than what a table takes at once as it grows."""
 
 
 def world(**limits: int) -> World:
@@ -38,7 +38,7 @@ def world(**limits: int) -> World:
 
 
 def room_for(table: Table, entries: int) -> int:
-    """Return the bound of a table that has room for so many entries of `FILLS`, and not for one more."""
+    """Return the bound of a table that has room for this many entries of `FILLS`, and not for one more."""
     here = world()
     before = here.state.volatile.usage[table].total
     for number in range(3):

@@ -26,8 +26,8 @@ from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.values.limits import Limits
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.engine.log_reader import MOST_BYTES
 from exacta.engine.unread import RETRY_SECONDS
 from exacta.ports.log import AS_STORED, FetchResult, Form, Sent
@@ -442,7 +442,7 @@ def test_subscriptions_and_fetches_see_the_same(seed: int) -> None:
 
 
 def committed_bases(records: bytes, aborted: Set[tuple[int, int]]) -> list[int]:
-    """Return the batches that a client of Kafka shows to its reader (KIP-98), which goes by markers."""
+    """Return the batches that a Kafka client shows to its reader (KIP-98), which goes by markers."""
     found: list[int] = []
     gone: set[int] = set()
     for header, _, is_commit in read_batches(records):

@@ -22,7 +22,6 @@ UNSERVED: dict[str, dict[int, str]] = {
         40: "ExpireDelegationToken",
         41: "DescribeDelegationToken",
         49: "AlterClientQuotas",
-        51: "AlterUserScramCredentials",
     },
     "There is one node: nothing to replicate, elect or move": {
         34: "AlterReplicaLogDirs",

@@ -5,6 +5,7 @@ The rooms are frozen dataclasses, since `msgspec.Struct`s cannot have several ba
 
 from dataclasses import asdict, dataclass
 
+from exacta.config.doors import DoorOptions
 from exacta.config.groups import GroupOptions
 from exacta.config.kafka import KafkaOptions
 from exacta.config.log import LogOptions
@@ -12,6 +13,7 @@ from exacta.config.logins import LoginOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.pulsar import PulsarOptions
 from exacta.config.security import SecurityOptions
+from exacta.config.tls import TlsOptions
 from exacta.config.transactions import TransactionOptions
 from exacta.config.web import WebOptions
 from exacta.core.values.limits import Limits
@@ -27,6 +29,8 @@ class Configuration(
     TransactionOptions,
     LogOptions,
     NetworkOptions,
+    DoorOptions,
+    TlsOptions,
     PulsarOptions,
     WebOptions,
     SecurityOptions,

@@ -1,1 +1,1 @@
-"""Who a client is, and what it may do, on whichever door it comes in: logins, tokens, access rules."""
+"""The proof of who a client is, and the rules for what it may do; what fronts and doors share of both."""

@@ -11,11 +11,10 @@ from exacta.server.errors import ServerError
 logger = logging.getLogger("exacta.server")
 
 
-def require_authorizer(configuration: Configuration, state: State, data: Path) -> None:
-    """Raise ServerError where the journal holds access rules or users, and no option says that they are asked."""
-    found = [
-        f"{len(held)} {what}" for held, what in ((state.acls, "access rules"), (state.scram_keys, "users")) if held
-    ]
+def require_authorizer(configuration: Configuration, state: State, data: Path, *, has_logins: bool) -> None:
+    """Raise ServerError where the journal holds access rules that nobody asks, or users and no door has logins."""
+    users = {} if has_logins else state.scram_keys
+    found = [f"{len(held)} {what}" for held, what in ((state.acls, "access rules"), (users, "users")) if held]
     if found and not configuration.authorizer_class_name:
         raise ServerError(
             f"the journal in {data} holds {' and '.join(found)}, and everybody might do everything: start with "

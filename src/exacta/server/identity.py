@@ -29,8 +29,7 @@ def cluster_id(path: Path) -> str:
 def keep(path: Path, content: bytes) -> None:
     """Write a file durably and whole; only its owner may read it."""
     beside = path.with_suffix(".new")
-    beside.unlink(missing_ok=True)
-    with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    with open(beside, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -47,7 +48,6 @@ from exacta.server.open_files import files_allowed
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
 from exacta.server.run_time_options import tell_of_options_set_at_run_time
-from exacta.server.tls import Certificate
 
 logger = logging.getLogger("exacta.server")
 
@@ -91,7 +91,7 @@ class Seams(Struct, frozen=True, kw_only=True):
     fronts: Sequence[FrontRow] = FRONTS
     """The table of the fronts; those are made that have doors."""
     loopback_has_share: bool = True
-    """False: clients on this machine may fill the tables of the state alone (`exacta.core.state.usage`)."""
+    """False: clients on this machine may fill the tables of the state alone (`exacta.core.values.usage`)."""
 
 
 class Server:
@@ -116,8 +116,7 @@ class Server:
         self._data = data
         self._seams = seams
         self._has_logins = any(each.login for each in doors)
-        self._certificate = Certificate(configuration.pulsar_tls_certificate, configuration.pulsar_tls_key)
-        self.reception = Reception(doors, seams.fronts, configuration, self._certificate)
+        self.reception = Reception(doors, seams.fronts, configuration)
         """The doors, and who comes in by them."""
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
         """None: the journal's threads are heard at once."""
@@ -138,9 +137,9 @@ class Server:
 
     # --- beginning ----------------------------------------------------------------------------------------------------
 
-    def read_certificate_again(self) -> None:
-        """Read the files of the certificate again for the connections that come; nothing where there is none."""
-        self._certificate.read_again(self._loop.time())
+    def read_certificates_again(self) -> None:
+        """See `Reception`."""
+        self.reception.read_certificates_again(self._loop.time())
 
     def open(self) -> None:
         """Bind the port, recover the journal. Blocks. Raises ServerError, and leaves nothing behind then."""
@@ -199,10 +198,16 @@ class Server:
             )
             journal = self._journal = self._progress.journal = self._seams.journal(place)
             identity = cluster_id(self._data / META_FILE)
+            if (mode := stat.S_IMODE(os.stat(self._data).st_mode)) & 0o077:
+                logger.warning(
+                    "other users of this machine may look into the data directory (its mode is %04o): chmod 700 %s",
+                    mode,
+                    self._data,
+                )
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
             secret = login_secret(self._data / SECRET_FILE) if self._has_logins else b""
-            require_authorizer(self._configuration, recovered.state, self._data)
+            require_authorizer(self._configuration, recovered.state, self._data, has_logins=self._has_logins)
             return _Read(journal, recovered, identity, secret, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error

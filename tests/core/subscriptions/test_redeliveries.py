@@ -9,7 +9,7 @@ from exacta.core.ids import ConsumerId
 from exacta.core.replies import DONE
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.redeliveries import MOST_AT_ONCE, MOST_KNOWN
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.subscriptions import SubscriptionType
 from simulation.invariants.redeliveries import counts_are_those_that_were_written, counts_do_not_fall
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
@@ -21,7 +21,7 @@ SHARED = (SubscriptionType.SHARED, SubscriptionType.KEY_SHARED)
 def delivered_again(
     world: World, count: int = 3, kind: SubscriptionType = SubscriptionType.SHARED
 ) -> tuple[Dispatcher, ConsumerId]:
-    """Deliver so many messages, and all but the first once more, whose counts nobody has written yet."""
+    """Deliver this many messages, and all but the first once more, whose counts nobody has written yet."""
     dispatcher = Dispatcher(world, kind)
     for _ in range(count):
         Consumer(world).write(1)

@@ -10,7 +10,7 @@ remembers are refused beyond their bounds, and never forgotten before their time
 
 from msgspec import Struct
 
-from exacta.core.state.usage import Table
+from exacta.core.values.usage import Table
 
 
 class Bound(Struct, frozen=True, kw_only=True):
@@ -286,7 +286,7 @@ DERIVED: dict[str, str] = {
     "ConsumerGroup.static": "the instance ids of members",
     "ConsumerGroup.topics_version": "two numbers",
     "SubscribedTopic.topic_id": "16 bytes",
-    "Consumer.name": "512 characters are kept",
+    "ConnectedConsumer.name": "512 characters are kept",
     "Volatile.topic_names": "an index over topics",
     "Volatile.emptied_ms": "one number of a group",
     "Volatile.member_deadlines_ms": "one number of a member",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import IntEnum
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from exacta.core.commands import Command
 from exacta.core.ids import ConsumerId, PartitionId, Ticket
@@ -18,7 +18,12 @@ from exacta.ports.log.visible import Visible
 from exacta.ports.record_format import Buffer
 from exacta.ports.scheduler import Scheduler
 
+N = TypeVar("N")
 T = TypeVar("T")
+View: TypeAlias = Callable[[State, int], T]
+"""A question of the state, at a time in ms: one of `exacta.core.queries`. It copies what it returns."""
+ViewOf: TypeAlias = Callable[[State, int, N], T]
+"""The same about one of many things, by its name."""
 Sink = Callable[[Notice], None]
 """Takes the notices to one key."""
 
@@ -89,14 +94,14 @@ class Log(Protocol):
         `read` and `when_shown` pass here by themselves. Returns what `submit` returns.
         """
 
-    def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
+    def read(self, view: View[T], done: Callable[[T], None]) -> int:
         """Take a view of the state (and the time, in ms) now, and `confirm` it.
 
         The view must copy what it returns: the state goes on changing. Returns what `submit` returns.
         """
 
-    def view(self, view: Callable[[State, int], T]) -> T:
-        """Return a view of the state (and the time, in ms) in this step: a part of an answer that `read` completes."""
+    def view(self, view: View[T]) -> T:
+        """Return a view of the state in this step, at a time in ms; `read` or `confirm` hands an answer from it out."""
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], after: int = 0) -> None:
         """Read records, and `confirm` them; readers of uncommitted records also get every acknowledged record.
