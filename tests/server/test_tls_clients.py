@@ -21,6 +21,7 @@ from aiokafka.helpers import create_ssl_context
 import exacta
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.server.tls import LOOK_SECONDS
+from exacta.web.requests import Peer
 
 ANSWER_SECONDS = 20
 ECHO = b"x" * 300_000
@@ -253,7 +254,15 @@ def principals(broker: exacta.Broker) -> set[Principal]:
     return {each.principal for each in broker._server._connections}  # type: ignore[attr-defined]
 
 
-def test_a_certificate_is_a_login_by_every_protocol() -> None:
+def test_a_certificate_is_a_login_by_every_protocol(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Principal] = []
+    make = Peer.__init__
+
+    def noted(self: Peer, request: Any) -> None:
+        make(self, request)
+        asked.append(self.principal)
+
+    monkeypatch.setattr(Peer, "__init__", noted)
     with exacta.Broker(tls=True, pulsar=True, ssl_client_auth="required") as broker:
         alice = broker.tls_certificate("alice")
         producer = confluent_kafka.Producer(at(broker, ssl_certificate_location=alice, ssl_key_location=alice))
@@ -275,8 +284,10 @@ def test_a_certificate_is_a_login_by_every_protocol() -> None:
         host, _, port = broker.web_tls_url.removeprefix("https://").rpartition(":")
         with socket.create_connection((host, int(port)), ANSWER_SECONDS) as plain:
             secured = context.wrap_socket(plain, server_hostname="localhost")
-            secured.sendall(b"GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            path = b"/admin/v2/persistent/public/default/t/partitions"
+            secured.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % path)
             assert secured.recv(100).startswith(b"HTTP/1.1 200 ")
+            assert asked == [Principal(name="carol")]
             assert Principal(name="carol") in principals(broker)
             secured.close()
         [record] = broker.records("orders")  # the kit has a certificate of its own
@@ -416,3 +427,39 @@ def test_no_admin_client_is_shown_a_secret_and_none_can_set_a_security_option(tm
         with pytest.raises(confluent_kafka.KafkaException) as refused:
             admin.incremental_alter_configs([change])[change].result(ANSWER_SECONDS)
         assert refused.value.args[0].code() == confluent_kafka.KafkaError.INVALID_CONFIG
+
+
+def test_without_any_one_of_its_options_a_closed_door_stays_closed(tmp_path: Path) -> None:
+    from tests.server.test_server import Process
+
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    authority.issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(tmp_path / "server.pem"))
+    lines = [
+        "listeners=OUT://0.0.0.0:0",
+        "listener.security.protocol.map=OUT:SSL",
+        f"ssl.keystore.location={tmp_path}/server.pem",
+        f"ssl.truststore.location={tmp_path}/ca.pem",
+        "ssl.client.auth=required",
+        "ssl.principal.mapping.rules=RULE:^CN=([^,]+).*$/$1/",
+        "ssl.enabled.protocols=TLSv1.3",
+    ]
+    file = tmp_path / "server.properties"
+    for left_out in (None, *lines):
+        file.write_text("\n".join(each for each in lines if each is not left_out))
+        server = Process(tmp_path / "data", "--config", str(file), listen=None)
+        try:
+            if server.process.stdout is not None and left_out in (None, lines[0], *lines[5:]):
+                if left_out == lines[0]:  # then it listens on this machine only
+                    assert server.address[0] == "127.0.0.1"
+                    continue
+                context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+                assert not is_answered(server.address[1], context)
+                authority.issue_cert(common_name="alice").configure_cert(context)
+                assert is_answered(server.address[1], context)
+            else:
+                code, errors = server.end()
+                assert code in (1, 2)
+                assert errors.startswith("exacta: ")
+        finally:
+            server.clean_up()
