@@ -32,9 +32,9 @@ from exacta.core.commands import (
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ProducerBoundReply
-from exacta.core.state.subscription import SubscriptionType
-from exacta.core.state.usage import Table
 from exacta.core.values.limits import Limits
+from exacta.core.values.subscriptions import SubscriptionType
+from exacta.core.values.usage import Table
 from exacta.core.writers import IdempotentWriter
 from exacta.engine.engine import Engine
 from exacta.engine.schema import SCHEMA

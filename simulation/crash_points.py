@@ -29,8 +29,8 @@ from exacta.core.commands import (
 from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import NO_PRODUCER_ID, Offset, ProducerEpoch, ProducerId, TransactionId, TransactionVersion
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.transactions.loss import UNSEEN_MS
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.core.values.transaction_buffer import SIDECAR, TRANSACTION_BUFFER
 from exacta.core.writers import IdempotentWriter
 from simulation.crash_recovery import (

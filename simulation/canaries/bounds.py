@@ -5,8 +5,8 @@ from typing import Any
 
 from exacta.core import snapshot
 from exacta.core.state.state import State
-from exacta.core.state.usage import Usage, no_usage
 from exacta.core.transactions import fold, handle
+from exacta.core.values.usage import Usage, no_usage
 from simulation.canaries import Replacements, canary
 
 

@@ -11,13 +11,13 @@ from exacta.core.ids import Offset, TransactionId
 from exacta.core.outcome import Outcome
 from exacta.core.promises import Promise
 from exacta.core.state.delivery import Delivery, SeenEntry
-from exacta.core.state.runs import Run, missing
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
 from exacta.core.subscriptions import acknowledging, consumers, delays, delivering, durability, keys
 from exacta.core.subscriptions import rules as subscriptions_rules
 from exacta.core.transactions import rules as transactions_rules
 from exacta.core.values.limits import Limits
+from exacta.core.values.runs import Run, missing
 from exacta.engine import dispatch
 from exacta.engine.dispatch import Dispatcher
 from exacta.ports.record_format import LogEntry

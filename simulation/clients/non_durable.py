@@ -11,8 +11,7 @@ from exacta.core.commands.subscriptions import EARLIEST, LATEST
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering, Subscribed
-from exacta.core.state.delivery import IN_ORDER
-from exacta.core.state.subscription import IsolationLevel, SubscriptionType
+from exacta.core.values.subscriptions import IN_ORDER, IsolationLevel, SubscriptionType
 from exacta.ports.log import Sent
 from simulation.clients.batches import pushed_values
 from simulation.clients.connection import Disconnected

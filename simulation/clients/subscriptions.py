@@ -22,10 +22,9 @@ from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import ConsumerId, Offset, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
-from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
-from exacta.core.state.runs import Run
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.keys import HASHES
+from exacta.core.values.runs import Run
+from exacta.core.values.subscriptions import IN_ORDER, KeyShared, KeySharedMode, SubscriptionType
 from exacta.ports.log import Sent
 from simulation.clients.batches import pushed_values
 from simulation.clients.connection import Disconnected

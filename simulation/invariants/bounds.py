@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from exacta.core.state import weights
 from exacta.core.state.state import State
-from exacta.core.state.usage import Table
 from exacta.core.state.weights import weigh
 from exacta.core.subscriptions.fold import FEW_PASSED
+from exacta.core.values.usage import Table
 
 
 def tables_are_counted(state: State) -> Iterator[str]:

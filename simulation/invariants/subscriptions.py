@@ -16,10 +16,11 @@ from exacta.core.events import (
 )
 from exacta.core.ids import ConsumerId, SubscriptionKey, TransactionId
 from exacta.core.state.delivery import Delivery
-from exacta.core.state.runs import Run
 from exacta.core.state.state import State
-from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
+from exacta.core.state.subscription import Subscription
 from exacta.core.subscriptions.delivering import looks_further
+from exacta.core.values.runs import Run
+from exacta.core.values.subscriptions import IsolationLevel, SubscriptionType
 from simulation.invariants.log import Log
 
 _NEVER = TransactionId(-1)

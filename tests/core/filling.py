@@ -19,10 +19,10 @@ from exacta.core.commands import (
     Subscribe,
 )
 from exacta.core.ids import ConsumerId, Ticket
-from exacta.core.state.subscription import SubscriptionType
-from exacta.core.state.usage import Table
 from exacta.core.values.acl import Pattern
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.core.values.transaction_buffer import SIDECAR, TRANSACTION_BUFFER
+from exacta.core.values.usage import Table
 from tests.core.access.values import acl, alteration
 from tests.core.world import World, named_writer
 

@@ -21,8 +21,8 @@ from exacta.core.ids import Cause, Ticket
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ALREADY_STORED, DONE, Appended, Joined, ProducerBoundReply, TransactionBegunReply
 from exacta.core.snapshot import after_recovery, restore, snapshot
-from exacta.core.state.usage import Table
 from exacta.core.values.limits import Limits
+from exacta.core.values.usage import Table
 from tests.core.filling import APPEND, FILLS, MEMBER
 from tests.core.world import SMALL, World, named_writer
 

@@ -16,7 +16,7 @@ from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import Offset, Ticket
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, Done, ProducerBoundReply, Reply, Subscribed
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.subscriptions import SubscriptionType
 from tests.core.world import SMALL, Handle, World
 
 PROTECTED_MS = SMALL.producer_protected_ms

@@ -9,8 +9,8 @@ from exacta.core.events import ProducerBound, TransactionBegun
 from exacta.core.ids import NO_PRINCIPAL, Cause, PartitionId, PrincipalName
 from exacta.core.replies import ProducerBoundReply, TransactionBegunReply
 from exacta.core.snapshot import restore, snapshot
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.transactions.binding import fenced
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.core.writers import NamedWriter
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from simulation.invariants.principals import principals_are_those_that_began

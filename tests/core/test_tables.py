@@ -15,11 +15,11 @@ from exacta.core.groups import fold as groups_fold
 from exacta.core.groups import rules as groups_rules
 from exacta.core.log import fold as log_fold
 from exacta.core.log import rules as log_rules
-from exacta.core.state.usage import Table
 from exacta.core.subscriptions import fold as subscriptions_fold
 from exacta.core.subscriptions import rules as subscriptions_rules
 from exacta.core.transactions import fold as transactions_fold
 from exacta.core.transactions import rules as transactions_rules
+from exacta.core.values.usage import Table
 
 T = TypeVar("T")
 BASES = {Command, Parked, Event}

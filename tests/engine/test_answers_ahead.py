@@ -40,7 +40,7 @@ from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import ConsumerId, Offset, TransactionId
 from exacta.core.promises import Promise
 from exacta.core.replies import DONE
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.engine.answers_ahead import WAITS_FOR, Foundation
 from exacta.engine.commit_group import Wait
 from tests.docstring_tables import table_in

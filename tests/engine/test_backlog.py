@@ -23,7 +23,8 @@ from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import Offset, PartitionId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, Subscribed, TransactionBegunReply
-from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.state.subscription import Subscription
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.engine import backlog
 from exacta.engine.upkeep import Schedule
 from tests.engine.compacting import last_values

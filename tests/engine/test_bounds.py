@@ -10,8 +10,8 @@ from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Joined, MemberIdRequired
 from exacta.core.state.state import State
-from exacta.core.state.usage import Table
 from exacta.core.values.limits import Limits
+from exacta.core.values.usage import Table
 from exacta.engine import engine as engine_module
 from tests.engine.rig import EXPIRIES, Rig
 

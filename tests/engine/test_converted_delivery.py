@@ -7,7 +7,7 @@ import pytest
 from exacta.core.commands import Redeliver
 from exacta.core.ids import Offset
 from exacta.core.replies import DONE
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.engine import dispatch
 from exacta.ports.log import Form
 from exacta.ports.record_format import Converted, LogEntry, Wanted

@@ -26,8 +26,8 @@ from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import ConsumerId, Offset, PartitionId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed, TransactionBegunReply
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.values.limits import Limits
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.engine.log_reader import MOST_BYTES
 from exacta.engine.unread import RETRY_SECONDS
 from exacta.ports.log import AS_STORED, FetchResult, Form, Sent

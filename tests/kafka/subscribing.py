@@ -6,7 +6,7 @@ from typing import Any
 from exacta.core.commands import Acknowledge, Command, Connect, Permit, Redeliver, Seek, Subscribe, Unsubscribe
 from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import ConsumerId, Offset, TransactionId
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.subscriptions import SubscriptionType
 from tests.kafka.wire import ANSWER_SECONDS, Front
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from exacta.core.ids import PartitionId
 from exacta.core.replies import DONE
-from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.description import Wait
+from exacta.core.values.subscriptions import IsolationLevel, SubscriptionType
 from exacta.front import backlog_counts
 from exacta.protocol.kafka.messages import k21_delete_records
 from exacta.readmodel.subscriptions import Details, Place, Subscription, Subscriptions

@@ -9,8 +9,8 @@ from exacta.cli.app import app
 from exacta.core.commands import RefuseAppends
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.description import Wait
+from exacta.core.values.subscriptions import SubscriptionType
 from tests.kafka.subscribing import Subscriber
 from tests.kafka.test_ask_lag import produce
 from tests.kafka.test_handles import Handle

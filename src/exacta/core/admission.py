@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from exacta.core import commands as c
 from exacta.core.command import Command
-from exacta.core.state.usage import Table
+from exacta.core.values.usage import Table
 
 
 class OnFullDisk(Enum):

@@ -19,7 +19,7 @@ from exacta.core.transactions import rules as transactions
 def decide(state: State, command: Command, now_ms: int, owner: str = "") -> Outcome:
     """Return what the command leads to; changes nothing.
 
-    `owner` is the host that asks, whose share of the tables it counts towards (`core.state.usage`); empty: it has none.
+    `owner` is the host that asks, whose share of the tables it counts towards (`core.values.usage`); empty: none.
     """
     outcome = _DECIDE[type(command)](state, command, now_ms)
     if not outcome.events:

@@ -12,8 +12,8 @@ from exacta.core.ids import (
     TransactionId,
 )
 from exacta.core.rejections import Rejection
-from exacta.core.state.runs import Run
 from exacta.core.values.acl import Acl
+from exacta.core.values.runs import Run
 
 
 class Reply(Struct, frozen=True, kw_only=True):

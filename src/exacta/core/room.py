@@ -1,4 +1,4 @@
-"""The room that a decision needs in the tables of the state (`core.state.usage`): it has it, or it is refused.
+"""The room that a decision needs in the tables of the state (`core.values.usage`): it has it, or it is refused.
 
 Each event says by how many bytes it lets which entry grow at most, before it is applied. What lets nothing grow is
 never refused, so that everything that is there goes on where a table is full. Nor is a command that `core/admission.py`
@@ -51,9 +51,9 @@ from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.state import weights
 from exacta.core.state.group import OffsetMap
-from exacta.core.state.runs import runs_between
 from exacta.core.state.state import State
-from exacta.core.state.usage import Table
+from exacta.core.values.runs import runs_between
+from exacta.core.values.usage import Table
 
 Growth = Iterable[tuple[Table, Hashable, int]]
 

@@ -39,11 +39,11 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import Delivered, Delivering, Reply
 from exacta.core.state.aborted import aborted_between
 from exacta.core.state.delivery import SeenEntry
-from exacta.core.state.runs import Run, count, missing, subtract
 from exacta.core.state.state import State
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.delivering import looks_back, looks_further, permits, room_for_entries
 from exacta.core.subscriptions.isolation import reads_committed
+from exacta.core.values.runs import Run, count, missing, subtract
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.engine.entry_sinks import EntrySinks
 from exacta.engine.log_reader import find_few
 from exacta.engine.reading import BatchReader, Read

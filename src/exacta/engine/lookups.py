@@ -10,8 +10,8 @@ from typing import Final
 
 from exacta.core.groups.lag import aborted_records, visible_end
 from exacta.core.ids import Body, Offset, PartitionId, SubscriptionKey
-from exacta.core.state.runs import Run
 from exacta.core.state.state import State
+from exacta.core.values.runs import Run
 from exacta.engine.reading import BatchReader, Read
 from exacta.ports.journal import Extent, Failed, JournalReader, TimeEntry
 from exacta.ports.log import Entries, Visible

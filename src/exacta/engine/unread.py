@@ -11,8 +11,8 @@ from exacta.core.commands import Command, Permit, Redeliver
 from exacta.core.ids import ConsumerId, SubscriptionKey
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Delivering, Reply
-from exacta.core.state.runs import count
 from exacta.core.state.state import State
+from exacta.core.values.runs import count
 from exacta.engine.reading import BatchReader, Read
 from exacta.ports.journal import Extent
 from exacta.ports.scheduler import Scheduler

@@ -13,13 +13,12 @@ from exacta.config.configuration import Configuration
 from exacta.config.dynamic import DynamicConfiguration
 from exacta.core.commands import Command
 from exacta.core.ids import Ticket
-from exacta.core.state.state import State
 from exacta.front.memory import Memory
 from exacta.front.meter import Meter
 from exacta.front.request import Request
 from exacta.ports.authorizer import Authorizer
 from exacta.ports.entropy import Entropy
-from exacta.ports.log import Answer, FetchRequest, FetchResult, Log
+from exacta.ports.log import Answer, FetchRequest, FetchResult, Log, View
 from exacta.ports.record_format import Buffer
 from exacta.records.admission import BatchRules, KnownRules
 
@@ -74,7 +73,7 @@ class Broker:
         """Submit one command; `done` gets its answer."""
         self.submit(request, (command,), lambda answers: done(answers[0]))
 
-    def read(self, request: Request, view: Callable[[State, int], T], done: Callable[[T], None]) -> None:
+    def read(self, request: Request, view: View[T], done: Callable[[T], None]) -> None:
         """See `Log.read`."""
         request.rests_on(self.engine.read(view, request.guard(done)))
 

@@ -8,9 +8,10 @@ import asyncio
 from collections import defaultdict
 from functools import partial
 
-from exacta.core.groups.lag import positions_of_group
 from exacta.core.ids import PartitionId
-from exacta.core.state.state import State
+from exacta.core.queries.group_positions import group_positions, groups_with_offsets, member_counts
+from exacta.core.queries.subscriptions import subscription_count
+from exacta.core.queries.topic_lists import topic_names
 from exacta.core.subscriptions.backlog import Counted, ranges_to_count
 from exacta.core.subscriptions.description import FIRST, DescribedSubscription, Wanted, page_of
 from exacta.metrics import families
@@ -48,14 +49,14 @@ class Lags:
 
     async def _of_groups(self) -> list[Measured]:
         look = self._engine.advice.look
-        members = look(_members)
-        known = look(lambda state: list(state.groups))
+        members = look(member_counts)
+        known = look(groups_with_offsets)
         unread: defaultdict[Labels, float] = defaultdict(float)
         held_back: defaultdict[Labels, float] = defaultdict(float)
         seen: dict[_Key, tuple[int, int]] = {}
         looked = 0
         for group in known:
-            for topic, key in look(partial(self._positions, group)):
+            for topic, key in self._positions(group):
                 looked += 1
                 if looked % AT_ONCE == 0:
                     await asyncio.sleep(0)
@@ -72,15 +73,15 @@ class Lags:
             largest(families.GROUP_HELD_BACK, held_back, self._most),
         ]
 
-    def _positions(self, group: str, state: State) -> list[tuple[str, _Key]]:
+    def _positions(self, group: str) -> list[tuple[str, _Key]]:
         """Return the topics that a group reads, each with what is to be counted of one partition."""
         found: list[tuple[str, _Key]] = []
-        for partition, committed, _ in positions_of_group(state, group):
-            seen = self._engine.visible(partition.topic, partition.index)
+        for each in self._engine.advice.look(partial(group_positions, group=group)):
+            seen = self._engine.visible(each.topic, each.index)
             if seen is not None:
-                begin = max(committed, seen.log_start_offset)
-                key = partition.partition_id, begin, seen.last_stable_offset, seen.high_watermark
-                found.append((partition.topic, key))
+                begin = max(each.offset, seen.log_start_offset)
+                key = each.partition_id, begin, seen.last_stable_offset, seen.high_watermark
+                found.append((each.topic, key))
         return found
 
     def _count(self, key: _Key) -> tuple[int, int] | None:
@@ -100,10 +101,10 @@ class Lags:
 
     async def _of_subscriptions(self) -> list[Measured]:
         look = self._engine.advice.look
-        number = look(lambda state: state.volatile.subscriptions)
+        number = look(subscription_count)
         backlog: defaultdict[Labels, float] = defaultdict(float)
         after: Place | None = FIRST if number else None
-        topics = dict.fromkeys(look(lambda state: list(state.topics))) if number else {}
+        topics = dict.fromkeys(look(topic_names)) if number else {}
         while after is not None:
             wanted = Wanted(
                 topics=topics, after=after, most=_PAGE, most_size=_PAGE_SIZE, most_partitions=_PAGE_PARTITIONS
@@ -136,9 +137,3 @@ class Lags:
                     each.partition_id, first, last, read_committed=each.reads_committed
                 )
         backlog[each.told.topic, each.told.name] += left
-
-
-def _members(state: State) -> dict[str, int]:
-    volatile = state.volatile
-    classic = {group: len(found.members) for group, found in volatile.memberships.items()}
-    return classic | {group: len(found.members) for group, found in volatile.consumer_groups.items()}

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from exacta.core.state.state import State
+from exacta.core.queries.topic_lists import topics_and_partitions
 from exacta.front.meter import Meter
 from exacta.metrics import families
 from exacta.metrics.busiest import Amounts, Busiest
@@ -38,11 +38,11 @@ def requests(meter: Meter) -> list[Measured]:
 
 def topics(engine: Log, busiest: Busiest) -> list[Measured]:
     """Return the metrics of topics: the busiest have series of their own."""
-    own, others = busiest.divide(engine.advice.look(lambda state: _amounts(state, engine)))
-    counts = engine.advice.look(lambda state: (len(state.topics), len(state.partitions)))
+    own, others = busiest.divide(_amounts(engine))
+    topic_count, partition_count = engine.advice.look(topics_and_partitions)
     return [
-        single(families.TOPICS, counts[0]),
-        single(families.PARTITIONS, counts[1]),
+        single(families.TOPICS, topic_count),
+        single(families.PARTITIONS, partition_count),
         *(
             Measured(family, {(topic,): amounts[number] for topic, amounts in {**own, OTHERS: others}.items()})
             for number, family in enumerate(OF_TOPICS)
@@ -50,15 +50,17 @@ def topics(engine: Log, busiest: Busiest) -> list[Measured]:
     ]
 
 
-def _amounts(state: State, engine: Log) -> dict[str, Amounts]:
+def _amounts(engine: Log) -> dict[str, Amounts]:
     """Return the amounts of each topic that was written to, or read, since the start."""
     totals: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(OF_TOPICS))
     for partition_id, appended in engine.counts.appended.items():
-        amounts = totals[state.partitions[partition_id].topic]
+        place = engine.advice.place(partition_id)
+        assert place is not None
+        amounts = totals[place[0]]
         amounts[0] += appended.bytes
         amounts[1] += appended.records
         amounts[2] += appended.batches
     for topic, read_bytes in engine.counts.read_bytes.items():
-        if topic in state.topics:  # one that was deleted while it was read is no more
+        if engine.advice.partition_count(topic):  # one that was deleted while it was read is no more
             totals[topic][3] += read_bytes
     return {topic: tuple(amounts) for topic, amounts in totals.items()}

@@ -2,14 +2,12 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
 from functools import partial
 
 from msgspec import Struct, field
 
-from exacta.core.ids import Cause, PartitionId, TransactionId
-from exacta.core.state.state import State
-from exacta.core.state.transaction import Transaction
+from exacta.core.ids import Cause, PartitionId
+from exacta.core.queries.open_transactions import OpenSince, open_since, open_transaction_ids
 from exacta.metrics import families
 from exacta.metrics.measured import Labels, Measured, labelled, largest, single
 from exacta.ports.log import FENCING, Log
@@ -33,20 +31,15 @@ class _Open(Struct):
     late: set[PartitionId] = field(default_factory=set)
     oldest_ms: int = 0
 
-    def add(self, state: State, transaction: Transaction) -> None:
+    def add(self, transaction: OpenSince) -> None:
         """Take one transaction in."""
         age_ms = max(0, self.now_ms - transaction.start_ms)
         self.oldest_ms = max(self.oldest_ms, age_ms)
-        topics = set()
-        for partition_id in transaction.partitions:
-            partition = state.partitions[partition_id]
-            topics.add(partition.topic)
-            if any(map(partition.has_open, transaction.producer_ids)):
-                behind = partition.next_offset - partition.last_stable_offset
-                self.partitions[partition_id] = partition.topic, behind
-                if age_ms > self.late_ms:
-                    self.late.add(partition_id)
-        for topic in topics:
+        for each in transaction.held_back:
+            self.partitions[each.partition_id] = each.topic, each.offsets
+            if age_ms > self.late_ms:
+                self.late.add(each.partition_id)
+        for topic in transaction.topics:
             self.counts[topic,] += 1
             self.oldest[topic,] = max(self.oldest[topic,], age_ms / 1000)
 
@@ -54,10 +47,11 @@ class _Open(Struct):
 async def measure(engine: Log, most_timeout_ms: int, most: int) -> list[Measured]:
     """Return the metrics; `most` is the bound on series."""
     look = engine.advice.look
-    ids: Sequence[TransactionId] = look(lambda state: list(state.transactions))
+    ids = look(open_transaction_ids)
     found = _Open(engine.now_ms(), most_timeout_ms + LATE_BUFFER_MS)
     for begin in range(0, len(ids), AT_ONCE):
-        look(partial(_add, found, ids[begin : begin + AT_ONCE]))
+        for each in look(partial(open_since, ids=ids[begin : begin + AT_ONCE])):
+            found.add(each)
         await asyncio.sleep(0)
     held_back: defaultdict[Labels, float] = defaultdict(float)
     for topic, behind in found.partitions.values():
@@ -86,10 +80,3 @@ _NONE_ENDED = {
     **{(False, cause): 0 for cause in (Cause.OWNER, Cause.IDLE, *_NOT_ASKED_FOR)},
 }
 """A series that begins with its first transaction would hide that one from a rate."""
-
-
-def _add(found: _Open, ids: Iterable[TransactionId], state: State) -> None:
-    for each in ids:
-        transaction = state.transactions.get(each)
-        if transaction is not None:
-            found.add(state, transaction)

@@ -21,8 +21,8 @@ from exacta.core.commands import Acknowledge, AcknowledgeSoon, Command
 from exacta.core.commands.subscriptions import EARLIEST, LATEST
 from exacta.core.ids import Body, Offset, PartitionId
 from exacta.core.rejections import Rejection
-from exacta.core.state.runs import Run, add
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.runs import Run, add
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.ports.log import Answer, Lookups

@@ -18,10 +18,9 @@ from msgspec import Struct, field
 from exacta.core.commands import Command, Connect, Disconnect, Permit
 from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.outcome import Notice
-from exacta.core.state.delivery import IN_ORDER, KeyShared
-from exacta.core.state.runs import Run, count, missing
-from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
+from exacta.core.values.runs import Run, count, missing
+from exacta.core.values.subscriptions import IN_ORDER, IsolationLevel, KeyShared, SubscriptionType
 from exacta.ports.log import Sent
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import NO_REQUEST

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from exacta.config.configuration import Configuration
 from exacta.core.ids import Offset, TransactionId
-from exacta.core.state.runs import Run
+from exacta.core.values.runs import Run
 from exacta.front.broker import Broker
 from exacta.front.doors import Door
 from exacta.front.meter import ApiMeter

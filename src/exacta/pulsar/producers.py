@@ -31,7 +31,7 @@ from msgspec import Struct, field
 
 from exacta.core.ids import NO_WRITER_ID, PartitionId, WriterId
 from exacta.core.log.exclusive import is_behind
-from exacta.core.state.usage import Usage
+from exacta.core.values.usage import Usage
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.messages_pb2 import ProducerAccessMode, ServerError
 from exacta.protocol.pulsar.topic_names import TopicName

@@ -13,12 +13,12 @@ what a client is told that wants to use a transaction together with topics:
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, Protocol, TypedDict
 
 from exacta.core.ids import TransactionId
+from exacta.core.queries.open_transactions import why_not_open
 from exacta.core.rejections import Rejection
-from exacta.core.state.state import State
-from exacta.core.transactions.handle import open_handle
 from exacta.front.broker import Broker
 from exacta.front.pieces import by_pieces
 from exacta.front.words import words_of
@@ -97,17 +97,12 @@ def when_open(
 
     def ask() -> None:
         if not is_refused:
-            broker.read(request, fault, answer)
-
-    def fault(state: State, now_ms: int) -> Rejection | None:
-        found = open_handle(state, transaction_id, now_ms)
-        if not isinstance(found, Rejection):
-            return None
-        return told_of_ended(found, strict=missing is not None or is_strict(broker))
+            broker.read(request, partial(why_not_open, transaction_id=transaction_id), answer)
 
     def answer(rejection: Rejection | None) -> None:
         if rejection is not None:
-            request.refuse(server_error(rejection), f"{words_of(rejection)}: {named}")
+            told = told_of_ended(rejection, strict=missing is not None or is_strict(broker))
+            request.refuse(server_error(told), f"{words_of(told)}: {named}")
         elif missing is not None:
             request.refuse(ServerError.TopicNotFound, f"{missing} is not there")
         else:

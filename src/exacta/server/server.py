@@ -89,7 +89,7 @@ class Seams(Struct, frozen=True, kw_only=True):
     fronts: Sequence[FrontRow] = FRONTS
     """The table of the fronts; those are made that have doors."""
     loopback_has_share: bool = True
-    """False: clients on this machine may fill the tables of the state alone (`exacta.core.state.usage`)."""
+    """False: clients on this machine may fill the tables of the state alone (`exacta.core.values.usage`)."""
 
 
 class Server:

@@ -326,7 +326,7 @@ class Broker(Reachable):
             except BaseException as error:  # noqa: BLE001  # it belongs to the thread that asked
                 done.set_exception(error)
             else:
-                engine.read(lambda state, now_ms: result, done.set_result)
+                engine.confirm(lambda: done.set_result(result))
 
         with self._lock:
             loop, server, thread = self._loop, self._server, self._thread

@@ -6,13 +6,14 @@ returns: a producer is fenced, a transaction expires, a group begins to rebalanc
 """
 
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Protocol, TypeVar
 
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import init_producer_id
 from exacta.core.commands import ExpireTransaction
-from exacta.core.state.state import State
+from exacta.core.queries.open_transactions import ended_by_time
 from exacta.kafka.handlers import HANDLERS
 from exacta.ports.log import Log
 from exacta.protocol.kafka.errors import ErrorCode
@@ -161,18 +162,10 @@ class Faults(RequestFaults):
         """
 
         def expire(engine: Log) -> bool:
-            found: list[ExpireTransaction] = []
-
-            def look(state: State, now_ms: int) -> None:
-                held = state.transactional_ids.get(transactional_id)
-                opened = state.transactions.get(held.open) if held is not None and held.open is not None else None
-                if opened is not None and opened.deadline_ms is not None:
-                    found.append(ExpireTransaction(transaction_id=opened.transaction_id, early=True))
-
-            engine.read(look, lambda _: None)
-            if found:
-                engine.submit(found, lambda answers: None)
-            return bool(found)
+            found = engine.advice.look(partial(ended_by_time, transactional_id=transactional_id))
+            if found is not None:
+                engine.submit([ExpireTransaction(transaction_id=found, early=True)], lambda answers: None)
+            return found is not None
 
         if not self._broker.in_engine(expire):
             raise ValueError(f"expire_transaction({transactional_id!r}): it has no transaction open that time ends")

@@ -62,7 +62,7 @@ def routes(starting: Starting) -> list[Route]:
 async def _syncs(engine: Log) -> bool:
     """Return whether all that was decided becomes durable soon."""
     durable = asyncio.Event()
-    engine.read(lambda state, now_ms: None, lambda _: durable.set())
+    engine.confirm(durable.set)
     try:
         await asyncio.wait_for(durable.wait(), SYNC_SECONDS)
     except TimeoutError:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exacta.core.ids import Offset
-from exacta.core.state.runs import Run, add, count, missing, overlaps, runs_between, subtract
+from exacta.core.values.runs import Run, add, count, missing, overlaps, runs_between, subtract
 
 OFFSETS = st.integers(0, 20)
 RUN = st.tuples(OFFSETS, OFFSETS).map(lambda pair: (Offset(min(pair)), Offset(max(pair))))

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from exacta.core.state.state import State
 from exacta.core.state.tables import BOUNDS, DERIVED
-from exacta.core.state.usage import Table
 from exacta.core.values.limits import Limits
+from exacta.core.values.usage import Table
 
 GROWS = re.compile(r"\b(dict|list|set|frozenset|tuple|bytes|str)\b")
 

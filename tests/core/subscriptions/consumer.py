@@ -6,8 +6,9 @@ from exacta.core.commands import Acknowledge, AcknowledgeSoon, AppendBatch, Conn
 from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.replies import Subscribed
-from exacta.core.state.runs import Run
-from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
+from exacta.core.state.subscription import Subscription
+from exacta.core.values.runs import Run
+from exacta.core.values.subscriptions import IsolationLevel, SubscriptionType
 from tests.core.world import Handle, World
 
 

@@ -4,12 +4,13 @@ from exacta.core.commands import Acknowledge, Connect, Deliver, Disconnect, Perm
 from exacta.core.events import BatchAppended, TransactionEnded
 from exacta.core.ids import ConsumerId, Offset, PartitionId, ProducerId
 from exacta.core.replies import DONE, Delivered, Delivering, Subscribed
-from exacta.core.state.delivery import Delivery, KeyShared, SeenEntry
-from exacta.core.state.runs import Run
-from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
+from exacta.core.state.delivery import Delivery, SeenEntry
+from exacta.core.state.subscription import Subscription
 from exacta.core.subscriptions.delivering import looks_back
 from exacta.core.subscriptions.isolation import end_of
 from exacta.core.subscriptions.keys import HASHES
+from exacta.core.values.runs import Run
+from exacta.core.values.subscriptions import IsolationLevel, KeyShared, SubscriptionType
 from tests.core.subscriptions.consumer import Consumer, Where
 from tests.core.world import Handle, World
 

@@ -9,7 +9,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
 from exacta.core.snapshot import is_same, restore, snapshot
 from exacta.core.state.state import State
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.subscriptions import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer, runs
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import SMALL, Handle, World, world_of_ten

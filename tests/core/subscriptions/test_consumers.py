@@ -6,8 +6,8 @@ from exacta.core.commands import Acknowledge, CreateTopic, DeleteTopic
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
+from exacta.core.values.subscriptions import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import World

@@ -6,9 +6,8 @@ from msgspec.structs import replace
 from exacta.core.commands import EndDelays
 from exacta.core.ids import ConsumerId, PartitionId
 from exacta.core.replies import DONE, Delivering
-from exacta.core.state.delivery import IN_ORDER
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.description import Wait, waits
+from exacta.core.values.subscriptions import IN_ORDER, SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import KEYS, Dispatcher
 from tests.core.world import SMALL, World

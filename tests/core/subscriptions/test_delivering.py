@@ -7,8 +7,8 @@ from exacta.core.commands import AbortAfterLoss, DeleteRecords, EndHandle
 from exacta.core.ids import Cause, ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.notices import ConsumerClosed
+from exacta.core.values.subscriptions import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import KEYS, Dispatcher
 from tests.core.world import SMALL, World

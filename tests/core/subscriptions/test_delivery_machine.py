@@ -12,10 +12,9 @@ from exacta.core.events import MessagesAcknowledged
 from exacta.core.ids import ConsumerId, Offset, PartitionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering
-from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
-from exacta.core.state.runs import overlaps, subtract
-from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.notices import ConsumerClosed
+from exacta.core.values.runs import overlaps, subtract
+from exacta.core.values.subscriptions import IN_ORDER, IsolationLevel, KeyShared, KeySharedMode, SubscriptionType
 from tests.core.subscriptions.consumer import Consumer, runs
 from tests.core.subscriptions.delivering import Dispatcher, key_of
 from tests.core.subscriptions.test_keys import THIRDS

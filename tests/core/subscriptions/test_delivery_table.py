@@ -4,7 +4,7 @@ import pytest
 
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.replies import DONE
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.subscriptions import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import Handle, World

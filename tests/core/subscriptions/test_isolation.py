@@ -7,9 +7,9 @@ from exacta.core.commands.subscriptions import LATEST
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed
-from exacta.core.state.subscription import IsolationLevel, SubscriptionType
 from exacta.core.subscriptions.backlog import Counted, ranges_to_count
 from exacta.core.subscriptions.description import Wait, Wanted, page_of
+from exacta.core.values.subscriptions import IsolationLevel, SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import Handle, World

@@ -5,9 +5,8 @@ import pytest
 from exacta.core.ids import ConsumerId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering
-from exacta.core.state.delivery import KeyShared, KeySharedMode
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.keys import HASHES
+from exacta.core.values.subscriptions import KeyShared, KeySharedMode, SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import KEYS, Dispatcher
 from tests.core.world import World

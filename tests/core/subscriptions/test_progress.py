@@ -9,9 +9,8 @@ from exacta.core.commands.subscriptions import LATEST
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.core.state.delivery import IN_ORDER
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions.notices import ConsumerClosed
+from exacta.core.values.subscriptions import IN_ORDER, SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import Handle, World

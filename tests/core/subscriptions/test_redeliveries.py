@@ -9,7 +9,7 @@ from exacta.core.ids import ConsumerId
 from exacta.core.replies import DONE
 from exacta.core.snapshot import after_recovery, restore, snapshot
 from exacta.core.state.redeliveries import MOST_AT_ONCE, MOST_KNOWN
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.subscriptions import SubscriptionType
 from simulation.invariants.redeliveries import counts_are_those_that_were_written, counts_do_not_fall
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher

@@ -8,7 +8,7 @@ from exacta.core.commands.subscriptions import LATEST
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.subscriptions import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import SMALL, World, world_of_ten

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivering
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.subscriptions import SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
 from tests.core.world import SMALL, World

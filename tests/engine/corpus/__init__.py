@@ -51,11 +51,11 @@ from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.event_codec import EVENTS_SCHEMA
 from exacta.core.ids import NO_PRODUCER_ID, Offset, PrincipalName, Ticket, TransactionVersion, WriterId
 from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.values.acl import Acl, AclFilter, Operation, Pattern, ResourceKind
 from exacta.core.values.limits import Limits
 from exacta.core.values.scram import ScramAlteration, ScramKey, ScramMechanism
 from exacta.core.values.secret import Secret
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.core.writers import IdempotentWriter, NamelessWriter, Writer
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.records.record_format import KafkaRecordFormat

@@ -26,8 +26,9 @@ EXAMPLES = settings(
     suppress_health_check=list(HealthCheck),
 )
 
-# Versions of Apache Kafka 4.4 that neither of them has yet: TxnOffsetCommit (KIP-1319), DeleteGroups.
-NEWER = {(28, 6), (42, 3)}
+# Versions of Apache Kafka 4.4 that neither of them has yet: ApiVersions (KIP-1242), TxnOffsetCommit (KIP-1319),
+# DeleteGroups.
+NEWER = {(18, 5), (28, 6), (42, 3)}
 # Nobody else knows our own.
 KNOWN_TO_OTHERS = [
     (cls, version)

@@ -6,7 +6,7 @@ from typing import Any
 from exacta.core.events import AclsCreated, AclsDeleted, Event, ScramKeysSet
 from exacta.core.state import weights
 from exacta.core.state.state import State
-from exacta.core.state.usage import Table
+from exacta.core.values.usage import Table
 
 
 def _created(state: State, event: AclsCreated) -> None:

@@ -7,9 +7,9 @@ from msgspec import field
 from exacta.core.command import Command
 from exacta.core.ids import NO_PRINCIPAL, ConsumerId, Offset, PrincipalName, TransactionId
 from exacta.core.promises import Promise
-from exacta.core.state.delivery import KeyShared, SeenEntry
-from exacta.core.state.runs import Run
-from exacta.core.state.subscription import IsolationLevel, SubscriptionType
+from exacta.core.state.delivery import SeenEntry
+from exacta.core.values.runs import Run
+from exacta.core.values.subscriptions import IsolationLevel, KeyShared, SubscriptionType
 
 EARLIEST, LATEST = Offset(-2), Offset(-1)
 """These stand for the start of the log and for its end, as offsets that no message has."""

@@ -19,11 +19,11 @@ from exacta.core.ids import (
 )
 from exacta.core.rejections import Rejection
 from exacta.core.state.disk_room import DiskRoom
-from exacta.core.state.usage import Table
+from exacta.core.values.usage import Table
 
 
 class EntriesOwned(Event, frozen=True, kw_only=True, array_like=True):
-    """Volatile: these entries, which are about to be made or to grow, belong to a host (`core.state.usage`)."""
+    """Volatile: these entries, which are about to be made or to grow, belong to a host (`core.values.usage`)."""
 
     durable: ClassVar[bool] = False
     owner: str

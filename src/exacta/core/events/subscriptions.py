@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from exacta.core.event import Event
 from exacta.core.ids import NO_PRINCIPAL, ConsumerId, Offset, PartitionId, PrincipalName, TransactionId
-from exacta.core.state.delivery import KeyShared, SeenEntry
+from exacta.core.state.delivery import SeenEntry
 from exacta.core.state.redeliveries import RedeliveryCount
-from exacta.core.state.runs import Run
-from exacta.core.state.subscription import IsolationLevel, SubscriptionType
+from exacta.core.values.runs import Run
+from exacta.core.values.subscriptions import IsolationLevel, KeyShared, SubscriptionType
 
 
 class SubscriptionCreated(Event, frozen=True, kw_only=True, array_like=True):

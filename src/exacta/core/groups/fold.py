@@ -25,7 +25,7 @@ from exacta.core.state.classic_membership import NOBODY, Membership
 from exacta.core.state.consumer_membership import ConsumerGroup
 from exacta.core.state.group import CommittedOffset, Group, OffsetMap
 from exacta.core.state.state import State
-from exacta.core.state.usage import Table
+from exacta.core.values.usage import Table
 
 
 def _group(state: State, group_id: str) -> Group:

@@ -29,11 +29,11 @@ from exacta.core.state import weights
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.topic import Topic
-from exacta.core.state.usage import Table
 from exacta.core.state.writer import KnownWriter
 from exacta.core.subscriptions import progress
 from exacta.core.subscriptions.counting import counted
 from exacta.core.values.leader_epochs import FIRST_EPOCH, led, trimmed
+from exacta.core.values.usage import Table
 
 
 def _topic_created(state: State, event: TopicCreated) -> None:

@@ -21,8 +21,8 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import AlreadyStored
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
-from exacta.core.state.usage import Table
 from exacta.core.state.writer import KnownWriter
+from exacta.core.values.usage import Table
 from exacta.core.writers import NamedWriter
 
 MOST_LOOKED_AT = 1_000

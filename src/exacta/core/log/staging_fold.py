@@ -13,7 +13,7 @@ from exacta.core.state import weights
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import ENDS, FIRST_PLACE, HELD, EnteredStream, HeldBatch, Receipt, StagedStream
 from exacta.core.state.state import State
-from exacta.core.state.usage import Table
+from exacta.core.values.usage import Table
 
 MOST_RECEIPTS = 100_000
 """A partition remembers this many runs of staged Pulsar messages. Each costs about a hundred bytes.

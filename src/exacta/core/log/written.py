@@ -7,7 +7,7 @@ from exacta.core.log.sequence import last_sequence
 from exacta.core.state import weights
 from exacta.core.state.partition import Partition, ProducerState, RetainedBatch
 from exacta.core.state.state import State
-from exacta.core.state.usage import Table
+from exacta.core.values.usage import Table
 
 Written = BatchAppended | BatchStaged
 

@@ -1,9 +1,19 @@
-"""The topics that clients may list: all but those that belong to the cluster."""
+"""Which topics there are, and which of them clients may list: all but those that belong to the cluster."""
 
 from collections.abc import Iterable
 
 from exacta.core.state.state import State
 from exacta.core.values.internal_topics import INTERNAL_TOPICS
+
+
+def topic_names(state: State) -> list[str]:
+    """Return the names of all topics."""
+    return list(state.topics)
+
+
+def topics_and_partitions(state: State) -> tuple[int, int]:
+    """Return how many topics there are, and how many partitions."""
+    return len(state.topics), len(state.partitions)
 
 
 def ordinary_topics(state: State, now_ms: int) -> list[str]:

@@ -11,34 +11,14 @@ again, is delayed until its time comes, or is withheld, because open transaction
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from enum import IntEnum
 
 from msgspec import Struct, field
 
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.state.redeliveries import count_of
-from exacta.core.state.runs import Run, add, runs_between, subtract
-from exacta.core.state.subscription import Subscription, SubscriptionType
-
-IN_ORDER = frozenset({SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER})
-"""The types that deliver to one active consumer."""
-
-
-class KeySharedMode(IntEnum):
-    """The way in which the consumers of a Key_Shared subscription share the hashes of keys, by Pulsar's numbers."""
-
-    AUTO_SPLIT = 0
-    STICKY = 1
-
-
-class KeyShared(Struct, frozen=True):
-    """The way in which a consumer wants to share a Key_Shared subscription."""
-
-    mode: KeySharedMode = KeySharedMode.AUTO_SPLIT
-    ranges: tuple[tuple[int, int], ...] = ()
-    """The first and last hashes of the ranges that it wants (STICKY)."""
-    out_of_order: bool = False
-    """True if its keys need no order: a key's entries may be with several consumers after its owner has changed."""
+from exacta.core.state.subscription import Subscription
+from exacta.core.values.runs import Run, add, runs_between, subtract
+from exacta.core.values.subscriptions import IN_ORDER, KeyShared, KeySharedMode, SubscriptionType
 
 
 class Consumer(Struct):

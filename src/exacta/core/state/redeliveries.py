@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from exacta.core.ids import Offset
-from exacta.core.state.runs import Run, missing
+from exacta.core.values.runs import Run, missing
 
 RedeliveryCount = tuple[Offset, Offset, int]
 """The first and the last offset of an entry, and how often it was delivered again."""

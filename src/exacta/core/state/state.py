@@ -19,12 +19,12 @@ from exacta.core.state.partition import Partition
 from exacta.core.state.subscription import NonDurableSubscription, Subscription
 from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import EndedHandle, Transaction, TransactionalId
-from exacta.core.state.usage import Table, Usage, no_usage
 from exacta.core.state.writer import KnownWriter
 from exacta.core.values.acl import Acl
 from exacta.core.values.leader_epochs import FIRST_EPOCH
 from exacta.core.values.limits import Limits
 from exacta.core.values.scram import ScramKey
+from exacta.core.values.usage import Table, Usage, no_usage
 
 
 class Volatile(Struct):

@@ -5,30 +5,14 @@ acknowledged runs. It is *pending* if an open transaction has acknowledged it: a
 What a seek has skipped is both, until the transaction ends: a seek back finds it pending again.
 """
 
-from enum import IntEnum
 from typing import ClassVar
 
 from msgspec import Struct, field
 
 from exacta.core.ids import NO_PRINCIPAL, Offset, PrincipalName, TransactionId
 from exacta.core.state.redeliveries import RedeliveryCount, forget_done
-from exacta.core.state.runs import Run, add, missing, overlaps, runs_between, subtract
-
-
-class SubscriptionType(IntEnum):
-    """The way in which the consumers of a subscription share its messages, by Pulsar's numbers."""
-
-    EXCLUSIVE = 0
-    SHARED = 1
-    FAILOVER = 2
-    KEY_SHARED = 3
-
-
-class IsolationLevel(IntEnum):
-    """The messages of transactions that a subscription gets, by PIP-298's numbers (`subscriptions/isolation.py`)."""
-
-    READ_COMMITTED = 0
-    READ_UNCOMMITTED = 1
+from exacta.core.values.runs import Run, add, missing, overlaps, runs_between, subtract
+from exacta.core.values.subscriptions import IsolationLevel, SubscriptionType
 
 
 class CumulativePending(Struct, frozen=True, array_like=True):

@@ -10,7 +10,7 @@ remembers are refused beyond their bounds, and never forgotten before their time
 
 from msgspec import Struct
 
-from exacta.core.state.usage import Table
+from exacta.core.values.usage import Table
 
 
 class Bound(Struct, frozen=True, kw_only=True):

@@ -17,10 +17,10 @@ from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
 from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import Transaction
-from exacta.core.state.usage import Table, Usage, no_usage
 from exacta.core.state.writer import KnownWriter
 from exacta.core.values.acl import Acl
 from exacta.core.values.scram import ScramKey
+from exacta.core.values.usage import Table, Usage, no_usage
 
 TOPIC = 800
 PARTITION = 1_400

@@ -50,15 +50,15 @@ from exacta.core.state import weights
 from exacta.core.state.delivery import Delivery
 from exacta.core.state.partition import Partition
 from exacta.core.state.redeliveries import MOST_AT_ONCE, RedeliveryCount
-from exacta.core.state.runs import Run, add, missing, overlaps, runs_between
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
 from exacta.core.state.transaction import Transaction
-from exacta.core.state.usage import Table
 from exacta.core.subscriptions.durability import acknowledged
 from exacta.core.subscriptions.isolation import end_of
 from exacta.core.subscriptions.subscribing import find
 from exacta.core.transactions.handle import extension_in_handle, open_handle
+from exacta.core.values.runs import Run, add, missing, overlaps, runs_between
+from exacta.core.values.usage import Table
 
 
 def acknowledge(state: State, command: Acknowledge, now_ms: int) -> Outcome:

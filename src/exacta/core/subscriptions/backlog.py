@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
 from exacta.core.ids import Offset
-from exacta.core.state.runs import Run
 from exacta.core.subscriptions.description import DescribedSubscription
+from exacta.core.values.runs import Run
 
 
 class Counted(IntEnum):

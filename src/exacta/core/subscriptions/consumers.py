@@ -24,14 +24,14 @@ from exacta.core.ids import ConsumerId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.core.state.delivery import IN_ORDER, Consumer, Delivery, KeyShared
+from exacta.core.state.delivery import Consumer, Delivery
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
-from exacta.core.state.subscription import SubscriptionType
 from exacta.core.subscriptions import isolation, keys
 from exacta.core.subscriptions.durability import gone_without_consumers
 from exacta.core.subscriptions.notices import ActiveConsumerChanged
 from exacta.core.subscriptions.subscribing import Notices, find, is_busy
+from exacta.core.values.subscriptions import IN_ORDER, KeyShared, SubscriptionType
 
 
 def connect(state: State, command: Connect, now_ms: int) -> Outcome:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from exacta.core.ids import SubscriptionKey
 from exacta.core.state import weights
 from exacta.core.state.state import State
-from exacta.core.state.usage import Table
+from exacta.core.values.usage import Table
 
 
 @contextmanager

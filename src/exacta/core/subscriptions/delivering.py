@@ -37,15 +37,16 @@ from exacta.core.replies import DONE, Delivered, Delivering
 from exacta.core.state import weights
 from exacta.core.state.delivery import Consumer, Delivery, SeenEntry
 from exacta.core.state.partition import Partition
-from exacta.core.state.runs import Run, count, runs_between, subtract
 from exacta.core.state.state import State
-from exacta.core.state.subscription import Subscription, SubscriptionType
-from exacta.core.state.usage import Table
+from exacta.core.state.subscription import Subscription
 from exacta.core.subscriptions import delays, keys
 from exacta.core.subscriptions.consumers import consumer_of
 from exacta.core.subscriptions.durability import acknowledged
 from exacta.core.subscriptions.subscribing import find
 from exacta.core.values.limits import Limits
+from exacta.core.values.runs import Run, count, runs_between, subtract
+from exacta.core.values.subscriptions import SubscriptionType
+from exacta.core.values.usage import Table
 
 MOST_WAITING_AT_ONCE = 100
 """The entries of which this many are given again in one round: each may be large, and all of them are read at once."""

@@ -14,13 +14,14 @@ from exacta.core.groups.lag import blocking_transactions
 from exacta.core.ids import Offset, PartitionId, TransactionId
 from exacta.core.state.delivery import Delivery
 from exacta.core.state.partition import Partition
-from exacta.core.state.runs import Run
 from exacta.core.state.state import State
-from exacta.core.state.subscription import IsolationLevel, Subscription, SubscriptionType
+from exacta.core.state.subscription import Subscription
 from exacta.core.state.transaction import handle_name
 from exacta.core.subscriptions.delivering import looks_further, permits, room_for_entries
 from exacta.core.subscriptions.isolation import end_of, isolation_of
 from exacta.core.values.limits import Limits
+from exacta.core.values.runs import Run
+from exacta.core.values.subscriptions import IsolationLevel, SubscriptionType
 from exacta.readmodel import subscriptions as told
 from exacta.readmodel.subscriptions import Place
 

@@ -31,9 +31,9 @@ from exacta.core.outcome import Outcome, Timer
 from exacta.core.replies import DONE
 from exacta.core.state.partition import Partition
 from exacta.core.state.redeliveries import RedeliveryCount
-from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.subscription import NonDurableSubscription, Subscription
+from exacta.core.values.runs import Run
 
 
 def created(partition: Partition, command: Subscribe, position: Offset, now_ms: int) -> SubscriptionCreated:

@@ -25,10 +25,11 @@ from exacta.core.events import (
 from exacta.core.ids import ConsumerId
 from exacta.core.state.delivery import Consumer, Delivery, Entry
 from exacta.core.state.state import State
-from exacta.core.state.subscription import IsolationLevel, NonDurableSubscription, Subscription
-from exacta.core.state.usage import Table
+from exacta.core.state.subscription import NonDurableSubscription, Subscription
 from exacta.core.subscriptions import progress
 from exacta.core.subscriptions.counting import counted
+from exacta.core.values.subscriptions import IsolationLevel
+from exacta.core.values.usage import Table
 
 FEW_PASSED = 100
 """This many runs of offsets that are for nobody are known of each subscription where there is no room for more.

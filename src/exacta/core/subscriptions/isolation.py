@@ -31,7 +31,8 @@ from exacta.core.commands.subscriptions import Connect, Subscribe
 from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
 from exacta.core.state.partition import Partition
-from exacta.core.state.subscription import IsolationLevel, NonDurableSubscription, Subscription
+from exacta.core.state.subscription import NonDurableSubscription, Subscription
+from exacta.core.values.subscriptions import IsolationLevel
 
 
 def isolation_of(subscription: Subscription) -> IsolationLevel:

@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from exacta.core.rejections import Rejection
-from exacta.core.state.delivery import Consumer, Delivery, KeyShared, KeySharedMode
+from exacta.core.state.delivery import Consumer, Delivery
+from exacta.core.values.subscriptions import KeyShared, KeySharedMode
 
 HASHES = 1 << 16
 """A consumer of a Key_Shared subscription has some of this many hashes. Of a larger hash the remainder counts, and

@@ -33,9 +33,9 @@ position on, in order. No client asks for it by itself after an abort, least of 
 from exacta.core.ids import Offset, SubscriptionKey, TransactionId
 from exacta.core.state.delivery import Delivery
 from exacta.core.state.redeliveries import RedeliveryCount, note
-from exacta.core.state.runs import Run
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
+from exacta.core.values.runs import Run
 
 
 def acknowledge(

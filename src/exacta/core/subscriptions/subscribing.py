@@ -31,10 +31,11 @@ from exacta.core.replies import DONE, Subscribed
 from exacta.core.state.delivery import Delivery
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
-from exacta.core.state.subscription import Subscription, SubscriptionType
+from exacta.core.state.subscription import Subscription
 from exacta.core.subscriptions import isolation
 from exacta.core.subscriptions.durability import created, deleted, idle_timers, moved
 from exacta.core.subscriptions.notices import ConsumerClosed
+from exacta.core.values.subscriptions import SubscriptionType
 
 Notices = tuple[tuple[Hashable, Notice], ...]
 

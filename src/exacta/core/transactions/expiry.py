@@ -29,10 +29,10 @@ from exacta.core.replies import DONE
 from exacta.core.state.consumer_membership import MemberPhase
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
-from exacta.core.state.usage import Table
 from exacta.core.state.writer import KnownWriter
 from exacta.core.transactions.binding import aborted_and_fenced
 from exacta.core.transactions.transaction import time_out
+from exacta.core.values.usage import Table
 
 
 def latest_noted_ms(state: State) -> int:

@@ -27,9 +27,9 @@ from exacta.core.state.incidents import Incident, IncidentKind, record
 from exacta.core.state.partition import AbortedTransaction
 from exacta.core.state.state import State
 from exacta.core.state.transaction import Conclusion, EndedHandle, Transaction, TransactionalId
-from exacta.core.state.usage import Table
 from exacta.core.subscriptions import progress
 from exacta.core.subscriptions.counting import counted
+from exacta.core.values.usage import Table
 
 
 def _ids_reserved(state: State, event: IdsReserved) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import IntEnum
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from exacta.core.commands import Command
 from exacta.core.ids import ConsumerId, PartitionId, Ticket
@@ -19,6 +19,8 @@ from exacta.ports.record_format import Buffer
 from exacta.ports.scheduler import Scheduler
 
 T = TypeVar("T")
+View: TypeAlias = Callable[[State, int], T]
+"""A question of the state, at a time in ms: one of `exacta.core.queries`. It copies what it returns."""
 Sink = Callable[[Notice], None]
 """Takes the notices to one key."""
 
@@ -89,13 +91,13 @@ class Log(Protocol):
         `read` and `when_shown` pass here by themselves. Returns what `submit` returns.
         """
 
-    def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
+    def read(self, view: View[T], done: Callable[[T], None]) -> int:
         """Take a view of the state (and the time, in ms) now, and `confirm` it.
 
         The view must copy what it returns: the state goes on changing. Returns what `submit` returns.
         """
 
-    def view(self, view: Callable[[State, int], T]) -> T:
+    def view(self, view: View[T]) -> T:
         """Return a view of the state (and the time, in ms) in this step: a part of an answer that `read` completes."""
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], after: int = 0) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from exacta.core.ids import Body, Offset, PartitionId, SubscriptionKey
-from exacta.core.state.runs import Run
+from exacta.core.values.runs import Run
 from exacta.ports.journal import TimeEntry
 from exacta.ports.record_format import Buffer
 

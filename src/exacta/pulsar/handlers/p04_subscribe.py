@@ -12,8 +12,7 @@ from exacta.core.commands import Subscribe
 from exacta.core.commands.subscriptions import EARLIEST, LATEST
 from exacta.core.ids import Offset, PartitionId
 from exacta.core.rejections import Rejection
-from exacta.core.state.delivery import IN_ORDER, KeyShared, KeySharedMode
-from exacta.core.state.subscription import IsolationLevel, SubscriptionType
+from exacta.core.values.subscriptions import IN_ORDER, IsolationLevel, KeyShared, KeySharedMode, SubscriptionType
 from exacta.front.broker import Broker
 from exacta.front.offset_for_time import position_of_time
 from exacta.ports.authorizer import Operation

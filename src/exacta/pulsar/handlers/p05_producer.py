@@ -12,8 +12,7 @@ from exacta.core.commands import Subscribe, TakePartition
 from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionTaken
-from exacta.core.state.state import State
-from exacta.core.state.subscription import SubscriptionType
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.ports.authorizer import Operation
@@ -189,11 +188,9 @@ def _is_open(producer: Producer) -> bool:
 
 def _answer(broker: Broker, command: CommandProducer, request: PulsarRequest, producer: Producer) -> None:
     is_ready = not producer.is_waiting
+    sequence = broker.engine.advice.named_sequence(producer.name, *producer.place) if producer.is_named else -1
 
-    def last_sequence(state: State, now_ms: int) -> int:
-        return broker.engine.advice.named_sequence(producer.name, *producer.place) if producer.is_named else -1
-
-    def done(sequence: int) -> None:
+    def done() -> None:
         if not _is_open(producer):
             if not request.is_answered:  # it was closed from either side while this answer was made
                 request.refuse(ServerError.ProducerFenced, f"the producer {producer.name!r} was closed meanwhile")
@@ -209,7 +206,7 @@ def _answer(broker: Broker, command: CommandProducer, request: PulsarRequest, pr
             success.topic_epoch = producer.topic_epoch
         _send(request, success)
 
-    broker.read(request, last_sequence, done)
+    broker.when_durable(request, done)
 
 
 def _send(request: PulsarRequest, message: Message) -> None:

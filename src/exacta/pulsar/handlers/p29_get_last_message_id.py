@@ -1,13 +1,11 @@
 """GET_LAST_MESSAGE_ID tells the last message that a consumer can get, and how far its subscription is."""
 
 from collections.abc import Callable
+from functools import partial
 
 from exacta.core.ids import Offset, PartitionId
-from exacta.core.rejections import Rejection
-from exacta.core.state.state import State
-from exacta.core.state.subscription import SubscriptionType
-from exacta.core.subscriptions.isolation import reads_committed
-from exacta.core.subscriptions.subscribing import find
+from exacta.core.queries.subscriptions import SubscriptionPosition, subscription_position
+from exacta.core.values.subscriptions import SubscriptionType
 from exacta.front.broker import Broker
 from exacta.ports.log import Visible
 from exacta.ports.record_format import Buffer, Converted, LogEntry, Wanted
@@ -46,18 +44,14 @@ def handle(broker: Broker, command: CommandGetLastMessageId, request: PulsarRequ
     if consumer is None:
         return
 
-    def standing(state: State, now_ms: int) -> tuple[Offset, bool] | None:
-        found = find(state, *consumer.place, consumer.subscription)
-        return None if isinstance(found, Rejection) else (found[1].position, reads_committed(found[1]))
-
-    def answer(at: tuple[Offset, bool] | None) -> None:
+    def answer(at: SubscriptionPosition | None) -> None:
         visible = broker.engine.visible(*consumer.place)
         if at is None or visible is None:
             request.refuse(ServerError.TopicNotFound, f"{consumer.topic} is not there")
         else:
-            _answer(broker, request, command, consumer, visible, *at)
+            _answer(broker, request, command, consumer, visible, at)
 
-    broker.read(request, standing, answer)
+    broker.read(request, partial(subscription_position, **consumer.where), answer)
 
 
 def _answer(
@@ -66,12 +60,12 @@ def _answer(
     command: CommandGetLastMessageId,
     consumer: Consumer,
     visible: Visible,
-    position: Offset,
-    read_committed: bool,
+    at: SubscriptionPosition,
 ) -> None:
+    read_committed = at.reads_committed
     lookups, (_, shown_to) = broker.engine.lookups, visible.offsets(read_committed)
     end = lookups.visible_end(*consumer.place, shown_to, read_committed=read_committed)
-    marked = _id(consumer, _done_before(broker, consumer, min(position, Offset(end))))
+    marked = _id(consumer, _done_before(broker, consumer, min(at.position, Offset(end))))
     # Where all is deleted, the end is the start of the log, and the batch before it may still lie in the journal.
     is_there = end > 0 and lookups.count_seen(consumer.partition_id, end - 1, end, read_committed=read_committed) > 0
     last = lookups.batch_at(consumer.partition_id, end - 1) if is_there else None

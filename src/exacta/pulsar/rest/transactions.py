@@ -4,12 +4,11 @@ A transaction that has ended is not found, as in Apache Pulsar, although its out
 take 404 for its end.
 """
 
+from functools import partial
 from typing import Any
 
 from exacta.core.ids import Offset, TransactionId
-from exacta.core.state.partition import Partition
-from exacta.core.state.state import State
-from exacta.core.state.transaction import Transaction, handle_name
+from exacta.core.queries.open_transactions import InPartition, OpenTransaction, describe_open_transaction
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName, parse_topic_name
 from exacta.pulsar.announced import Names
@@ -34,19 +33,13 @@ def metadata(broker: Broker, request: RestRequest) -> None:
         return
     transaction_id = TransactionId(least)
 
-    def view(state: State, now_ms: int) -> Metadata | None:
-        transaction = state.transactions.get(transaction_id)
-        if transaction is None or not transaction.is_known_by_id:
-            return None
-        return _described(state, transaction, request.shared.announced.of(transaction_id))
-
-    def answer(found: Metadata | None) -> None:
+    def answer(found: OpenTransaction | None) -> None:
         if found is None:
             request.refuse_with(NOT_FOUND, f"The transaction with this txdID `{_named(transaction_id)}` not found ")
         else:
-            request.reply_json(found)
+            request.reply_json(_described(transaction_id, found, request.shared.announced.of(transaction_id)))
 
-    broker.read(request, view, answer)
+    broker.read(request, partial(describe_open_transaction, transaction_id=transaction_id), answer)
 
 
 def _number(text: str) -> int | None:
@@ -55,60 +48,46 @@ def _number(text: str) -> int | None:
 
 
 def _named(transaction_id: TransactionId) -> str:
-    return handle_name(transaction_id).removeprefix("TxnID")
+    return f"({COORDINATOR_NUMBER},{transaction_id})"
 
 
-def _described(state: State, transaction: Transaction, names: Names) -> Metadata:
+def _described(transaction_id: TransactionId, transaction: OpenTransaction, names: Names) -> Metadata:
     return {
-        "txnId": _named(transaction.transaction_id),
+        "txnId": _named(transaction_id),
         "status": "OPEN",
         "openTimestamp": transaction.start_ms,
         "timeoutAt": transaction.timeout_ms,  # a time-out, and no time, in Apache Pulsar as well
-        "producedPartitions": _produced(state, transaction, names),
-        "ackedPartitions": _acknowledged(state, transaction, names),
+        "producedPartitions": _produced(transaction, names),
+        "ackedPartitions": _acknowledged(transaction, names),
     }
 
 
-def _produced(state: State, transaction: Transaction, names: Names) -> Metadata:
+def _produced(transaction: OpenTransaction, names: Names) -> Metadata:
     """Return the partitions that it writes to. What was announced has the name by which it was announced."""
     told = {_parsed(name): name for name in sorted(names.topics)}
     found: Metadata = {name: {"aborted": False} for name in told.values()}
-    for partition_id in sorted(transaction.partitions):
-        partition = state.partitions.get(partition_id)
-        if partition is None:
-            continue
-        first_offsets = [
-            partition.open_transactions[each]
-            for each in transaction.producer_ids
-            if each in partition.open_transactions
-        ]
-        if first_offsets:
-            name = _name_of(state, partition, told)
-            found[name] = {"startPosition": _position(partition, min(first_offsets)), "aborted": False}
-        elif any(each in partition.staged for each in transaction.producer_ids):
-            found[_name_of(state, partition, told)] = {"aborted": False}  # it has no position yet
+    for each in transaction.written:
+        described: Metadata = {"aborted": False}
+        if each.first_offset is not None:
+            described["startPosition"] = _position(each.partition, each.first_offset)
+        found[_name_of(each.partition, told)] = described
     return found
 
 
-def _acknowledged(state: State, transaction: Transaction, names: Names) -> Metadata:
+def _acknowledged(transaction: OpenTransaction, names: Names) -> Metadata:
     told = {_parsed(topic): topic for topic, _ in sorted(names.subscriptions)}
     found: Metadata = {}
     for topic, name in sorted(names.subscriptions):
         found.setdefault(told[_parsed(topic)], {})[name] = {}
-    for partition_id, name in sorted(transaction.subscriptions):
-        partition = state.partitions.get(partition_id)
-        if partition is None:
-            continue
+    for each in transaction.acknowledged:
         described: Metadata = {}
-        subscription = partition.subscriptions.get(name)
-        cumulative = None if subscription is None else subscription.cumulative
-        if cumulative is not None and cumulative.transaction_id == transaction.transaction_id:
-            described["cumulativeAckPosition"] = _position(partition, Offset(cumulative.before - 1))
-        found.setdefault(_name_of(state, partition, told), {})[name] = described
+        if each.before is not None:
+            described["cumulativeAckPosition"] = _position(each.partition, Offset(each.before - 1))
+        found.setdefault(_name_of(each.partition, told), {})[each.name] = described
     return found
 
 
-def _position(partition: Partition, offset: Offset) -> str:
+def _position(partition: InPartition, offset: Offset) -> str:
     """Return a message as Pulsar's positions name it: ledger and entry (decision 0032)."""
     return f"{partition.partition_id}:{offset}"
 
@@ -121,13 +100,11 @@ def _parsed(name: str) -> TopicName | str:
         return name
 
 
-def _name_of(state: State, partition: Partition, told: dict[TopicName | str, str]) -> str:
+def _name_of(partition: InPartition, told: dict[TopicName | str, str]) -> str:
     """Return the name of a partition: the one that was announced, or the full one."""
     whole = pulsar_name(partition.topic)
-    topic = state.topics.get(partition.topic)
-    is_partitioned = topic is not None and topic.partition_count > 1
     one = TopicName(
         tenant=whole.tenant, namespace=whole.namespace, local_name=whole.local_name, partition=partition.index
     )
-    names = (one, whole) if is_partitioned else (whole, one)
+    names = (one, whole) if partition.is_one_of_several else (whole, one)
     return next((told[name] for name in names if name in told), str(names[0]))
