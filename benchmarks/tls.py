@@ -1,4 +1,4 @@
-"""What TLS costs, and whose TLS costs least: uvloop's own, the standard library's, and aiofastnet's, beside none.
+"""The cost of TLS beside none, by whose code it is: uvloop's own, the standard library's, or aiofastnet's.
 
 Run `python -m benchmarks.tls [ROUNDS]`. In each round every kind of server runs once, by turns, and does three kinds of
 work with librdkafka or with bare connections: much data (100 MB in and out again), one record in each transaction, and
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -130,9 +131,8 @@ def measure(kind: str, folder: Path, keystore: Path, ca: Path) -> dict[str, tupl
     with serving(command, folder / "log") as server:
         server.wait_until(lambda: accepts_connections("127.0.0.1", port), 30)
         return {
-            name: _with_processor(server, lambda work=work: work(options, port, context))
-            for name, (work, _) in WORK.items()
-        }  # type: ignore[misc]
+            name: _with_processor(server, partial(work, options, port, context)) for name, (work, _) in WORK.items()
+        }
 
 
 def _with_processor(server: Server, work: Callable[[], float]) -> tuple[float, float]:
