@@ -78,7 +78,7 @@ def _api_name(key: int) -> str:
     return API[ApiKey(key)].name
 
 
-class Connection(FramedConnection):
+class KafkaClientConnection(FramedConnection):
     """Created by the listener for each client; see `ClientConnection` for `register` and `forget`."""
 
     logger = logger
@@ -90,8 +90,8 @@ class Connection(FramedConnection):
         shared: KafkaShared,
         door: Door,
         loop: asyncio.AbstractEventLoop,
-        register: Callable[["Connection"], bool],
-        forget: Callable[["Connection"], None],
+        register: Callable[["KafkaClientConnection"], bool],
+        forget: Callable[["KafkaClientConnection"], None],
     ) -> None:
         broker = shared.broker
         configuration = broker.configuration

@@ -53,7 +53,7 @@ def _command_name(number: int) -> str:
     return str(BaseCommand.Type.Name(number))
 
 
-class Connection(FramedConnection):
+class PulsarClientConnection(FramedConnection):
     """Created by the listener for each client; see `ClientConnection` for `register` and `forget`."""
 
     logger = logger
@@ -65,8 +65,8 @@ class Connection(FramedConnection):
         shared: PulsarShared,
         door: Door,
         loop: asyncio.AbstractEventLoop,
-        register: Callable[["Connection"], bool],
-        forget: Callable[["Connection"], None],
+        register: Callable[["PulsarClientConnection"], bool],
+        forget: Callable[["PulsarClientConnection"], None],
     ) -> None:
         broker = shared.broker
         configuration = broker.configuration

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from exacta.front.broker import Broker
 from exacta.front.doors import Security
-from exacta.kafka.connection import Connection
+from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.front import KafkaFront
 from exacta.server.host import Host
 from exacta.server.requirement import require
@@ -42,7 +42,9 @@ class FrontRow(Struct, frozen=True, kw_only=True):
             require(module, self.need.format(module.replace("_", "-")), extra=self.extra)
 
 
-def _kafka(host: Host, broker: Broker, *, connection: Callable[..., Connection] = Connection) -> "Front":
+def _kafka(
+    host: Host, broker: Broker, *, connection: Callable[..., KafkaClientConnection] = KafkaClientConnection
+) -> "Front":
     return KafkaFront(broker, host.loop, host.register, host.forget, make=connection)
 
 
@@ -87,7 +89,7 @@ WEB = FrontRow(
 FRONTS = (KAFKA, PULSAR, WEB)
 
 
-def fronts_with(connection: Callable[..., Connection]) -> tuple[FrontRow, ...]:
+def fronts_with(connection: Callable[..., KafkaClientConnection]) -> tuple[FrontRow, ...]:
     """Return the table with other connections for Kafka's clients: a test kit's have faults."""
 
     def make(host: Host, broker: Broker) -> "Front":

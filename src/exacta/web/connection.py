@@ -7,7 +7,7 @@ uvicorn parses HTTP by h11 and runs the application. This module owns what uvico
 - A connection is closed where more than `REQUEST_SECONDS` pass from a request's first byte to the end of its body and
   of its answer, or more than `IDLE_SECONDS` between two requests.
 - Where there are too many connections (`server.py`), one that waits for its client makes room for the new one.
-- Where the connection's share of a turn is used up (`Turns`), its bytes wait, and it is not read meanwhile.
+- Where the connection's share of a turn is used up (`WorkLine`), its bytes wait, and it is not read meanwhile.
 
 A connection that has just been made must send its first request within `REQUEST_SECONDS`. uvicorn itself stops reading
 while the application has not taken 64 KiB of a body, and while a request waits behind another one.
@@ -27,7 +27,7 @@ from exacta.front.doors import TLS_HANDSHAKE
 from exacta.front.identity import Identify, NotIdentified, anonymous
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.web.requests import PRINCIPAL
-from exacta.web.turns import Turns
+from exacta.web.turns import WorkLine
 
 logger = logging.getLogger("exacta.web")
 
@@ -39,13 +39,13 @@ IDLE_SECONDS = 60
 """Clients keep connections for their next request: Go's for 90 seconds, and it opens another one without a word."""
 
 
-class WebFront(Protocol):
+class WebShared(Protocol):
     """The part that all connections share, as one of them sees it."""
 
     config: Config
     state: ServerState
     loop: asyncio.AbstractEventLoop
-    turns: Turns
+    turns: WorkLine
     is_stopping: bool
 
     def register(self, connection: "WebConnection") -> bool:
@@ -63,7 +63,7 @@ class WebConnection(H11Protocol):
 
     front: ClassVar[str] = "web"
 
-    def __init__(self, server: WebFront) -> None:
+    def __init__(self, server: WebShared) -> None:
         super().__init__(server.config, server.state, {}, server.loop)
         self.access_log = False
         self.logger = logger

@@ -1,4 +1,4 @@
-"""Which topics there are, and which of them clients may list: all but those that belong to the cluster."""
+"""The topics that there are, and those of them that clients may list: all but those that belong to the cluster."""
 
 from collections.abc import Iterable
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from msgspec import json, structs
 
-from exacta.core.groups.lag import Counted, lag_of_group, places_of_group
+from exacta.core.groups.lag import CountedPartition, lag_of_group, places_of_group
 from exacta.core.state.state import State
 from exacta.front.broker import Broker
 from exacta.front.turns import STEP_ELEMENTS, Steps, Until
@@ -54,11 +54,11 @@ def _places(group: str, state: State, now_ms: int) -> list[tuple[str, int]] | No
     return places_of_group(state, group) if state.has_group(group) else None
 
 
-def _lags(group: str, places: list[tuple[str, int]], state: State, now_ms: int) -> list[Counted]:
+def _lags(group: str, places: list[tuple[str, int]], state: State, now_ms: int) -> list[CountedPartition]:
     return list(lag_of_group(state, now_ms, group, places))
 
 
-def _count(broker: Broker, found: Counted) -> Lag:
+def _count(broker: Broker, found: CountedPartition) -> Lag:
     lookups, lag = broker.engine.lookups, found.lag
     stable = lag.last_stable_offset
     from_there = max(found.next_offset, stable)
