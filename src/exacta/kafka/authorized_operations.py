@@ -16,7 +16,10 @@ NUMBERS = {
     Operation.DESCRIBE_CONFIGS: 10,
     Operation.ALTER_CONFIGS: 11,
     Operation.IDEMPOTENT_WRITE: 12,
+    Operation.CREATE_TOKENS: 13,
+    Operation.DESCRIBE_TOKENS: 14,
     Operation.TWO_PHASE_COMMIT: 15,
+    Operation.ALL: 2,
 }
 """Kafka's numbers; each is the number of its bit."""
 
