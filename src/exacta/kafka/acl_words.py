@@ -10,20 +10,16 @@ from typing import Protocol, TypeVar
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Acl, AclFilter, Pattern, PatternFilter, ResourceKind, problem_of
 from exacta.kafka.authorized_operations import NUMBERS
+from exacta.protocol.kafka import acl_numbers as numbers
+from exacta.protocol.kafka.acl_numbers import ANY, MATCH, PATTERN_TYPES, RESOURCE_TYPES
 from exacta.protocol.kafka.messages.k30_create_acls import AclCreation
 
-ANY = 1
-KINDS = {
-    ResourceKind.TOPIC: 2,
-    ResourceKind.GROUP: 3,
-    ResourceKind.CLUSTER: 4,
-    ResourceKind.TRANSACTIONAL_ID: 5,
-    ResourceKind.DELEGATION_TOKEN: 6,
-    ResourceKind.USER: 7,
+KINDS = {kind: RESOURCE_TYPES[kind.value] for kind in ResourceKind}
+PATTERNS = {each: PATTERN_TYPES[each.value] for each in (Pattern.LITERAL, Pattern.PREFIXED)}
+FILTERS = {ANY: PatternFilter.ANY, MATCH: PatternFilter.MATCH} | {
+    PATTERN_TYPES[each.value]: each for each in (PatternFilter.LITERAL, PatternFilter.PREFIXED)
 }
-PATTERNS = {Pattern.LITERAL: 3, Pattern.PREFIXED: 4}
-FILTERS = {1: PatternFilter.ANY, 2: PatternFilter.MATCH, 3: PatternFilter.LITERAL, 4: PatternFilter.PREFIXED}
-PERMISSIONS = {False: 2, True: 3}
+PERMISSIONS = {False: numbers.PERMISSIONS["Deny"], True: numbers.PERMISSIONS["Allow"]}
 _KIND_OF = {number: word for word, number in KINDS.items()}
 _PATTERN_OF = {number: word for word, number in PATTERNS.items()}
 _OPERATION_OF = {number: word for word, number in NUMBERS.items()}
