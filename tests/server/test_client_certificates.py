@@ -13,6 +13,7 @@ import pytest
 import trustme
 
 import exacta
+from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.web.requests import Peer
 from tests.server.test_server import Process
@@ -224,3 +225,32 @@ def test_without_any_one_of_its_options_a_closed_door_stays_closed(tmp_path: Pat
                 assert errors.startswith("exacta: ")
         finally:
             server.clean_up()
+
+
+def test_the_principal_of_a_certificate_is_who_access_rules_ask_about() -> None:
+    rules = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:alice;User:exacta-testing"}
+    with exacta.Broker(tls=True, pulsar=True, ssl_client_auth="required", config=rules) as broker:
+        for name, refused in (("alice", None), ("bob", confluent_kafka.KafkaError.TOPIC_AUTHORIZATION_FAILED)):
+            certificate = broker.tls_certificate(name)
+            options = at(broker, ssl_certificate_location=certificate, ssl_key_location=certificate)
+            outcomes: list[Any] = []
+            producer = confluent_kafka.Producer(options)
+            producer.produce("orders", b"42", on_delivery=lambda error, _, told=outcomes: told.append(error))
+            assert producer.flush(ANSWER_SECONDS) == 0
+            [error] = outcomes
+            assert (error and error.code()) == refused
+            context = ssl.create_default_context(cafile=broker.tls_ca)
+            context.load_cert_chain(certificate)
+            status = b"200" if refused is None else b"403"
+            assert http_status(broker, context, "/admin/v2/persistent/public/default/orders/partitions") == status
+        assert [each.value for each in broker.records("orders")] == [b"42"]
+
+
+def http_status(broker: exacta.Broker, context: ssl.SSLContext, path: str) -> bytes:
+    port = int(broker.web_tls_url.rpartition(":")[2])
+    with (
+        socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as secured,
+    ):
+        secured.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        return secured.recv(100).split(b" ")[1]
