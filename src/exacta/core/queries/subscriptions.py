@@ -17,11 +17,7 @@ class SubscriptionPosition(Struct, frozen=True):
     reads_committed: bool
 
 
-<<<<<<< HEAD
-class ConsumerStats(Struct, frozen=True):
-=======
 class ConsumerStanding(Struct, frozen=True):
->>>>>>> main
     """A consumer that is connected, and its subscription, as they are in one state."""
 
     subscription: DescribedSubscription
@@ -43,11 +39,7 @@ def subscription_position(
 
 def describe_consumer(
     state: State, now_ms: int, topic: str, partition: int, subscription: str, consumer_id: ConsumerId
-<<<<<<< HEAD
-) -> ConsumerStats | None:
-=======
 ) -> ConsumerStanding | None:
->>>>>>> main
     """Describe a consumer; None if it is not connected any more."""
     found = find(state, topic, partition, subscription)
     delivery = None if isinstance(found, Rejection) else found[2]
@@ -59,11 +51,7 @@ def describe_consumer(
         state, SubscriptionsWanted(topics={topic: {partition}}, names=names, most=1, most_size=1, most_partitions=1)
     )
     held = 0 if delivery.is_in_order else consumer.held
-<<<<<<< HEAD
-    return ConsumerStats(page.subscriptions[0], held, held >= state.limits.max_unacknowledged_per_consumer)
-=======
     return ConsumerStanding(page.subscriptions[0], held, held >= state.limits.max_unacknowledged_per_consumer)
->>>>>>> main
 
 
 def subscription_count(state: State) -> int:

@@ -5,11 +5,7 @@ from functools import partial
 
 from google.protobuf.message import Message
 
-<<<<<<< HEAD
-from exacta.core.queries.subscriptions import ConsumerStats, describe_consumer
-=======
 from exacta.core.queries.subscriptions import ConsumerStanding, describe_consumer
->>>>>>> main
 from exacta.front.backlog_counts import Backlog, count_backlogs
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import (
@@ -32,11 +28,7 @@ def handle(broker: Broker, command: CommandConsumerStats, request: PulsarRequest
     if consumer is None:
         return
 
-<<<<<<< HEAD
-    def found(described: ConsumerStats | None) -> None:
-=======
     def found(described: ConsumerStanding | None) -> None:
->>>>>>> main
         if described is None:
             request.refuse(ServerError.ConsumerNotFound, f"the subscription of consumer {consumer.number} is gone")
             return
@@ -53,11 +45,7 @@ def _stats(
     request: PulsarRequest,
     command: CommandConsumerStats,
     consumer: Consumer,
-<<<<<<< HEAD
-    described: ConsumerStats,
-=======
     described: ConsumerStanding,
->>>>>>> main
     backlog: Backlog,
 ) -> CommandConsumerStatsResponse:
     return CommandConsumerStatsResponse(
