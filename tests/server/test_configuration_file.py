@@ -63,7 +63,7 @@ def test_the_file_that_kafka_ships_is_taken_as_it_is(tmp_path: Path) -> None:
         "log.retention.check.interval.ms": 300_000,
     }
     (note,) = file.notes()
-    assert note.startswith(f"{file.path}: 10 keys of Kafka's change nothing here: process.roles, ")
+    assert note.startswith(f"{file.path}: 10 keys are unknown here, and have no effect: process.roles, ")
 
 
 TOML = """\
@@ -126,9 +126,17 @@ def test_a_value_of_kafkas_that_an_option_cannot_have_is_no_mistake(tmp_path: Pa
     assert (later.not_kept, later.options) == ((), {"queued.max.request.bytes": 5})
 
 
+def test_no_key_of_kafka_is_a_mistake_by_its_name(tmp_path: Path) -> None:
+    names = (Path(__file__).parents[1] / "config/kafka-4.4-broker-keys.txt").read_text().split()
+    assert len(names) > 350
+    file = read(tmp_path, "".join(f"{name}=\n" for name in names))
+    assert [each for each in file.mistakes if "unknown" in each] == []
+    assert len(file.passed_over) > 300
+
+
 def test_one_key_that_changes_nothing_is_told_in_a_line_of_its_own(tmp_path: Path) -> None:
     file = read(tmp_path, "num.io.threads=8\nnum.io.threads=9\n")
-    assert file.notes() == [f"{file.path}: a key of Kafka's changes nothing here: num.io.threads"]
+    assert file.notes() == [f"{file.path}: a key is unknown here, and has no effect: num.io.threads"]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +176,8 @@ def test_the_directory_is_that_of_log_dirs_before_log_dir(tmp_path: Path) -> Non
         ("num.partition=1", ":1: unknown option num.partition; did you mean num.partitions?"),
         ("min.insync.replica=1", ":1: unknown option min.insync.replica; did you mean min.insync.replicas?"),
         ("pulsar.lisen=:1", ":1: unknown option pulsar.lisen; did you mean pulsar.listen?"),
-        ("frobnicate=1", ":1: unknown option frobnicate"),
+        ("web.qq=1", ":1: unknown option web.qq"),
+        ("log.retention.sm=1", ":1: unknown option log.retention.sm; did you mean log.retention.ms?"),
         ("listen=nonsense", ":1: listen: expected HOST:PORT, not 'nonsense'"),
         ("log.level=loud", ":1: log.level must be debug or info or warning or error, not 'loud'"),
         ("data=", ":1: data must be a directory, not an empty name"),

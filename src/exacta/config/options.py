@@ -179,7 +179,7 @@ def _find(given: str) -> Option:
 
 
 def _refuse_kafkas(given: str, name: str) -> None:
-    """Raise ConfigurationError, with the reason, for a Kafka key that has no effect here."""
+    """Raise ConfigurationError, with the reason, for a Kafka key that promises what is not done here."""
     from exacta.config.kafka_keys import KeyClass, kafka_key  # a server that has no use for the table does not load it
 
     key = kafka_key(name)

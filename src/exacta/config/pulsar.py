@@ -87,7 +87,8 @@ class PulsarOptions:
         Meta(
             ge=1,
             le=1_000_000,
-            description="Most outcomes of Pulsar clients' transactions that are remembered: the latest ones.",
+            description="Most outcomes of Pulsar clients' transactions that are remembered: the latest ones. It bounds "
+            "memory; raise it where more transactions end in the time that clients may repeat an end.",
         ),
     ] = Limits().max_ended_handles
     pulsar_tls_certificate: Annotated[

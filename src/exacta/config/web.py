@@ -23,7 +23,8 @@ class WebOptions:
             ge=1,
             le=10_000,
             description="The most topics, groups or subscriptions that have series of their own in one metric; those "
-            "that do most, or lag most, have one, and the others are summed as `(others)`.",
+            "that do most, or lag most, have one, and the others are summed as `(others)`. Raise "
+            "it to watch more of them one by one: each is a series more for the monitoring system.",
         ),
     ] = 100
     web_allowed_hosts: Annotated[

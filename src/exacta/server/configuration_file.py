@@ -5,6 +5,10 @@ options of the broker; `data`, `log.level`, `log.format` and the endpoints (`lis
 are named like options of the command line; and Kafka's keys (`exacta.config.kafka_keys`). An underscore counts as a
 dot, since TOML would take dots for tables, in which `max.connections` and `max.connections.per.ip` cannot both stand.
 
+A key that is not known is a mistake in a TOML file, which is written for Exacta. Kafka's file has many keys that mean
+nothing here, and each release of Kafka has others. There a key that is not known has no effect, unless it is a known
+one misspelt, or begins as only Exacta's options do.
+
 Every mistake of a file is found at once, so that `exacta config check` can show all of them. No value is taken from a
 file that has one.
 """
@@ -24,13 +28,16 @@ from exacta.server.door_options import ENDPOINTS as ENDPOINT_OPTIONS
 from exacta.server.kafka_listeners import kafka_listeners
 from exacta.server.listeners import parse_endpoint
 from exacta.server.log_lines import FORMATS, LEVELS
-from exacta.spelling import did_you_mean
+from exacta.spelling import did_you_mean, is_misspelt
 
+TOML = ".toml"
 DATA = "data"
 LOG = {"log.level": LEVELS, "log.format": FORMATS}
 """The keys of the log, and what each may be."""
 ENDPOINTS = {name.replace("_", "."): name for name in ENDPOINT_OPTIONS}
 """The keys of endpoints -> their names in `door_options.ENDPOINTS`."""
+_OURS_ALONE = ("pulsar.", "web.")
+"""the beginnings of our options that no Kafka key has."""
 
 
 class ConfigurationFile(Struct, frozen=True, kw_only=True):
@@ -47,7 +54,7 @@ class ConfigurationFile(Struct, frozen=True, kw_only=True):
     log: dict[str, str]
     """The keys of `LOG` that it sets."""
     passed_over: tuple[str, ...]
-    """Keys of Kafka's that change nothing here."""
+    """The unknown keys of a file like a server.properties."""
     not_kept: tuple[str, ...]
     """One line for each Kafka key that promises what is not done here."""
     mistakes: tuple[str, ...]
@@ -58,8 +65,8 @@ class ConfigurationFile(Struct, frozen=True, kw_only=True):
         notes = [f"{self.path}: {each}" for each in self.not_kept]
         if self.passed_over:
             count = len(self.passed_over)
-            keys = f"{count} keys of Kafka's change" if count > 1 else "a key of Kafka's changes"
-            notes.append(f"{self.path}: {keys} nothing here: {', '.join(self.passed_over)}")
+            keys = f"{count} keys are unknown here, and have" if count > 1 else "a key is unknown here, and has"
+            notes.append(f"{self.path}: {keys} no effect: {', '.join(self.passed_over)}")
         return notes
 
 
@@ -71,7 +78,7 @@ def read_configuration_file(path: Path) -> ConfigurationFile:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigurationError(f"cannot read {path}: {reason}") from error
     reader = _Reader(path)
-    if path.suffix == ".toml":
+    if path.suffix == TOML:
         import tomllib  # it takes longer to load than all the rest of this room
 
         try:
@@ -144,16 +151,22 @@ class _Reader:
         elif name in ENDPOINTS:
             self._endpoints[ENDPOINTS[name]] = _endpoint(name, text)
         elif kafkas is None:
-            meant = did_you_mean(name, [*options(), DATA, *LOG, *ENDPOINTS, *KAFKA_KEYS])
-            raise ConfigurationError(f"unknown option {key}" + (f"; {meant}" if meant else ""))
+            self._pass_over(key, name)
         elif kafkas.key_class is KeyClass.SERVED:
             self._kafka[name] = text
-        elif kafkas.key_class is KeyClass.NO_MEANING:
-            self._passed_over[name] = None
         elif "".join(text.split()).lower() in kafkas.kept:
             self._not_kept.pop(name, None)
         else:
             self._not_kept[name] = f"{name}={text} is not kept: {kafkas.reason}"
+
+    def _pass_over(self, key: str, name: str) -> None:
+        """Note a key that is not known. Raises ConfigurationError where it cannot be one of Kafka's."""
+        known = [*options(), DATA, *LOG, *ENDPOINTS, *KAFKA_KEYS]
+        is_ours = self._path.suffix == TOML or name.startswith(_OURS_ALONE)
+        if is_ours or any(is_misspelt(name, each) for each in known):
+            meant = did_you_mean(name, known)
+            raise ConfigurationError(f"unknown option {key}" + (f"; {meant}" if meant else ""))
+        self._passed_over[key] = None
 
     def finished(self) -> ConfigurationFile:
         """Return the file."""

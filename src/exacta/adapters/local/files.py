@@ -93,9 +93,6 @@ class Files(Protocol):
         False: not all of it is in memory. None: this file system cannot tell.
         """
 
-    def release_cached(self, handle: int) -> None:
-        """Release the page cache of what is synced of the file; it can be read as before."""
-
     def map(self, name: str) -> memoryview:
         """Map the whole file into memory, read-only; the mapping lives as long as the view."""
 
@@ -299,11 +296,6 @@ class PosixFiles:
             if error.errno in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
                 return None
             raise
-
-    def release_cached(self, handle: int) -> None:
-        """See `Files.release_cached`; nothing happens where the system takes no such advice (macOS)."""
-        if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def map(self, name: str) -> memoryview:
         """See `Files.map`."""

@@ -34,7 +34,6 @@ from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.journal_space import LocalJournalSpace
 from exacta.adapters.local.opening import recovery
 from exacta.adapters.local.opening.unsynced_end import Tail
-from exacta.adapters.local.page_cache import KEPT_BYTES, Growth
 from exacta.adapters.local.snapshots.snapshotter import Done as SnapshotDone
 from exacta.adapters.local.space.reserve import Reserve
 from exacta.adapters.local.sync_pace import Pace
@@ -78,11 +77,9 @@ class _Options(Struct, frozen=True, kw_only=True):
     segment_bytes: int
     snapshot_events: int
     unsynced_writes: bool
-    trims_page_cache: bool
     reserve_bytes: int
     new_worker: NewWorker
     elapsed_seconds: Callable[[], float]
-    busy_seconds: Callable[[], float]
 
 
 class LocalJournal(LocalJournalSpace):
@@ -111,7 +108,6 @@ class LocalJournal(LocalJournalSpace):
         self._pace = Pace()
         self.syncs = Histogram(SECONDS)
         """The times that syncs of groups took."""
-        self._cache_growth = Growth() if options.trims_page_cache else None
         self._writer = recovered.writer
         self._writer.give_room = reserve.give
         self._tail = Tail(files, recovered.position)
@@ -131,25 +127,20 @@ class LocalJournal(LocalJournalSpace):
         segment_bytes: int = SEGMENT_BYTES,
         snapshot_events: int = SNAPSHOT_EVENTS,
         unsynced_writes: bool = True,
-        trims_page_cache: bool = False,
         reserve_bytes: int = 0,
         job_runner: JobRunner | None = None,
         new_worker: NewWorker = Worker,
         elapsed_seconds: Callable[[], float] = time.perf_counter,
-        busy_seconds: Callable[[], float] = time.thread_time,
     ) -> Self:
         """Open the journal in `directory`, created if need be; blocks until it is recovered.
 
         `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. `schema` is
         what the caller's events and snapshots have; without one a directory of any schema is opened. A segment is
         sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes only what it is to make durable.
-        `trims_page_cache` gives cached segments back where writing is slow (`page_cache`). `reserve_bytes` is the most
-        that the reserve of the disk holds (`space.reserve`); 0: there is none. `job_runner` runs long jobs
-        over the files: a child process unless given. `new_worker` makes what runs the journal's other jobs: threads,
-        except in simulations. `elapsed_seconds` measures how long a sync takes; `busy_seconds` measures the processor
-        time of the thread that writes, since its wait for the interpreter's lock says nothing of the disk or the
-        memory. Raises JournalError: DirectoryInUse, JournalDamaged, UnsupportedFormat, or itself where the operating
-        system refuses.
+        `reserve_bytes` is the most that the reserve of the disk holds (`space.reserve`); 0: there is none. `job_runner`
+        runs long jobs over the files: a child process unless given. `new_worker` makes what runs the journal's other
+        jobs: threads, except in simulations. `elapsed_seconds` measures how long a sync takes. Raises JournalError:
+        DirectoryInUse, JournalDamaged, UnsupportedFormat, or itself where the operating system refuses.
         """
         files = PosixFiles(directory) if isinstance(directory, Path) else directory
         if job_runner is None:
@@ -158,11 +149,9 @@ class LocalJournal(LocalJournalSpace):
             segment_bytes=segment_bytes,
             snapshot_events=snapshot_events,
             unsynced_writes=unsynced_writes,
-            trims_page_cache=trims_page_cache,
             reserve_bytes=reserve_bytes,
             new_worker=new_worker,
             elapsed_seconds=elapsed_seconds,
-            busy_seconds=busy_seconds,
         )
         try:
             files.lock()
@@ -264,7 +253,7 @@ class LocalJournal(LocalJournalSpace):
                 self._writer.roll(position)
             end = position
             if group is not None:
-                end = self._write_group(position, group)
+                end = self._writer.write_group(position, group.table, group.payload, group.entry_count, unsynced=False)
             self._sync(end)
             if not self._tail.has_begun:
                 self._tail.begin(end, unsynced_writes=self._options.unsynced_writes)
@@ -274,14 +263,6 @@ class LocalJournal(LocalJournalSpace):
         finally:
             self._outcome = _AppendOutcome(result, sealed)
             self._post(self._finish_append, result, done)
-
-    def _write_group(self, position: int, group: Framed) -> int:
-        growth = self._cache_growth
-        began = self._options.busy_seconds() if growth is not None else 0.0
-        end = self._writer.write_group(position, group.table, group.payload, group.entry_count, unsynced=False)
-        if growth is not None:
-            growth.took(end - position, self._options.busy_seconds() - began)
-        return end
 
     def _sync(self, end: int) -> None:
         began = self._options.elapsed_seconds()
@@ -330,15 +311,8 @@ class LocalJournal(LocalJournalSpace):
         self._segments.append(segment)
         self._index.add_segment(segment)
         self._reader.seal(old_segment)
-        self._trim_page_cache(old_segment)
         self._snapshotter.want()
         self._index_writer.write(old_segment, self.position, sealed)
-
-    def _trim_page_cache(self, sealed: Segment) -> None:
-        if self._cache_growth is not None:
-            can_give_back = self._reader.cached_bytes >= KEPT_BYTES + sealed.size
-            if self._cache_growth.is_refused(can_give_back):
-                self._reader.release(sealed.size, KEPT_BYTES)
 
     # --- snapshots ---------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ class SubscriptionPosition(Struct, frozen=True):
     reads_committed: bool
 
 
-class ConsumerStanding(Struct, frozen=True):
+class ConsumerStats(Struct, frozen=True):
     """A consumer that is connected, and its subscription, as they are in one state."""
 
     subscription: DescribedSubscription
@@ -39,7 +39,7 @@ def subscription_position(
 
 def describe_consumer(
     state: State, now_ms: int, topic: str, partition: int, subscription: str, consumer_id: ConsumerId
-) -> ConsumerStanding | None:
+) -> ConsumerStats | None:
     """Describe a consumer; None if it is not connected any more."""
     found = find(state, topic, partition, subscription)
     delivery = None if isinstance(found, Rejection) else found[2]
@@ -51,7 +51,7 @@ def describe_consumer(
         state, SubscriptionsWanted(topics={topic: {partition}}, names=names, most=1, most_size=1, most_partitions=1)
     )
     held = 0 if delivery.is_in_order else consumer.held
-    return ConsumerStanding(page.subscriptions[0], held, held >= state.limits.max_unacknowledged_per_consumer)
+    return ConsumerStats(page.subscriptions[0], held, held >= state.limits.max_unacknowledged_per_consumer)
 
 
 def subscription_count(state: State) -> int:
