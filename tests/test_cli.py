@@ -112,7 +112,7 @@ def test_a_file_names_several_listeners_and_the_command_line_one(
     assert [(each.front, each.name, str(each.endpoint), str(each.told)) for each in doors] == [
         ("kafka", "IN", ":1", "in:3"),
         ("kafka", "OUT", "h:2", "out:4"),
-        ("web", "PLAINTEXT", "127.0.0.1:5", "127.0.0.1:5"),
+        ("web", "WEB", "127.0.0.1:5", "127.0.0.1:5"),
     ]
     _, _, doors = served(monkeypatch, *arguments, "--listen", "h:6", "--advertise", "a:7")
     assert [(each.front, str(each.endpoint), str(each.told)) for each in doors] == [

@@ -21,8 +21,9 @@ def an_overview(at_s, **ends):
 
 
 def test_rates_are_what_topics_grew_by():
-    before, after = an_overview(10.0, grows=100, rests=7, anew=50), an_overview(12.0, grows=150, rests=7, anew=3, new=8)
-    assert rates(before, after) == {"grows": 25.0, "rests": 0.0, "anew": 0.0, "new": 4.0}
+    before = an_overview(10.0, grows=100, rests=7, again=50)
+    after = an_overview(12.0, grows=150, rests=7, again=3, new=8)
+    assert rates(before, after) == {"grows": 25.0, "rests": 0.0, "again": 0.0, "new": 4.0}
 
 
 def shown(told, most_rows):

@@ -34,7 +34,7 @@ PROMISES = {
     "log.cleaner.min.compaction.lag.ms", "log.cleanup.policy", "log.message.timestamp.after.max.ms",
     "log.message.timestamp.before.max.ms", "log.message.timestamp.difference.max.ms", "log.message.timestamp.type",
     "max.connection.creation.rate", "max.connections.per.ip.overrides", "metric.reporters", "min.insync.replicas",
-    "offsets.topic.replication.factor", "port", "remote.log.storage.system.enable",
+    "offsets.topic.replication.factor", "port", "remote.log.storage.system.enable", "ssl.cipher.suites",
     "transaction.state.log.min.isr", "transaction.state.log.replication.factor",
 }  # fmt: skip
 """The keys that promise replicas, policies, bounds or topics' defaults. None may become a key without effect."""

@@ -3,7 +3,7 @@
 `tests/engine/corpus/format_<n>_events_<m>` is a data directory, committed as bytes, with the state that it holds.
 `python -m tests.engine.corpus` makes the one of the present format and schema. Until the first release a later issue
 may replace it, and one line in CHANGELOG.md says so. One of an older schema that this version reads is never written
-anew: only its expected state gets the fields that came later, with what they are taken for.
+again: only its expected state gets the fields that came later, with what they are taken for.
 """
 
 import json

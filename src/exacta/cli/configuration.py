@@ -67,8 +67,12 @@ def show(
 ) -> None:
     """Show every option with the value that a server would have with this file, or without any.
 
-    What is printed is a TOML file that says the same. Exit code 0, 1 if the file has mistakes, 2 if it cannot be read.
+    What is printed is a TOML file that says the same, but for secrets.
+
+    Exit code 0, 1 if the file has mistakes, 2 if it cannot be read.
     """
+    from exacta.config.options import SECURITY, SecretText
+
     found = None if file is None else _read(file)
     if found is not None and found.mistakes:
         fail(found.mistakes[0], EXIT_NO)
@@ -78,7 +82,12 @@ def show(
         del values["listen"]
     for name, value in values.items():
         line = f"{name.replace('.', '_')} = {_toml(value)}"
-        if name not in defaults:
+        if isinstance(value, SecretText):
+            say(f"# {name.replace('.', '_')} is set, and a secret")
+        elif name in SECURITY and value == "":
+            if not changed:
+                say(f"# {name.replace('.', '_')} is not set")
+        elif name not in defaults:
             say(line)
         elif value != defaults[name]:
             say(f"{line}  # default: {_toml(defaults[name])}")
@@ -157,6 +166,7 @@ def _defaults() -> dict[str, Value]:
 def _set_by(found: "ConfigurationFile") -> dict[str, Value]:
     """Return what the file sets, by the names of the keys."""
     from exacta.server.configuration_file import DATA, ENDPOINTS
+    from exacta.server.kafka_listeners import protocol_of
 
     names = {field: name for name, field in ENDPOINTS.items()}
     places: dict[str, Value] = {names[field]: str(endpoint) for field, endpoint in found.endpoints.items()}
@@ -167,7 +177,11 @@ def _set_by(found: "ConfigurationFile") -> dict[str, Value]:
         told = [(each.name, each.advertised) for each in found.kafka_doors if each.advertised is not None]
         if told:
             places["advertised.listeners"] = _listeners(told)
-        places["listener.security.protocol.map"] = ",".join(f"{each.name}:PLAINTEXT" for each in found.kafka_doors)
+        protocols = ",".join(f"{each.name}:{protocol_of(each)}" for each in found.kafka_doors)
+        places["listener.security.protocol.map"] = protocols
+        for each in found.kafka_doors:
+            for field, value in each.options.items():
+                places[f"listener.name.{each.name.lower()}.{field.replace('_', '.')}"] = value
     return places | found.log | found.options
 
 

@@ -11,6 +11,7 @@ from dataclasses import fields
 from exacta.cli.data_directory import DEFAULT_DATA
 from exacta.cli.serve import argument_help
 from exacta.config.configuration import Configuration
+from exacta.config.doors import DoorOptions
 from exacta.config.groups import GroupOptions
 from exacta.config.kafka import KafkaOptions
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KafkaKey, KeyClass
@@ -20,6 +21,7 @@ from exacta.config.options import Option, options
 from exacta.config.pulsar import PulsarOptions
 from exacta.config.ranges import INT_MAX, LONG_MAX, LONG_MIN
 from exacta.config.security import SecurityOptions
+from exacta.config.tls import TlsOptions
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType, TopicConfig
 from exacta.config.topic_values import OF_THE_BROKER
 from exacta.config.transactions import TransactionOptions
@@ -33,6 +35,8 @@ ROOMS: dict[str, type] = {
     "Transactions and producers": TransactionOptions,
     "Consumer groups": GroupOptions,
     "Connections and memory": NetworkOptions,
+    "Who may come in": DoorOptions,
+    "TLS": TlsOptions,
     "Access rules": SecurityOptions,
     "Kafka's clients": KafkaOptions,
     "Pulsar's clients": PulsarOptions,

@@ -46,14 +46,17 @@ _SERVED = {
         max.connections.per.ip max.incremental.fetch.session.cache.slots message.max.bytes node.id num.partitions
         offset.metadata.max.bytes offsets.retention.check.interval.ms offsets.retention.minutes
         producer.id.expiration.check.interval.ms producer.id.expiration.ms queued.max.request.bytes
-        socket.request.max.bytes super.users transaction.max.timeout.ms
+        socket.request.max.bytes ssl.client.auth ssl.enabled.protocols ssl.key.password ssl.keystore.certificate.chain
+        ssl.keystore.key ssl.keystore.location ssl.keystore.password ssl.keystore.type ssl.principal.mapping.rules
+        ssl.truststore.certificates ssl.truststore.location ssl.truststore.password ssl.truststore.type super.users
+        transaction.max.timeout.ms
         transaction.remove.expired.transaction.cleanup.interval.ms transaction.two.phase.commit.enable
         transactional.id.expiration.ms""",
-    "It is `listen`, or several of it. All must have the security protocol PLAINTEXT; those of controllers are left "
-    "out.": "listeners",
+    "It is `listen`, or several of it, each with its security; those of controllers are left out.": "listeners",
     "It is `advertise`, for each listener that is served.": "advertised.listeners",
     "It says which of the listeners are of controllers.": "controller.listener.names",
-    "It says which security protocol a listener has.": "listener.security.protocol.map",
+    "It says which security protocol a listener has: PLAINTEXT or SSL.": "listener.security.protocol.map",
+    "It is refused: there is one broker, which needs no listener for others.": "inter.broker.listener.name",
     "It is `data`: one directory.": "log.dirs log.dir",
     "It is `log.retention.ms`, which wins if it is set. Minutes win over hours.": (
         "log.retention.hours log.retention.minutes"
@@ -73,6 +76,7 @@ _PROMISES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("offsets.topic.replication.factor", _ONE_REPLICA, ("1",)),
     ("transaction.state.log.min.isr", _ONE_REPLICA, ("1",)),
     ("transaction.state.log.replication.factor", _ONE_REPLICA, ("1",)),
+    ("ssl.cipher.suites", "OpenSSL's own choice of ciphers is offered", ("",)),
     ("alter.config.policy.class.name", f"{_NO_CLASSES}: no policy is asked", ("",)),
     ("create.topic.policy.class.name", f"{_NO_CLASSES}: no policy is asked", ("",)),
     ("client.quota.callback.class", "there are no quotas", ("",)),
@@ -131,5 +135,7 @@ KAFKA_KEYS: dict[str, KafkaKey] = {each.name: each for each in sorted(listed(), 
 def kafka_key(name: str) -> KafkaKey | None:
     """Return what is known of a key, or None if it has no meaning here."""
     if name.startswith(_OF_ONE_LISTENER):
-        return KafkaKey(name=name, key_class=KeyClass.PROMISE, reason="nothing is set for one listener alone")
+        return KafkaKey(
+            name=name, key_class=KeyClass.PROMISE, reason="only options of TLS are set for one listener alone"
+        )
     return KAFKA_KEYS.get(name)

@@ -10,13 +10,6 @@ from msgspec import Meta
 class WebOptions:
     """The options for the web front, each with its default."""
 
-    web_allow_anonymous: Annotated[
-        bool,
-        Meta(
-            description="Whether the web front may listen where other machines reach it, although there are no logins "
-            "yet; else it listens on the loopback address only.",
-        ),
-    ] = False
     web_metrics_max_series: Annotated[
         int,
         Meta(

@@ -14,6 +14,7 @@ file that has one.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,11 @@ from msgspec import Struct
 
 from exacta.config.configuration import ConfigurationError
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KeyClass, kafka_key
-from exacta.config.options import configure, options, parse_value
-from exacta.front.doors import Door, Endpoint
+from exacta.config.options import PASSED_OVER, RENAMED, Option, configure, options, parse_value
+from exacta.front.doors import Door, Endpoint, Security
 from exacta.properties import entries
 from exacta.server.door_options import ENDPOINTS as ENDPOINT_OPTIONS
-from exacta.server.kafka_listeners import kafka_listeners
+from exacta.server.kafka_listeners import kafka_listeners, protocol_of
 from exacta.server.listeners import parse_endpoint
 from exacta.server.log_lines import FORMATS, LEVELS
 from exacta.spelling import did_you_mean, is_misspelt
@@ -49,7 +50,7 @@ class ConfigurationFile(Struct, frozen=True, kw_only=True):
     endpoints: dict[str, Endpoint]
     """The endpoints that it sets, by their names in `door_options.ENDPOINTS`."""
     kafka_doors: tuple[Door, ...]
-    """The doors for Kafka's clients, where Kafka's `listeners` names several; they stand for `listen`."""
+    """The doors for Kafka's clients, where Kafka's `listeners` names more than `listen` can; they stand for it."""
     data: Path | None
     log: dict[str, str]
     """The keys of `LOG` that it sets."""
@@ -118,6 +119,8 @@ class _Reader:
         self._kafka_doors: tuple[Door, ...] = ()
         self._data: Path | None = None
         self._log: dict[str, str] = {}
+        self._own: dict[str, dict[str, int | bool | str]] = {}
+        """The options that listeners have for themselves, by the listener's name and the option's field."""
         self._kafka: dict[str, str] = {}
         """Kafka's keys that are served under other names than their own."""
         self._passed_over: dict[str, None] = {}
@@ -136,7 +139,11 @@ class _Reader:
     def _take(self, key: str, value: object) -> None:
         name = key if kafka_key(key) else key.replace("_", ".")
         option, kafkas, text = options().get(name), kafka_key(name), _text(value)
-        if (beyond := VALUES_NOT_KEPT.get((name, text))) is not None:
+        if name in PASSED_OVER:
+            self._not_kept[name] = PASSED_OVER[name]
+        elif name in RENAMED:
+            raise ConfigurationError(f"{name} is called {RENAMED[name]} now")
+        elif (beyond := VALUES_NOT_KEPT.get((name, text))) is not None:
             self._options.pop(name, None)
             self._not_kept[name] = f"{name}={text} is not kept: {beyond}"
         elif option is not None:
@@ -150,6 +157,9 @@ class _Reader:
             self._log[name] = text
         elif name in ENDPOINTS:
             self._endpoints[ENDPOINTS[name]] = _endpoint(name, text)
+        elif (of_listener := listener_option(name)) is not None:
+            listener, option = of_listener
+            self._own.setdefault(listener, {})[option.field] = parse_value(option, text)
         elif kafkas is None:
             self._pass_over(key, name)
         elif kafkas.key_class is KeyClass.SERVED:
@@ -189,21 +199,21 @@ class _Reader:
         )
 
     def _settle_listeners(self) -> None:
-        found = kafka_listeners(self._kafka)
+        found = kafka_listeners(self._kafka, self._own)
         listen, advertise = None, found.advertise
+        # One listener with Kafka's default name and security is what `listen` names.
+        is_more = any(each.name != "PLAINTEXT" or protocol_of(each) != "PLAINTEXT" for each in found.doors)
         if found.doors:
             listen, advertise = found.doors[0].endpoint, found.doors[0].advertised
         for ours, kafkas, endpoint in (
             ("listen", "listeners", listen),
             ("advertise", "advertised.listeners", advertise),
         ):
-            if endpoint is None:
-                continue
-            if ours in self._endpoints:
+            if endpoint is not None and ours in self._endpoints:
                 raise ConfigurationError(f"{ours} and Kafka's {kafkas} say the same: give one of them")
-            if len(found.doors) < 2:
+            if endpoint is not None and not is_more:
                 self._endpoints[ours] = endpoint
-        if len(found.doors) > 1:
+        if is_more:
             self._kafka_doors = found.doors
 
     def _settle_data(self) -> None:
@@ -241,7 +251,22 @@ class _Reader:
 
     def _try(self) -> None:
         """Find what options say together that cannot be."""
-        configure(self._options)
+        configuration = configure(self._options)
+        for door in self._kafka_doors:
+            if door.security is Security.TLS:
+                from exacta.security.tls import tls_settings  # it takes longer to load than all the rest of this room
+
+                tls_settings(replace(configuration, **door.options), door.front)  # type: ignore[arg-type]
+
+
+def listener_option(name: str) -> tuple[str, Option] | None:
+    """Return the listener and the option that `listener.name.NAME.OPTION` is about; None: it is no such key."""
+    prefix = "listener.name."
+    beginning = name.find(".ssl.", len(prefix))
+    if not name.startswith(prefix) or beginning < 0:
+        return None
+    option = options().get(name[beginning + 1 :])
+    return None if option is None else (name[len(prefix) : beginning].upper(), option)
 
 
 def _whole_number(name: str, text: str) -> int:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from exacta.config.configuration import Configuration
 from exacta.front.broker import Broker
 from exacta.front.doors import Security
 from exacta.kafka.connection import KafkaClientConnection
@@ -36,8 +35,6 @@ class FrontRow(Struct, frozen=True, kw_only=True):
     """The extra that brings them."""
     make: "Callable[[Host, Broker], Front] | None" = None
     make_early: "Callable[[Host], EarlyFront] | None" = None
-    only_here: Callable[[Configuration], str] = lambda configuration: ""
-    """Says why its doors must not be open to other machines, and what to do; empty: they may. `{}` stands for one."""
 
     def check(self) -> None:
         """Raise ServerError where something is missing."""
@@ -65,16 +62,11 @@ def _web(host: Host) -> "EarlyFront":
     return WebFront(host)
 
 
-def _strangers_by_web(configuration: Configuration) -> str:
-    if configuration.web_allow_anonymous:
-        return ""
-    return (
-        "the web front on {} could be reached from other machines, and there are no logins yet: listen on 127.0.0.1, "
-        "or let everybody in by --set web.allow.anonymous=true"
-    )
-
-
-KAFKA = FrontRow(name="kafka", clients={Security.PLAINTEXT: "Kafka's clients"}, make=_kafka)
+KAFKA = FrontRow(
+    name="kafka",
+    clients={Security.PLAINTEXT: "Kafka's clients", Security.TLS: "Kafka's clients by TLS"},
+    make=_kafka,
+)
 
 PULSAR = FrontRow(
     name="pulsar",
@@ -92,7 +84,6 @@ WEB = FrontRow(
     need="the web front needs {}",
     extra="web",
     make_early=_web,
-    only_here=_strangers_by_web,
 )
 
 FRONTS = (KAFKA, PULSAR, WEB)

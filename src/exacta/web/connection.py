@@ -23,6 +23,9 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from exacta.front.doors import TLS_HANDSHAKE
+from exacta.front.identity import Identify, NotIdentified, anonymous
+from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.web.turns import WorkLine
 
 logger = logging.getLogger("exacta.web")
@@ -64,6 +67,9 @@ class WebConnection(H11Protocol):
         self.access_log = False
         self.logger = logger
         self.peer_host = ""
+        self.principal: Principal = ANONYMOUS
+        self.identify: Identify = anonymous
+        """See `ClientConnection`."""
         self._web = server
         self._is_admitted = False
         self._received: list[bytes] = []
@@ -76,6 +82,12 @@ class WebConnection(H11Protocol):
         """Take the transport over, or close it where there are too many connections."""
         super().connection_made(cast("asyncio.Transport", transport))
         self.peer_host = str((transport.get_extra_info("peername") or ("",))[0])
+        try:
+            self.principal = self.identify(transport)
+        except NotIdentified as error:
+            logger.warning("closing the connection of %s: %s", self.peer_host, error)
+            self.abort()
+            return
         self._is_admitted = self._web.register(self)
         if self._is_admitted:
             self._begin_to_wait()
@@ -122,6 +134,14 @@ class WebConnection(H11Protocol):
     def _parse(self) -> None:
         data = b"".join(self._received)
         self._received.clear()
+        if data.startswith(TLS_HANDSHAKE):
+            logger.warning(
+                "closing the connection of %s: a TLS handshake came to a door for HTTP, which speaks no TLS: clients "
+                "use http://, or the door of --web-tls-listen",
+                self.peer_host,
+            )
+            self.abort()
+            return
         if self._timer is None:
             self._begin_to_wait()
         self._unset_keepalive_if_required()

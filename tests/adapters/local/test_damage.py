@@ -66,7 +66,7 @@ def replayed(disk: SimulatedDisk) -> tuple[bytes | None, int]:
 def refuses(disk: SimulatedDisk, name: str) -> int:
     """Check that the journal is not opened or not replayed for a fault in `name`; return the byte that it names.
 
-    Nothing may have been changed: whoever wants to rescue something needs it as it was.
+    Nothing may have been changed: a rescue needs it as it was.
     """
     before = {file: disk.content(file) for file in disk.files if not file.endswith(".index")}
     with pytest.raises(JournalDamaged) as caught:

@@ -92,7 +92,7 @@ def test_open_handles_are_limited(sealed: tuple[SimulatedDisk, Turns, LocalJourn
     whole = b"".join(b"%02d" % number * 50 for number in range(20))
     for _ in range(2):
         assert read(turns, journal, journal.find(1, 0, 20, EVERYTHING)) == whole
-        assert len(disk.open_handles) == 3 + 1  # and that of the active segment
+        assert len(disk.open_handles) == 3 + 1  # and the active segment's handle
     # Those used last are the ones that stay open.
     recent = [extent for number in (3, 5, 7) for extent in journal.find(1, number, number + 1, 0)]
     read(turns, journal, recent)

@@ -30,7 +30,7 @@ class Disk(SmallDisk):
         return max(0, super().available_bytes() - self.taken)
 
     def leave(self, free: int) -> None:
-        """Let others take all but so many free bytes."""
+        """Let others take all free bytes but this many."""
         self.taken = 0
         self.taken = self.available_bytes() - free
 

@@ -2,7 +2,7 @@
 
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.queries.subscriptions import (
-    DescribedConsumer,
+    ConsumerStats,
     SubscriptionPosition,
     describe_consumer,
     subscription_count,
@@ -19,7 +19,7 @@ def position(world: World, name: str) -> SubscriptionPosition | None:
     return subscription_position(world.state, world.now_ms, "t", 0, name)
 
 
-def described(world: World, consumer_id: ConsumerId) -> DescribedConsumer | None:
+def described(world: World, consumer_id: ConsumerId) -> ConsumerStats | None:
     return describe_consumer(world.state, world.now_ms, "t", 0, "s", consumer_id)
 
 

@@ -307,5 +307,5 @@ def test_bad_arguments(world: World) -> None:
     assert producer.add_group("") is Rejection.INVALID_GROUP_ID
     stranger = Producer(world, "y", producer.producer_id, producer.epoch)
     assert stranger.add() is Rejection.INVALID_PRODUCER_ID_MAPPING
-    assert isinstance(stranger.init_again(), ProducerBoundReply), "an id that we forgot begins anew"
+    assert isinstance(stranger.init_again(), ProducerBoundReply), "an id that we forgot begins again"
     assert stranger.producer_id != producer.producer_id

@@ -164,7 +164,7 @@ class PosixFiles:
 
     def _open(self, name: str, flags: int) -> int:
         path, directory = self._place(name)
-        return os.open(path, flags | os.O_CLOEXEC, 0o644, dir_fd=directory)
+        return os.open(path, flags | os.O_CLOEXEC, 0o600, dir_fd=directory)
 
     def _place(self, name: str) -> tuple[str, int | None]:
         """Return the path of a file, and the handle of the directory that the path begins at.
@@ -187,7 +187,7 @@ class PosixFiles:
         if directory.is_dir():
             return
         self._make_directory(directory.parent)
-        directory.mkdir(exist_ok=True)
+        directory.mkdir(mode=0o700, exist_ok=True)
         self._sync_path(directory.parent)
 
     @staticmethod
