@@ -23,7 +23,7 @@ from msgspec import Struct
 from exacta.config.configuration import ConfigurationError
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KeyClass, kafka_key
 from exacta.config.options import PASSED_OVER, RENAMED, Option, configure, options, parse_value
-from exacta.front.doors import Door, Endpoint, SecurityProtocol
+from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.properties import entries
 from exacta.server.door_options import ENDPOINTS as ENDPOINT_OPTIONS
 from exacta.server.kafka_listeners import kafka_listeners, protocol_of
@@ -253,7 +253,7 @@ class _Reader:
         """Find what options say together that cannot be."""
         configuration = configure(self._options)
         for door in self._kafka_doors:
-            if door.security is SecurityProtocol.TLS:
+            if door.security is TransportSecurity.TLS:
                 from exacta.security.tls import tls_settings  # it takes longer to load than all the rest of this room
 
                 tls_settings(replace(configuration, **door.options), door.front)  # type: ignore[arg-type]

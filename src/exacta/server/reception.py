@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from exacta.config.configuration import Configuration, ConfigurationError
 from exacta.front.broker import Broker
-from exacta.front.doors import Door, SecurityProtocol
+from exacta.front.doors import Door, TransportSecurity
 from exacta.server.errors import ServerError
 from exacta.server.fronts import FrontRow
 from exacta.server.host import Host
@@ -79,7 +79,7 @@ class Reception:
                     f"the listener {door.name} asks for logins by SASL, which are not served yet: use SSL with "
                     "ssl.client.auth=required, or PLAINTEXT"
                 )
-            if door.security is SecurityProtocol.TLS:
+            if door.security is TransportSecurity.TLS:
                 settings = self._settings(door)
                 certificate = self._certificates.get(settings)
                 if certificate is None:
