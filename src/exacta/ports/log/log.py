@@ -101,7 +101,7 @@ class Log(Protocol):
         """
 
     def view(self, view: View[T]) -> T:
-        """Return a view of the state (and the time, in ms) in this step, for an answer that `read` or `confirm` hands out."""
+        """Return a view of the state (and the time, in ms) in this step; `confirm` hands out what rests on it."""
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], after: int = 0) -> None:
         """Read records, and `confirm` them; readers of uncommitted records also get every acknowledged record.
