@@ -25,13 +25,13 @@ from exacta.front.connection import FramedConnection
 from exacta.front.doors import Door, Endpoint
 from exacta.front.memory import Memory
 from exacta.front.turns import TURN_SECONDS
-from exacta.kafka.connection import Connection
+from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.shared import KafkaShared
 from exacta.ports.journal import Cleaned, Failed, JournalDamaged, JournalError
 from exacta.ports.log import Form
 from exacta.ports.record_format import Buffer
 from exacta.pulsar.addresses import Addresses
-from exacta.pulsar.connection import Connection as PulsarConnection
+from exacta.pulsar.connection import PulsarClientConnection
 from exacta.pulsar.shared import PulsarShared
 from exacta.records.pulsar_entries import delivery_facts, entry_of, is_entry
 from exacta.server.advice import is_about_a_full_disk
@@ -371,19 +371,20 @@ class Broker:
 
     # --- connections --------------------------------------------------------------------------------------------------
 
-    def accept(self) -> tuple[Process, Connection] | None:
+    def accept(self) -> tuple[Process, KafkaClientConnection] | None:
         """Make the server's side of a connection; None: nobody listens."""
         life = self.life
         if life is None or not life.process.alive:
             return None
-        return life.process, Connection(life.kafka, DOOR, cast("Any", life.process), life.register, life.forget)
+        connection = KafkaClientConnection(life.kafka, DOOR, cast("Any", life.process), life.register, life.forget)
+        return life.process, connection
 
-    def accept_pulsar(self) -> tuple[Process, PulsarConnection] | None:
+    def accept_pulsar(self) -> tuple[Process, PulsarClientConnection] | None:
         """Make the server's side of a Pulsar connection; None: nobody listens."""
         life = self.life
         if life is None or not life.process.alive:
             return None
-        return life.process, PulsarConnection(
+        return life.process, PulsarClientConnection(
             life.pulsar, PULSAR_DOOR, cast("Any", life.process), life.register, life.forget
         )
 
@@ -391,8 +392,7 @@ class Broker:
 def facts_of(batch: Buffer) -> tuple[int, int]:
     """Return an entry's facts; for a batch of Kafka's one of three hashes, far apart, and for some a delay.
 
-    They go by its header, also where it was converted: its first field is the offset, and the one at byte 35 the time
-    of its last record.
+    They go by its header, also where it was converted: the offset comes first, and its last record's time at byte 35.
     """
     if is_entry(batch) and not entry_of(batch).metadata.producer_name.startswith("kafka"):
         return delivery_facts(batch)

@@ -33,7 +33,7 @@ from exacta.engine.engine import Engine
 from exacta.engine.staged_batches import with_bytes
 from exacta.engine.visible import Changes
 from exacta.ports.compaction import Compact
-from exacta.ports.journal import Appended, AppendResult, Cleaned, CompactionOrder, Entry, Failed
+from exacta.ports.journal import AppendResult, Cleaned, CompactionOrder, Failed, GroupAppended, JournalEntries
 from exacta.ports.record_format import Buffer
 from simulation.group_use import GroupUse
 from simulation.groups import GroupsTold
@@ -84,24 +84,24 @@ class WatchedJournal(LocalJournal):
 
         super().compact(orders, floors, rewriter, told)
 
-    def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
+    def append(self, expected_position: int, entries: JournalEntries, done: Callable[[AppendResult], None]) -> int:
         """See `Journal.append`."""
 
         def told(result: AppendResult) -> None:
-            if isinstance(result, Appended):
+            if isinstance(result, GroupAppended):
                 self.ledger.durable(result.position)
             done(result)
 
         return super().append(expected_position, entries, told)
 
-    def write(self, expected_position: int, entries: Sequence[Entry], *, durably: bool = False) -> AppendResult | None:
+    def write(self, expected_position: int, entries: JournalEntries, *, durably: bool = False) -> AppendResult | None:
         """See `Journal.write`."""
         result = super().write(expected_position, entries, durably=durably)
-        if isinstance(result, Appended):
+        if isinstance(result, GroupAppended):
             (self.ledger.durable if durably else self.ledger.written)(result.position)
         return result
 
-    def _frame(self, entries: Sequence[Entry]) -> Framed:
+    def _frame(self, entries: JournalEntries) -> Framed:
         group = super()._frame(entries)
         self.ledger.framed(self.position, len(entries), group.end)
         for entry in entries:

@@ -48,7 +48,7 @@ class NumberedSource:
         self._producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, **settings})
 
     def fill(self, count: int) -> None:
-        """Append so many records to each partition."""
+        """Append this many records to each partition."""
         for number in range(self.count, self.count + count):
             for partition in range(self._partitions):
                 self._producer.produce(self.topic, f"{partition} {number}", partition=partition)

@@ -3,7 +3,7 @@
     python -m tests.faulty_server SWITCH CALL NAME ERRNO serve-arguments...
 
 `Files` is the seam through which every call of the journal goes, so a refusal here is what a disk that went read-only,
-a permission that was taken away, or a full quota looks like, whoever runs the tests (root may write anywhere).
+a permission that was taken away, or a full quota looks like, whatever user runs the tests (root may write anywhere).
 """
 
 import errno

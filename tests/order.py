@@ -2,8 +2,8 @@
 
 `--dist worksteal` gives each process a block of neighbours, and lets one that has finished take half of what another
 one has left. So each block begins with its part of the long tests, and ends with short ones, which are worth stealing.
-`durations.json` holds the seconds of the tests that take longer than one; `python -m tests.order REPORT.xml` notes them
-anew from what `make test ARGS="--junit-xml=REPORT.xml"` wrote.
+`durations.json` holds the seconds of the tests that take longer than one; `python -m tests.order REPORT.xml` notes
+them again from what `make test ARGS="--junit-xml=REPORT.xml"` wrote.
 """
 
 import json

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 import exacta
-from exacta.adapters.local.damage.inspection import Finding, Place, inspect
+from exacta.adapters.local.damage.inspection import Finding, SoundGroup, inspect
 from simulation.disk.simulated import SimulatedDisk
 
 SEGMENT_BYTES = 1 << 20
@@ -133,7 +133,7 @@ def batches(disk: SimulatedDisk) -> dict[Row, bytes]:
     """Return all batches that can be read, by partition id and offsets."""
     found: dict[Row, bytes] = {}
     for each in inspect(disk):
-        if isinstance(each, Place):
+        if isinstance(each, SoundGroup):
             content = disk.content(each.name)
             base = int(each.name.removeprefix("compacted-").split(".")[0])
             for entry in each.group.entries:

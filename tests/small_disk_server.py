@@ -2,8 +2,8 @@
 
     python -m tests.small_disk_server BYTES FILL serve-arguments...
 
-`FILL` is a file that holds a number: so many bytes others have taken. What the journal's files take is what is in them.
-A write takes what there is room for, and then fails, as a full disk does. It holds for root, and needs no mount.
+`FILL` is a file that holds a number: the bytes that others have taken. What the journal's files take is what is in
+them. A write takes what there is room for, and then fails, as a full disk does. It holds for root, and needs no mount.
 """
 
 import errno

@@ -6,7 +6,7 @@ import signal
 import threading
 from pathlib import Path
 
-from exacta.adapters.local.damage.inspection import Place, Verdict, inspect
+from exacta.adapters.local.damage.inspection import SoundGroup, Verdict, inspect
 from exacta.adapters.local.files import PosixFiles
 from exacta.engine.schema import SCHEMA
 from tests.kafka.wire import Wire, values_in
@@ -30,7 +30,7 @@ def numbered(number: int) -> bytes:
 def is_sound(data: Path) -> bool:
     """Return whether a crash explains all that is found."""
     found = inspect(PosixFiles(data / "journal"), SCHEMA)
-    return all(isinstance(each, Place) or each.verdict is not Verdict.DAMAGED for each in found)
+    return all(isinstance(each, SoundGroup) or each.verdict is not Verdict.DAMAGED for each in found)
 
 
 def test_a_copy_of_a_stopped_server(start: Start, tmp_path: Path) -> None:

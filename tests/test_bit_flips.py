@@ -92,7 +92,7 @@ def serving(data: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def consumed(servers: str, process: subprocess.Popen[str], count: int) -> list[bytes]:
-    """Read from the beginning, until there are so many or the server has ended."""
+    """Read from the beginning, until there are this many or the server has ended."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "g", "log_level": 0})
     consumer.assign([TopicPartition("t", 0, 0)])
     got: list[bytes] = []

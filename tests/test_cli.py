@@ -91,7 +91,7 @@ def test_a_file_says_where_to_serve_and_the_command_line_wins(
     assert served(monkeypatch, "--config", str(file)) == (Configuration(num_partitions=3), Path("/d"), doors)
     assert capsys.readouterr().err == (
         f"exacta: {file}: min.insync.replicas=2 is not kept: there is one replica\n"
-        f"exacta: {file}: 2 keys of Kafka's change nothing here: num.io.threads, num.network.threads\n"
+        f"exacta: {file}: 2 keys are unknown here, and have no effect: num.io.threads, num.network.threads\n"
     )
     arguments = ["--config", str(file), "--listen", "h:4", "--data", "e", "--set", "num_partitions=5"]
     configuration, data, doors = served(monkeypatch, *arguments)
@@ -112,7 +112,7 @@ def test_a_file_names_several_listeners_and_the_command_line_one(
     assert [(each.front, each.name, str(each.endpoint), str(each.told)) for each in doors] == [
         ("kafka", "IN", ":1", "in:3"),
         ("kafka", "OUT", "h:2", "out:4"),
-        ("web", "PLAINTEXT", "127.0.0.1:5", "127.0.0.1:5"),
+        ("web", "WEB", "127.0.0.1:5", "127.0.0.1:5"),
     ]
     _, _, doors = served(monkeypatch, *arguments, "--listen", "h:6", "--advertise", "a:7")
     assert [(each.front, str(each.endpoint), str(each.told)) for each in doors] == [

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from exacta.cli.app import app
 from exacta.cli.configuration_reference import reference
 from exacta.config.kafka_keys import KAFKA_KEYS
-from exacta.config.options import options
+from exacta.config.options import SECURITY, options
 from exacta.config.topic import TOPIC_CONFIGS
 from exacta.server.configuration_file import read_configuration_file
 
@@ -30,19 +30,19 @@ def test_a_file_that_can_be_served(tmp_path: Path) -> None:
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         "warning: min.insync.replicas=2 is not kept: there is one replica",
-        f"no effect: num.io.threads: {KAFKA_KEYS['num.io.threads'].reason}",
+        "no effect: num.io.threads: unknown here",
         f"{file} can be served",
     ]
 
 
 def test_all_mistakes_of_a_file_are_told(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
-    file.write_text("num.partitions=0\nfrobnicate=1\n")
+    file.write_text("num.partitions=0\nweb.qq=1\n")
     code, out, err = call("check", file)
     assert (code, err) == (1, f"exacta: {file} has 2 mistakes\n")
     assert out.splitlines() == [
         f"mistake: {file}:1: num.partitions must be between 1 and 10000, not 0",
-        f"mistake: {file}:2: unknown option frobnicate",
+        f"mistake: {file}:2: unknown option web.qq",
     ]
 
 
@@ -86,7 +86,24 @@ def test_what_is_shown_is_a_file_that_says_the_same(tmp_path: Path) -> None:
     first, second = read_configuration_file(file), read_configuration_file(shown)
     assert second.mistakes == ()
     assert (second.endpoints, second.data) == (first.endpoints, first.data)
-    assert second.options == {name: option.default for name, option in options().items()} | first.options
+    unset = {name for name in SECURITY if options()[name].default == ""}
+    shown_options = {name: option.default for name, option in options().items() if name not in unset}
+    assert second.options == shown_options | first.options
+
+
+def test_no_secret_is_shown(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    secrets = "ssl.key.password=p-1\nlistener.name.ssl.ssl.keystore.password=p-2\nssl.keystore.type=PEM\n"
+    file.write_text(f"listeners=SSL://:1\nssl.keystore.location=k\n{secrets}")
+    code, out, err = call("show", file)
+    assert (code, err) == (0, "")
+    assert "p-1" not in out
+    assert "p-2" not in out
+    assert "# ssl_key_password is set, and a secret" in out.splitlines()
+    assert "# listener_name_ssl_ssl_keystore_password is set, and a secret" in out.splitlines()
+    found = read_configuration_file(file)
+    assert "p-1" not in repr(found)
+    assert "p-2" not in repr(found)
 
 
 def test_several_listeners_are_shown_as_kafkas_keys_and_read_again(tmp_path: Path) -> None:

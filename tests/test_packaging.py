@@ -96,7 +96,7 @@ def test_the_container_listens_at_its_port_and_keeps_its_volume(monkeypatch: pyt
     instructions = dict(line.split(" ", 1) for line in lines if line and not line.startswith("#"))
     command = [*json.loads(instructions["ENTRYPOINT"]), *json.loads(instructions["CMD"])]
     configuration, data, doors = called(monkeypatch, command)
-    assert configuration == Configuration()
+    assert configuration == Configuration()  # a start without arguments opens nothing: it is refused
     assert data == Path(instructions["VOLUME"])
     assert doors == doors_of(
         {"listen": Endpoint("", int(instructions["EXPOSE"])), "advertise": Endpoint("127.0.0.1", 9092)}

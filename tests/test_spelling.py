@@ -2,7 +2,7 @@
 
 import pytest
 
-from exacta.spelling import did_you_mean
+from exacta.spelling import did_you_mean, is_misspelt
 
 KNOWN = ["kafka.num.partitions", "kafka.num.replicas", "kafka.linger.ms"]
 
@@ -25,3 +25,11 @@ def stem(name):
 )
 def test_the_name_that_was_meant(name, settings, question):
     assert did_you_mean(name, KNOWN, **settings) == question
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [("log.retention.sm", True), ("log.dir.s", True), ("log.retenton.ms", True), ("log.redetention.ms", False)],
+)
+def test_a_name_with_a_wrong_letter_is_misspelt(name, answer):
+    assert any(is_misspelt(name, known) for known in ("log.retention.ms", "log.dirs")) is answer

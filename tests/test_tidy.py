@@ -9,6 +9,7 @@ import re
 import tokenize
 from functools import cache
 from graphlib import TopologicalSorter
+from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -96,7 +97,7 @@ ACCENT = [
 ]
 """Turns of phrase that are not plain English. Name the subject and the thing; say `Kafka client`, `this many`."""
 
-ACCENT_LEFT = {"tests": 200}
+ACCENT_LEFT = {"tests": 60}
 """How many of them a folder still has. The number may only become smaller; a folder that is not here has none."""
 
 
@@ -127,11 +128,13 @@ class Facts(NamedTuple):
     """The line of each of the module's own loggers, and the names that it is given."""
     imported: list[tuple[str, list[str]]]
     """Each module, and the names that are imported from it."""
+    classes: list[str]
+    """The names of the classes."""
 
 
 @cache
 def facts_of(path: Path) -> Facts:
-    facts = Facts([], [], [], [])
+    facts = Facts([], [], [], [], [])
     for node in ast.walk(ast.parse(path.read_text())):
         body = getattr(node, "body", None)
         for each in body if isinstance(body, list) else ():
@@ -144,6 +147,8 @@ def facts_of(path: Path) -> Facts:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 facts.functions.append((node.name, (node.end_lineno or 0) - node.lineno + 1))
+            case ast.ClassDef():
+                facts.classes.append(node.name)
             case ast.ImportFrom(module=str() as module):
                 facts.imported.append((module, [each.name for each in node.names]))
             case ast.Import():
@@ -251,6 +256,46 @@ def test_no_import_leads_back() -> None:
             inner = [f"{imported}.{each}" for each in names]
             named |= {each if each in modules else imported for each in inner or [imported]}
     TopologicalSorter(graph).prepare()  # raises CycleError, with the circle
+
+
+def homonyms() -> dict[str, list[str]]:
+    """Return the names that several classes have, and the modules of these; messages are named by the protocol."""
+    found: dict[str, list[str]] = {}
+    for path in python_files("src/exacta"):
+        if "protocol/kafka/messages" not in name_of(path) and name_of(path) not in GENERATED:
+            for name in facts_of(path).classes:
+                found.setdefault(name, []).append(module_of(path))
+    return {name: modules for name, modules in found.items() if len(modules) > 1}
+
+
+def test_the_number_of_homonyms_only_falls() -> None:
+    assert len(homonyms()) <= MOST_HOMONYMS
+
+
+def test_no_homonyms_meet() -> None:
+    """Two classes of one name meet where a module that knows the one imports a module that knows the other."""
+    imports = {module_of(path): facts_of(path).imported for path in python_files("src/exacta")}
+    named = {module: {f"{each}.{name}" for each, names in found for name in names} for module, found in imports.items()}
+    reached = {module: {each for each, _ in found} | named[module] for module, found in imports.items()}
+
+    def knows(module: str, home: str, name: str) -> bool:
+        packages = [home.rsplit(".", each)[0] for each in range(home.count(".") + 1)]
+        return module == home or any(f"{package}.{name}" in named[module] for package in packages)
+
+    met = set()
+    for name, homes in homonyms().items():
+        users = [[module for module in imports if knows(module, home, name)] for home in homes]
+        for one, other in combinations(users, 2):
+            if any(b in reached[a] or a in reached[b] for a in one for b in other):
+                met.add(name)
+    assert met == MEET.keys()
+
+
+MOST_HOMONYMS = 51
+"""The number of names that two classes or more have, none of which meet. It may only become smaller."""
+
+MEET = {"Broker": "`exacta.Broker` is a public name, and inside of it the broker is one"}
+"""The homonyms that meet, and the reason."""
 
 
 def imported_modules() -> set[str]:

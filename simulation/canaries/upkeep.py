@@ -133,7 +133,7 @@ def old_segments_after_a_restart() -> Replacements:
             if self.is_recovering:
                 self._streams.update(old)
 
-    def recovers(files: Files, schema: Schema | None = None) -> recovery.Recovered:
+    def recovers(files: Files, schema: Schema | None = None) -> recovery.OpenedDirectory:
         found = recover(files, schema)
         cast("PrefersTheOld", found.index).is_recovering = False
         return found

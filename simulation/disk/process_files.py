@@ -183,9 +183,6 @@ class ProcessFiles:
     def release_mapped(self, view: memoryview) -> None:
         """See `Files.release_mapped`."""
 
-    def release_cached(self, handle: int) -> None:
-        """See `Files.release_cached`."""
-
     def rename(self, name: str, new_name: str) -> None:
         """See `Files.rename`."""
         self._change("rename", name, name, new_name)

@@ -338,9 +338,6 @@ class SimulatedDisk:
     def release_mapped(self, view: memoryview) -> None:
         """See `Files.release_mapped`."""
 
-    def release_cached(self, handle: int) -> None:
-        """See `Files.release_cached`: nothing is kept here."""
-
     def rename(self, name: str, new_name: str) -> None:
         """See `Files.rename`."""
         self._check("rename")

@@ -1,7 +1,7 @@
 """Guess the known name that somebody meant by a name which is not known."""
 
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 _LEAST_RATIO = 0.6
 
@@ -23,3 +23,9 @@ def did_you_mean(
     by_key = {key(each): each for each in known}
     near = get_close_matches(key(name), by_key, n=most, cutoff=least_ratio)
     return f"did you mean {' or '.join(f'{quote}{by_key[each]}{quote}' for each in near)}?" if near else ""
+
+
+def is_misspelt(name: str, known: str) -> bool:
+    """Return whether a name is another one with a letter that is wrong, missing, too many or misplaced."""
+    in_common = sum(each.size for each in SequenceMatcher(None, name, known).get_matching_blocks())
+    return abs(len(name) - len(known)) <= 1 and len(name) + len(known) - 2 * in_common <= 2

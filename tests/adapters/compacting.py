@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from zlib import crc32
 
 from exacta.ports.compaction import Buffer, Rewritten, Rules
-from exacta.ports.journal import Entry, IndexEntry
+from exacta.ports.journal import IndexEntry, JournalEntry
 
 RULES = Rules(now_ms=0, delete_retention_ms=0)
 
 
-def keyed(stream: int, offset: int, key: str, size: int = 200, timestamp_ms: int = 1000) -> Entry:
+def keyed(stream: int, offset: int, key: str, size: int = 200, timestamp_ms: int = 1000) -> JournalEntry:
     """Make an entry of one record, whose batch has some size; its timestamp grows with its offset."""
     batch = f"{offset}:{key}=".encode().ljust(size, b"v")
-    return Entry(b"e", (batch,), (IndexEntry(stream, offset, offset, timestamp_ms + offset, 0, size, 1),))
+    return JournalEntry(b"e", (batch,), (IndexEntry(stream, offset, offset, timestamp_ms + offset, 0, size, 1),))
 
 
 class LastOfEachKey:

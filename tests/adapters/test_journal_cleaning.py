@@ -2,7 +2,7 @@
 
 import pytest
 
-from exacta.ports.journal import Cleaned, Entry, Failed, Journal
+from exacta.ports.journal import Cleaned, Failed, Journal, JournalEntry
 from tests.adapters.bench import EVERYTHING, Bench, events
 from tests.adapters.turns import Turns, append, batch, first_offset, read
 
@@ -18,7 +18,7 @@ def filled(bench: Bench, turns: Turns) -> Journal:
         append(turns, journal, batch(1 + number % 2, number // 2, b"%02d" % number * (SIZE // 2), timestamp_ms=number))
     for name in (b"older", b"newer"):
         save(turns, journal, name)
-        append(turns, journal, Entry(b"after " + name))
+        append(turns, journal, JournalEntry(b"after " + name))
     return journal
 
 
@@ -97,7 +97,7 @@ def test_events_that_may_be_replayed_stay(bench: Bench, turns: Turns):
     assert clean(turns, journal, {1: COUNT}) == 0
     journal = bench.open()
     assert events(journal) == []
-    append(turns, journal, Entry(b"later"))
+    append(turns, journal, JournalEntry(b"later"))
     save(turns, journal, b"second")
     assert clean(turns, journal, {1: COUNT}) > 10 * SIZE
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from exacta.ports.journal import Cleaned, CompactionOrder, Entry, Failed, Joining, Journal
+from exacta.ports.journal import Cleaned, CompactionOrder, Failed, Joining, Journal, JournalEntry
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.bench import EVERYTHING, Bench
 from tests.adapters.compacting import RULES, keyed, keys_of, last_of_each_key
@@ -33,7 +33,7 @@ def is_compactable(journal: Journal, stream: int, offset: int) -> bool:
 def sealed(turns: Turns, journal: Journal, *next_offsets: tuple[int, int]) -> None:
     """Seal what is written, and wait until these streams can be compacted up to there."""
     journal.seal()
-    append(turns, journal, Entry(b"begins another segment"))
+    append(turns, journal, JournalEntry(b"begins another segment"))
     for stream, offset in next_offsets:
         turns.run_until(partial(is_compactable, journal, stream, offset))
 
@@ -101,7 +101,7 @@ def test_the_last_batch_stays_though_it_is_emptied(turns: Turns, bench: Bench):
 def test_its_space_is_freed(bench: Bench, turns: Turns, filled: Journal):
     for name in (b"older", b"newer"):
         save(turns, filled, name)
-        append(turns, filled, Entry(b"after"))
+        append(turns, filled, JournalEntry(b"after"))
     compact(turns, filled, 1)
     assert clean(turns, filled, {1: 0, 2: EVERYTHING}) > COUNT * 200 * 3 // 4
     assert found(turns, filled, 1) == LAST
@@ -206,7 +206,7 @@ def test_other_streams_join_the_one_that_is_compacted(bench: Bench, turns: Turns
     append(turns, journal, keyed(1, 10, "b"))
     for name in (b"older", b"newer"):
         save(turns, journal, name)
-        append(turns, journal, Entry(b"after"))
+        append(turns, journal, JournalEntry(b"after"))
     clean(turns, journal, {1: 0})
     assert found(turns, journal, 1) == [*JOINED, (10, "b")]
     assert [found(turns, journal, stream) for stream in (2, 3, 4)] == [[], [], []]

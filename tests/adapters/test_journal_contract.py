@@ -1,6 +1,6 @@
 """The journal port's contract, run on every adapter: whatever passes here may stand under the engine.
 
-What is written ahead of its sync has a file of its own: `test_journal_writing_ahead.py`.
+Files of their own have what is written ahead of its sync (`test_journal_writing_ahead.py`), snapshots, and space.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from exacta.ports.journal import Appended, AppendResult, Buffer, Conflict, Entry, Failed, IndexEntry, Journal, TimeEntry
+from exacta.ports.journal import (
+    AppendResult,
+    Buffer,
+    Conflict,
+    Failed,
+    GroupAppended,
+    IndexEntry,
+    Journal,
+    JournalEntry,
+    TimeEntry,
+)
 from tests.adapters.bench import EVERYTHING, SEGMENT_BYTES, Bench, events
 from tests.adapters.turns import Turns, append, batch, read
 
@@ -29,14 +39,14 @@ def test_new_journal_is_empty(journal: Journal):
 def test_events_come_back_in_order_after_reopening(bench: Bench, turns: Turns):
     journal = bench.open()
     ends = [
-        append(turns, journal, Entry(b"a"), Entry(b""), Entry(b"b", (b"payload",))),
-        append(turns, journal, Entry(b"c")),
+        append(turns, journal, JournalEntry(b"a"), JournalEntry(b""), JournalEntry(b"b", (b"payload",))),
+        append(turns, journal, JournalEntry(b"c")),
     ]
     assert 0 < ends[0] < ends[1]
     journal = bench.open()
     assert journal.position == ends[1]
     assert events(journal) == [b"a", b"", b"b", b"c"]
-    append(turns, journal, Entry(b"d"))
+    append(turns, journal, JournalEntry(b"d"))
     assert events(bench.open()) == [b"a", b"", b"b", b"c", b"d"]
 
 
@@ -53,11 +63,11 @@ def test_events_survive_many_segments(bench: Bench, turns: Turns):
 
 def test_done_is_never_called_from_inside_append(turns: Turns, journal: Journal):
     results: list[AppendResult] = []
-    end = journal.append(0, [Entry(b"a")], results.append)
+    end = journal.append(0, [JournalEntry(b"a")], results.append)
     assert results == []
     assert journal.position == 0
     turns.run_until(lambda: bool(results))
-    assert results == [Appended(end)]
+    assert results == [GroupAppended(end)]
 
 
 def test_next_append_may_start_inside_done(turns: Turns, journal: Journal):
@@ -66,28 +76,28 @@ def test_next_append_may_start_inside_done(turns: Turns, journal: Journal):
     def done(result: AppendResult) -> None:
         results.append(result)
         if len(results) < 5:
-            journal.append(journal.position, [Entry(b"e%d" % len(results))], done)
+            journal.append(journal.position, [JournalEntry(b"e%d" % len(results))], done)
 
-    journal.append(0, [Entry(b"e0")], done)
+    journal.append(0, [JournalEntry(b"e0")], done)
     turns.run_until(lambda: len(results) == 5)
     assert events(journal) == [b"e0", b"e1", b"e2", b"e3", b"e4"]
 
 
 def test_append_at_another_position_conflicts_and_writes_nothing(bench: Bench, turns: Turns):
     journal = bench.open()
-    end = append(turns, journal, Entry(b"a"))
+    end = append(turns, journal, JournalEntry(b"a"))
     for position in (0, end - 1, end + 1):
-        assert turns.wait(lambda done, at=position: journal.append(at, [Entry(b"b")], done)) == Conflict(end)
+        assert turns.wait(lambda done, at=position: journal.append(at, [JournalEntry(b"b")], done)) == Conflict(end)
     assert journal.position == end
-    append(turns, journal, Entry(b"c"))
+    append(turns, journal, JournalEntry(b"c"))
     assert events(bench.open()) == [b"a", b"c"]
 
 
 def test_second_append_in_flight_is_a_bug(turns: Turns, journal: Journal):
     results: list[AppendResult] = []
-    journal.append(0, [Entry(b"a")], results.append)
+    journal.append(0, [JournalEntry(b"a")], results.append)
     with pytest.raises(AssertionError):
-        journal.append(0, [Entry(b"b")], results.append)
+        journal.append(0, [JournalEntry(b"b")], results.append)
     turns.run_until(lambda: bool(results))
     assert events(journal) == [b"a"]
 
@@ -96,16 +106,16 @@ def test_second_append_in_flight_is_a_bug(turns: Turns, journal: Journal):
     "entries",
     [
         [],
-        [Entry(b"a", (b"12345",), (IndexEntry(1, 0, 0, 0, 0, 6),))],
-        [Entry(b"a", (b"12345",), (IndexEntry(1, 0, 0, 0, 4, 2),))],
-        [Entry(b"a", (b"12345",), (IndexEntry(1, 0, 0, 0, -1, 2),))],
-        [Entry(b"a", (b"12345",), (IndexEntry(1, 3, 2, 0, 0, 5),))],
+        [JournalEntry(b"a", (b"12345",), (IndexEntry(1, 0, 0, 0, 0, 6),))],
+        [JournalEntry(b"a", (b"12345",), (IndexEntry(1, 0, 0, 0, 4, 2),))],
+        [JournalEntry(b"a", (b"12345",), (IndexEntry(1, 0, 0, 0, -1, 2),))],
+        [JournalEntry(b"a", (b"12345",), (IndexEntry(1, 3, 2, 0, 0, 5),))],
         [batch(1, 7, b"x"), batch(1, 7, b"y")],
         [batch(1, 4, b"x")],
     ],
     ids=["nothing", "too long", "past the end", "before the start", "last before first", "repeats", "goes back"],
 )
-def test_unsound_entries_are_refused_and_write_nothing(bench: Bench, turns: Turns, entries: list[Entry]):
+def test_unsound_entries_are_refused_and_write_nothing(bench: Bench, turns: Turns, entries: list[JournalEntry]):
     journal = bench.open()
     end = append(turns, journal, batch(1, 4, b"stored"))
     with pytest.raises(ValueError, match=r"needs entries|outside its payload|goes back"):
@@ -119,7 +129,7 @@ def test_payload_of_any_buffers_is_written_verbatim(bench: Bench, turns: Turns):
     large = bytes(range(256)) * 1024
     parts: list[Buffer] = [b"a", memoryview(b"..view..")[2:6], bytearray(b"b"), large, b"", b"x" * 4095, large, b"end"]
     payload = b"".join(parts)
-    append(turns, journal, Entry(b"e", tuple(parts), (IndexEntry(5, 10, 19, 0, 0, len(payload)),)))
+    append(turns, journal, JournalEntry(b"e", tuple(parts), (IndexEntry(5, 10, 19, 0, 0, len(payload)),)))
     for _ in range(2):
         assert read(turns, journal, journal.find(5, 10, 20, EVERYTHING)) == payload
         journal = bench.open()
@@ -128,7 +138,7 @@ def test_payload_of_any_buffers_is_written_verbatim(bench: Bench, turns: Turns):
 def test_more_buffers_than_one_system_call_takes(bench: Bench, turns: Turns):
     journal = bench.open()
     parts = [bytes([number % 256]) * 5000 for number in range(1100)]
-    append(turns, journal, Entry(b"e", tuple(parts), (IndexEntry(1, 0, 0, 0, 0, 5000 * len(parts)),)))
+    append(turns, journal, JournalEntry(b"e", tuple(parts), (IndexEntry(1, 0, 0, 0, 0, 5000 * len(parts)),)))
     for _ in range(2):
         assert read(turns, journal, journal.find(1, 0, 1, EVERYTHING)) == b"".join(parts)
         journal = bench.open()
@@ -137,9 +147,9 @@ def test_more_buffers_than_one_system_call_takes(bench: Bench, turns: Turns):
 def test_closing_finishes_the_append_in_flight(bench: Bench, turns: Turns):
     journal = bench.open()
     results: list[AppendResult] = []
-    end = journal.append(0, [Entry(b"a")], results.append)
+    end = journal.append(0, [JournalEntry(b"a")], results.append)
     bench.close()
-    assert results == [Appended(end)]
+    assert results == [GroupAppended(end)]
     assert events(bench.open()) == [b"a"]
 
 
@@ -274,7 +284,9 @@ def test_records_are_counted_over_segments_markers_not(bench: Bench, turns: Turn
     journal = bench.open()
     for first_offset in (0, 5, 10):
         append(turns, journal, batch(1, first_offset, b"x" * SEGMENT_BYTES, count=4))
-        append(turns, journal, Entry(b"e", (b"m",), (IndexEntry(1, first_offset + 4, first_offset + 4, 0, 0, 1),)))
+        append(
+            turns, journal, JournalEntry(b"e", (b"m",), (IndexEntry(1, first_offset + 4, first_offset + 4, 0, 0, 1),))
+        )
     for again in (False, True):
         journal = bench.open() if again else journal
         ends = (0, 4, 5, 15)
@@ -282,87 +294,6 @@ def test_records_are_counted_over_segments_markers_not(bench: Bench, turns: Turn
         assert [journal.count_records(1, offset, 15) for offset in (1, 4, 6, 9, 13, 14, 15)] == [11, 8, 7, 4, 1, 0, 0]
         assert journal.count_records(1, 0, 3) == 0, "a batch counts whole or not at all"
         assert journal.count_records(2, 0, 15) == 0
-
-
-# --- snapshots --------------------------------------------------------------------------------------------------------
-
-
-def test_replay_begins_at_the_latest_snapshot(bench: Bench, turns: Turns):
-    journal = bench.open()
-    append(turns, journal, Entry(b"a"))
-    assert turns.wait(lambda done: journal.save_snapshot(b"one", journal.position, done)) is None
-    append(turns, journal, Entry(b"b"))
-    journal.save_snapshot(b"two", journal.position)
-    append(turns, journal, Entry(b"c"))
-    journal = bench.open()
-    blob, replayed = journal.replay()
-    assert (blob, list(replayed)) == (b"two", [b"c"])
-    append(turns, journal, Entry(b"d"))
-    blob, replayed = bench.open().replay()
-    assert (blob, list(replayed)) == (b"two", [b"c", b"d"])
-
-
-def test_snapshot_of_an_empty_journal(bench: Bench):
-    journal = bench.open()
-    journal.save_snapshot(b"nothing yet", 0)
-    blob, replayed = bench.open().replay()
-    assert (blob, list(replayed)) == (b"nothing yet", [])
-
-
-def joined(blob: bytes | None, events: Iterator[bytes]) -> bytes:
-    return b"+".join([*([] if blob is None else [blob]), *events])
-
-
-def test_a_fold_takes_the_latest_snapshot_and_the_events_since(bench: Bench, turns: Turns):
-    journal = bench.open()
-    append(turns, journal, Entry(b"a"), Entry(b"b"))
-    assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None
-    append(turns, journal, Entry(b"c"))
-    assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None
-    assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None, "once more, of the same"
-    append(turns, journal, Entry(b"d"))
-    blob, replayed = bench.open().replay()
-    assert (blob, list(replayed)) == (b"a+b+c", [b"d"])
-
-
-def test_a_fold_reaches_over_segments(bench: Bench, turns: Turns):
-    journal = bench.open()
-    while journal.position < 3 * SEGMENT_BYTES:
-        append(turns, journal, Entry(b"e" * 100))
-    wanted = events(journal)
-    assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None
-    blob, replayed = bench.open().replay()
-    assert (blob, list(replayed)) == (b"+".join(wanted), [])
-
-
-def test_a_fold_leaves_out_what_is_in_flight_or_not_durable(bench: Bench, turns: Turns):
-    journal = bench.open()
-    append(turns, journal, Entry(b"a"))
-    assert isinstance(journal.write(journal.position, [Entry(b"written")]), Appended)
-    results: list[object] = []
-    journal.fold_snapshot(joined, results.append)
-    end = journal.append(journal.position, [Entry(b"in flight")], results.append)
-    turns.run_until(lambda: len(results) == 2)
-    assert set(results) == {None, Appended(end)}
-    blob, replayed = bench.open().replay()
-    assert (blob, list(replayed)) == (b"a", [b"written", b"in flight"])
-
-
-def test_snapshot_of_any_other_position_is_refused(turns: Turns, journal: Journal):
-    end = append(turns, journal, Entry(b"a"))
-    for position in (0, end - 1, end + 1):
-        with pytest.raises(ValueError, match="not a position of a durable journal"):
-            journal.save_snapshot(b"blob", position)
-
-
-def test_snapshot_is_wanted_once_a_segment_is_full(turns: Turns, journal: Journal):
-    while journal.position < SEGMENT_BYTES:
-        assert not journal.wants_snapshot
-        append(turns, journal, Entry(b"e" * 100))
-    append(turns, journal, Entry(b"first of the next segment"))
-    assert journal.wants_snapshot
-    journal.save_snapshot(b"blob", journal.position)
-    assert not journal.wants_snapshot
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------
@@ -395,5 +326,5 @@ def test_first_failure_is_final(failing: tuple[Bench, Callable[[], None]]):
     assert journal.position == end
     assert offsets(journal, 1, 0, 10, EVERYTHING) == [(0, 0)]
     for position in (end, failed_end):
-        assert isinstance(turns.wait(lambda done, at=position: journal.append(at, [Entry(b"c")], done)), Failed)
+        assert isinstance(turns.wait(lambda done, at=position: journal.append(at, [JournalEntry(b"c")], done)), Failed)
     assert read(turns, journal, journal.find(1, 0, 10, EVERYTHING)) == b"a"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exacta.adapters.local.sync_pace import QUICK_SYNCS
-from exacta.ports.journal import Appended, AppendResult, Conflict, Entry, IndexEntry, Journal
+from exacta.ports.journal import AppendResult, Conflict, GroupAppended, IndexEntry, Journal, JournalEntry
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.bench import EVERYTHING, SEGMENT_BYTES, Bench, events
 from tests.adapters.turns import Turns, append, batch, become_quick, read, wants_snapshot
@@ -34,11 +34,11 @@ def stopping(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stoppin
     bench.close()
 
 
-def write(journal: Journal, *entries: Entry) -> int:
+def write(journal: Journal, *entries: JournalEntry) -> int:
     """Write one group and return the position after it."""
     before = journal.position
     result = journal.write(before, entries)
-    assert isinstance(result, Appended)
+    assert isinstance(result, GroupAppended)
     assert before < journal.position == result.position
     return result.position
 
@@ -46,7 +46,7 @@ def write(journal: Journal, *entries: Entry) -> int:
 def test_what_is_written_is_found_at_once_and_outlives_the_journal(bench: Bench, turns: Turns):
     journal = bench.open()
     append(turns, journal, batch(1, 0, b"durable"))
-    ends = [write(journal, batch(1, 1, b"written")), write(journal, batch(1, 2, b"as well"), Entry(b"event"))]
+    ends = [write(journal, batch(1, 1, b"written")), write(journal, batch(1, 2, b"as well"), JournalEntry(b"event"))]
     assert read(turns, journal, journal.find(1, 0, 3, EVERYTHING)) == b"durablewrittenas well"
     assert journal.position == ends[1]
     journal = bench.open()
@@ -57,56 +57,56 @@ def test_what_is_written_is_found_at_once_and_outlives_the_journal(bench: Bench,
 
 def test_an_append_makes_durable_what_was_written_even_without_entries(bench: Bench, turns: Turns):
     journal = bench.open()
-    append(turns, journal, Entry(b"a"))
-    end = write(journal, Entry(b"b"))
+    append(turns, journal, JournalEntry(b"a"))
+    end = write(journal, JournalEntry(b"b"))
     with pytest.raises(ValueError, match="not a position of a durable journal"):
         journal.save_snapshot(b"state", end)
-    assert turns.wait(lambda done: journal.append(end, [], done)) == Appended(end)
+    assert turns.wait(lambda done: journal.append(end, [], done)) == GroupAppended(end)
     assert turns.wait(lambda done: journal.save_snapshot(b"state", end, done)) is None
     with pytest.raises(ValueError, match="all is durable"):
         journal.append(end, [], lambda _: None)
-    write(journal, Entry(b"c"))
-    append(turns, journal, Entry(b"d"))
+    write(journal, JournalEntry(b"c"))
+    append(turns, journal, JournalEntry(b"d"))
     blob, replayed = bench.open().replay()
     assert (blob, list(replayed)) == (b"state", [b"c", b"d"])
 
 
 def test_nothing_is_written_ahead_before_the_first_append(bench: Bench, turns: Turns):
     journal = bench.open()
-    assert journal.write(0, [Entry(b"a")]) is None
-    append(turns, journal, Entry(b"a"))
-    write(journal, Entry(b"b"))
+    assert journal.write(0, [JournalEntry(b"a")]) is None
+    append(turns, journal, JournalEntry(b"a"))
+    write(journal, JournalEntry(b"b"))
     journal = bench.open()
-    assert journal.write(journal.position, [Entry(b"c")]) is None
+    assert journal.write(journal.position, [JournalEntry(b"c")]) is None
     assert events(journal) == [b"a", b"b"]
 
 
 def test_what_is_large_or_begins_a_segment_is_left_to_append(turns: Turns, journal: Journal):
-    append(turns, journal, Entry(b"a"))
+    append(turns, journal, JournalEntry(b"a"))
     end = journal.position
-    assert journal.write(end, [Entry(b"large", (bytes(64 << 10),))]) is None
+    assert journal.write(end, [JournalEntry(b"large", (bytes(64 << 10),))]) is None
     while journal.position < SEGMENT_BYTES:
-        write(journal, Entry(b"e" * 100))
-    assert journal.write(journal.position, [Entry(b"next segment")]) is None
+        write(journal, JournalEntry(b"e" * 100))
+    assert journal.write(journal.position, [JournalEntry(b"next segment")]) is None
     assert not wants_snapshot(journal)
-    append(turns, journal, Entry(b"next segment"))
+    append(turns, journal, JournalEntry(b"next segment"))
     assert wants_snapshot(journal)
-    write(journal, Entry(b"goes on"))
+    write(journal, JournalEntry(b"goes on"))
 
 
 def test_whether_a_write_may_be_missing(stopping: Stopping):
     bench, turns = stopping.bench, stopping.bench.turns
     assert not bench.open().may_have_lost
     journal = bench.open()
-    append(turns, journal, Entry(b"a"))
-    write(journal, Entry(b"b"))
+    append(turns, journal, JournalEntry(b"a"))
+    write(journal, JournalEntry(b"b"))
     stopping.stop_machine()
     for _ in range(2):  # until a group was appended
         journal = bench.open()
         assert journal.may_have_lost
         assert events(journal) == [b"a"]
-    append(turns, journal, Entry(b"c"))
-    write(journal, Entry(b"d"))
+    append(turns, journal, JournalEntry(b"c"))
+    write(journal, JournalEntry(b"d"))
     bench.close()
     stopping.stop_machine()
     journal = bench.open()
@@ -116,13 +116,13 @@ def test_whether_a_write_may_be_missing(stopping: Stopping):
 
 def test_who_opens_it_not_for_unsynced_writes_is_never_told_that_one_is_missing(stopping: Stopping):
     bench, turns = stopping.bench, stopping.bench.turns
-    append(turns, bench.open(), Entry(b"a"))
+    append(turns, bench.open(), JournalEntry(b"a"))
     stopping.stop_machine()
     bench.unsynced_writes = False
     journal = bench.open()
     assert journal.may_have_lost, "of the time before"
-    append(turns, journal, Entry(b"b"))
-    assert journal.write(journal.position, [Entry(b"c")]) is None
+    append(turns, journal, JournalEntry(b"b"))
+    assert journal.write(journal.position, [JournalEntry(b"c")]) is None
     stopping.stop_machine()
     journal = bench.open()
     assert not journal.may_have_lost
@@ -130,23 +130,23 @@ def test_who_opens_it_not_for_unsynced_writes_is_never_told_that_one_is_missing(
 
 
 def test_a_write_at_another_position_conflicts(turns: Turns, journal: Journal):
-    end = append(turns, journal, Entry(b"a"))
+    end = append(turns, journal, JournalEntry(b"a"))
     for position in (0, end - 1, end + 1):
-        assert journal.write(position, [Entry(b"b")]) == Conflict(end)
+        assert journal.write(position, [JournalEntry(b"b")]) == Conflict(end)
     with pytest.raises(ValueError, match="needs entries"):
         journal.write(end, [])
     with pytest.raises(ValueError, match="outside its payload"):
-        journal.write(end, [Entry(b"b", (b"abc",), (IndexEntry(1, 0, 0, 0, 0, 4),))])
+        journal.write(end, [JournalEntry(b"b", (b"abc",), (IndexEntry(1, 0, 0, 0, 0, 4),))])
     assert journal.position == end
     assert events(journal) == [b"a"]
 
 
 def test_a_write_while_an_append_is_in_flight_is_a_bug(turns: Turns, journal: Journal):
-    append(turns, journal, Entry(b"a"))
+    append(turns, journal, JournalEntry(b"a"))
     results: list[AppendResult] = []
-    journal.append(journal.position, [Entry(b"b")], results.append)
+    journal.append(journal.position, [JournalEntry(b"b")], results.append)
     with pytest.raises(AssertionError):
-        journal.write(journal.position, [Entry(b"c")])
+        journal.write(journal.position, [JournalEntry(b"c")])
     turns.run_until(lambda: bool(results))
 
 
@@ -164,12 +164,12 @@ def test_what_is_written_durably_is_durable_with_all_before_it(stopping: Stoppin
     write(journal, batch(1, 0, b"ahead"))
     end = journal.position
     result = journal.write(end, [batch(1, 1, b"durable")], durably=True)
-    assert result == Appended(journal.position)
+    assert result == GroupAppended(journal.position)
     assert journal.position > end
     assert read(bench.turns, journal, journal.find(1, 0, 2, EVERYTHING)) == b"aheaddurable"
     with pytest.raises(ValueError, match="all is durable"):
         journal.append(journal.position, [], lambda _: None)
-    write(journal, Entry(b"lost"))
+    write(journal, JournalEntry(b"lost"))
     stopping.stop_machine()
     journal = bench.open()
     assert journal.position == result.position
@@ -179,43 +179,46 @@ def test_what_is_written_durably_is_durable_with_all_before_it(stopping: Stoppin
 def test_who_opens_it_not_for_unsynced_writes_may_still_write_durably(bench: Bench):
     bench.unsynced_writes = False
     journal = quick(bench)
-    assert journal.write(journal.position, [Entry(b"ahead")]) is None
-    assert isinstance(journal.write(journal.position, [Entry(b"durable")], durably=True), Appended)
+    assert journal.write(journal.position, [JournalEntry(b"ahead")]) is None
+    assert isinstance(journal.write(journal.position, [JournalEntry(b"durable")], durably=True), GroupAppended)
 
 
 def test_a_slow_disk_is_not_waited_for(bench: Bench, turns: Turns):
     journal = quick(bench)
     bench.be_quick(quick=False)
-    append(turns, journal, Entry(b"slow"))
-    assert journal.write(journal.position, [Entry(b"durable")], durably=True) is None
-    assert isinstance(journal.write(journal.position, [Entry(b"ahead")]), Appended)
+    append(turns, journal, JournalEntry(b"slow"))
+    assert journal.write(journal.position, [JournalEntry(b"durable")], durably=True) is None
+    assert isinstance(journal.write(journal.position, [JournalEntry(b"ahead")]), GroupAppended)
 
 
 def test_what_is_large_or_begins_a_segment_is_not_waited_for(bench: Bench):
     journal = quick(bench)
-    assert journal.write(journal.position, [Entry(b"large", (bytes(64 << 10),))], durably=True) is None
+    assert journal.write(journal.position, [JournalEntry(b"large", (bytes(64 << 10),))], durably=True) is None
     while journal.position < SEGMENT_BYTES:
-        write(journal, Entry(b"e" * 100))
-    assert journal.write(journal.position, [Entry(b"next segment")], durably=True) is None
+        write(journal, JournalEntry(b"e" * 100))
+    assert journal.write(journal.position, [JournalEntry(b"next segment")], durably=True) is None
 
 
 def test_nothing_is_written_durably_before_the_first_append(bench: Bench):
     quick(bench)
     journal = bench.open()
-    assert journal.write(journal.position, [Entry(b"a")], durably=True) is None
+    assert journal.write(journal.position, [JournalEntry(b"a")], durably=True) is None
 
 
 def test_what_was_written_ahead_counts_as_large_too(bench: Bench, turns: Turns):
     bench.segment_bytes = 1 << 20
     journal = quick(bench)
-    write(journal, Entry(b"", (bytes(40 << 10),)))
-    assert isinstance(journal.write(journal.position, [Entry(b"small")], durably=True), Appended)
+    write(journal, JournalEntry(b"", (bytes(40 << 10),)))
+    assert isinstance(journal.write(journal.position, [JournalEntry(b"small")], durably=True), GroupAppended)
     for _ in range(2):
-        write(journal, Entry(b"", (bytes(40 << 10),)))
-    assert journal.write(journal.position, [Entry(b"small")], durably=True) is None, "it is all synced along"
-    assert isinstance(journal.write(journal.position, [Entry(b"small")]), Appended)
-    append(turns, journal, Entry(b"makes all of it durable"))
+        write(journal, JournalEntry(b"", (bytes(40 << 10),)))
+    assert journal.write(journal.position, [JournalEntry(b"small")], durably=True) is None, "it is all synced along"
+    assert isinstance(journal.write(journal.position, [JournalEntry(b"small")]), GroupAppended)
+    append(turns, journal, JournalEntry(b"makes all of it durable"))
     for durably in (False, True):
-        assert journal.write(journal.position, [Entry(b"e", (bytes(64 << 10),))], durably=durably) is None
-        assert journal.write(journal.position, [Entry(b"e", (bytes((64 << 10) - 1),))], durably=not durably) is not None
-        append(turns, journal, Entry(b"makes it durable"))
+        assert journal.write(journal.position, [JournalEntry(b"e", (bytes(64 << 10),))], durably=durably) is None
+        assert (
+            journal.write(journal.position, [JournalEntry(b"e", (bytes((64 << 10) - 1),))], durably=not durably)
+            is not None
+        )
+        append(turns, journal, JournalEntry(b"makes it durable"))

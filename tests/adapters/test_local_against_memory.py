@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from exacta.adapters.local.files import Files
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
-from exacta.ports.journal import CompactionOrder, Entry, Extent, IndexEntry, Joining, Journal
+from exacta.ports.journal import CompactionOrder, Extent, IndexEntry, Joining, Journal, JournalEntry
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.compacting import RULES, thinned
@@ -72,7 +72,7 @@ class SideBySide(RuleBasedStateMachine):
                 time, records = data.draw(st.integers(0, 50)), data.draw(st.integers(0, last_offset - first_offset + 1))
                 index.append(IndexEntry(stream, first_offset, last_offset, time, start, len(batch), records))
                 start += len(batch)
-            entries.append(Entry(data.draw(st.binary(max_size=20)), tuple(payload), tuple(index)))
+            entries.append(JournalEntry(data.draw(st.binary(max_size=20)), tuple(payload), tuple(index)))
         durably = way == "durably"
         if way != "append" and self.local.write(self.local.position, entries, durably=durably) is not None:
             assert self.memory.write(self.memory.position, entries, durably=durably) is not None
@@ -91,7 +91,7 @@ class SideBySide(RuleBasedStateMachine):
     def clean(self, data: st.DataObject) -> None:
         """Raise some floors, of what is durable by then; free space until nothing is left to free."""
         for journal in self.both():
-            append(self.turns, journal, Entry(b"makes durable what is written"))
+            append(self.turns, journal, JournalEntry(b"makes durable what is written"))
         for stream, next_offset in self.next_offsets.items():
             if not self.is_gone(stream):
                 raised = st.sampled_from([0, next_offset // 2, next_offset, next_offset, GONE])
@@ -108,7 +108,7 @@ class SideBySide(RuleBasedStateMachine):
         """Seal what is written, and wait until it can be compacted."""
         for journal in self.both():
             journal.seal()
-            append(self.turns, journal, Entry(b"makes durable what is written"))
+            append(self.turns, journal, JournalEntry(b"makes durable what is written"))
         for stream, next_offset in next_offsets:
             if self.next_offset(stream) == next_offset != GONE and self.local.find(stream, 0, 1 << 60, 1):
                 self.turns.run_until(partial(self.is_compactable, stream, next_offset))
@@ -177,7 +177,7 @@ class SideBySide(RuleBasedStateMachine):
     @rule(blob=st.binary(max_size=30))
     def save_snapshot(self, blob: bytes) -> None:
         for journal in self.both():
-            append(self.turns, journal, Entry(b"makes durable what is written"))
+            append(self.turns, journal, JournalEntry(b"makes durable what is written"))
             saved = self.turns.wait(lambda done, journal=journal: journal.save_snapshot(blob, journal.position, done))
             assert saved is None
 

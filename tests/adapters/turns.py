@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from exacta.adapters.local.sync_pace import QUICK_SYNCS
-from exacta.ports.journal import Appended, Buffer, Entry, Extent, Failed, IndexEntry, Journal, TimeEntry
+from exacta.ports.journal import Buffer, Extent, Failed, GroupAppended, IndexEntry, Journal, JournalEntry, TimeEntry
 
 PATIENCE_SECONDS = 60  # a failing test ends then; a passing one waits only for the event itself
 
@@ -42,11 +42,11 @@ class Turns:
         return results[0]
 
 
-def append(turns: Turns, journal: Journal, *entries: Entry) -> int:
+def append(turns: Turns, journal: Journal, *entries: JournalEntry) -> int:
     """Append one group and return the position after it."""
     end: list[int] = []
     result = turns.wait(lambda done: end.append(journal.append(journal.position, entries, done)))
-    assert result == Appended(end[0])
+    assert result == GroupAppended(end[0])
     assert journal.position == end[0]
     return end[0]
 
@@ -65,7 +65,7 @@ def first_offset(found: TimeEntry | None) -> int:
 def become_quick(turns: Turns, journal: Journal) -> None:
     """Append until it is known that the disk is quick, where it is."""
     for number in range(QUICK_SYNCS):
-        append(turns, journal, Entry(b"%d" % number))
+        append(turns, journal, JournalEntry(b"%d" % number))
 
 
 def read(turns: Turns, journal: Journal, extents: Sequence[Extent]) -> bytes:
@@ -79,7 +79,7 @@ def read(turns: Turns, journal: Journal, extents: Sequence[Extent]) -> bytes:
     return b"".join(buffers)
 
 
-def batch(stream: int, first_offset: int, data: bytes, *, count: int = 1, timestamp_ms: int = 0) -> Entry:
+def batch(stream: int, first_offset: int, data: bytes, *, count: int = 1, timestamp_ms: int = 0) -> JournalEntry:
     """Return an entry whose payload is one batch."""
     row = IndexEntry(stream, first_offset, first_offset + count - 1, timestamp_ms, 0, len(data), count)
-    return Entry(b"event of %d at %d" % (stream, first_offset), (data,), (row,))
+    return JournalEntry(b"event of %d at %d" % (stream, first_offset), (data,), (row,))

@@ -67,7 +67,7 @@ def setting_up(entries: int = ENTRIES) -> Iterable[bytes]:
 
 
 def commands(entries: int = ENTRIES, many: int = 10_000, size: int = MIB) -> list[Command]:
-    """Return the attacks. `many` commands are sent at once; `size` is that of a command, in bytes."""
+    """Return the attacks. `many` commands are sent at once; `size` is the size of a command, in bytes."""
     t = pb.BaseCommand
     short, ids = size // 64, size // 12
     return [

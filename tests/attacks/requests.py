@@ -36,7 +36,7 @@ ID = "large-transaction"
 
 
 def names(count: int, stem: str = "topic") -> list[str]:
-    """Return so many names."""
+    """Return this many names."""
     return [f"{stem}-{number}" for number in range(count)]
 
 

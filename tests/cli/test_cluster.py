@@ -7,7 +7,8 @@ from typer.testing import CliRunner
 from exacta.cli import cluster
 from exacta.cli.app import app
 from exacta.cli.client_properties import UnreadableFile, in_javas_words
-from exacta.client.security import PEM, KeyStore, Sasl, Security, Tls, TrustStore
+from exacta.client.security import KeyStore, Sasl, Security, Tls, TrustStore
+from exacta.key_stores import PEM
 
 
 @pytest.fixture(autouse=True)

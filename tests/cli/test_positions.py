@@ -3,7 +3,7 @@
 import pytest
 from confluent_kafka import Producer
 
-from exacta.cli.positions import BEGINNING, END, Kind, NoPlace, Place, Range, offsets_at, range_of
+from exacta.cli.positions import BEGINNING, END, NoPlace, Place, PositionKind, Range, offsets_at, range_of
 from exacta.cli.times import time_in_words, time_ms
 from exacta.client.routing import Client
 from exacta.client.topics import READ_COMMITTED, READ_UNCOMMITTED
@@ -18,11 +18,11 @@ NEW_YEAR_MS = 1_767_225_600_000
         ([], Range(BEGINNING, None)),
         (["earliest"], Range(BEGINNING, None)),
         (["end"], Range(END, None)),
-        (["7"], Range(Place(Kind.OFFSET, 7), None)),
-        (["-7"], Range(Place(Kind.OFFSET, -7), None)),
+        (["7"], Range(Place(PositionKind.OFFSET, 7), None)),
+        (["-7"], Range(Place(PositionKind.OFFSET, -7), None)),
         (["-0"], Range(END, None)),
-        (["s@5", "e@2026-01-01T00:00:00Z"], Range(Place(Kind.TIME, 5), Place(Kind.TIME, NEW_YEAR_MS))),
-        (["e@6", "-3"], Range(Place(Kind.OFFSET, -3), Place(Kind.TIME, 6))),
+        (["s@5", "e@2026-01-01T00:00:00Z"], Range(Place(PositionKind.TIME, 5), Place(PositionKind.TIME, NEW_YEAR_MS))),
+        (["e@6", "-3"], Range(Place(PositionKind.OFFSET, -3), Place(PositionKind.TIME, 6))),
     ],
 )
 def test_a_range_is_said_in_kcats_words(texts, meant):

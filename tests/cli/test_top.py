@@ -9,7 +9,7 @@ from rich.console import Console
 
 from exacta.cli.top import as_shown, screen
 from exacta.client.group_offsets import commit_offsets
-from exacta.client.overview import GroupView, OpenTransaction, Overview, TopicView, rates
+from exacta.client.overview import GroupView, Overview, TopicView, TransactionOverview, rates
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
 
@@ -17,12 +17,13 @@ from exacta.client.transactions import TopicPartition
 def an_overview(at_s, **ends):
     topics = {name: TopicView(2, end, 0) for name, end in ends.items()}
     groups = {"slow": GroupView(9, 0, True), "fast": GroupView(0, 0, True)}
-    return Overview(at_s, 1, topics, groups, (OpenTransaction("[/red]\n", 0, 3),))
+    return Overview(at_s, 1, topics, groups, (TransactionOverview("[/red]\n", 0, 3),))
 
 
 def test_rates_are_what_topics_grew_by():
-    before, after = an_overview(10.0, grows=100, rests=7, anew=50), an_overview(12.0, grows=150, rests=7, anew=3, new=8)
-    assert rates(before, after) == {"grows": 25.0, "rests": 0.0, "anew": 0.0, "new": 4.0}
+    before = an_overview(10.0, grows=100, rests=7, again=50)
+    after = an_overview(12.0, grows=150, rests=7, again=3, new=8)
+    assert rates(before, after) == {"grows": 25.0, "rests": 0.0, "again": 0.0, "new": 4.0}
 
 
 def shown(told, most_rows):

@@ -1,4 +1,4 @@
-"""Reading a range: by topic id where that is possible, and what a topic that was made anew does to it."""
+"""Reading a range: by topic id where that is possible, and what a topic that was made again does to it."""
 
 from typing import cast
 

@@ -48,7 +48,7 @@ def new_member(client, topic, clock):
 
 @pytest.fixture
 def beating(clock):
-    """Let members beat until each has so many partitions; return what they have."""
+    """Let members beat until each has this many partitions; return what they have."""
 
     def beat(*members, until):
         for _ in range(HEARTBEATS):

@@ -79,7 +79,7 @@ def test_requests_that_are_larger_than_a_tls_record(access, protocol):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_login_that_is_about_to_end_is_renewed_on_the_same_connection(access, script, mechanism, monkeypatch):
-    """KIP-368: a broker hangs up on whoever goes on after that.
+    """KIP-368: a broker hangs up on a client that goes on after that.
 
     With the scripted one, time is virtual: on a busy machine the client would come too late for the little that is left
     of a short session. With the real one a session is long enough.

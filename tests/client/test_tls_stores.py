@@ -8,7 +8,8 @@ from benchmarks.kafka.security import Secured
 
 from exacta.client.errors import TlsFailed
 from exacta.client.security import KeyStore, Tls, TrustStore
-from exacta.client.tls_stores import convert_jks, identify
+from exacta.client.tls_stores import identify
+from exacta.key_stores import convert_jks
 from tests.client.secured import ScriptedBroker, nodes_with, server_context
 
 

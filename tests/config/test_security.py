@@ -39,5 +39,5 @@ def test_all_of_them_together() -> None:
 
 
 def test_none_of_them_can_be_set_at_run_time() -> None:
-    assert {"authorizer.class.name", "super.users", "allow.everyone.if.no.acl.found"} == SECURITY
+    assert {"authorizer.class.name", "super.users", "allow.everyone.if.no.acl.found"} < SECURITY
     assert not SECURITY & DYNAMIC

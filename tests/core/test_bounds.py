@@ -28,7 +28,7 @@ from tests.core.world import SMALL, World, named_writer
 
 MIB = 1 << 20
 ENTRIES = 300
-"""So many are weighed: the memory of a few is less than what a table takes at once as it grows."""
+"""This many are weighed: the memory of a few is less than what a table takes at once as it grows."""
 
 
 def world(**limits: int) -> World:
@@ -38,7 +38,7 @@ def world(**limits: int) -> World:
 
 
 def room_for(table: Table, entries: int) -> int:
-    """Return the bound of a table that has room for so many entries of `FILLS`, and not for one more."""
+    """Return the bound of a table that has room for this many entries of `FILLS`, and not for one more."""
     here = world()
     before = here.state.volatile.usage[table].total
     for number in range(3):

@@ -212,7 +212,7 @@ class World:
 
 
 class Handle:
-    """A transaction without an owner, as whoever knows its id sees it."""
+    """A transaction without an owner, as a client that knows its id sees it."""
 
     def __init__(self, world: World, transaction_id: TransactionId, producer_id: ProducerId) -> None:
         self.world = world

@@ -45,7 +45,7 @@ class Lives:
         self._process.stdout.close()
 
     def live(self, place: shop.Place, orders: int, kill_at: int = 0) -> End:
-        """Let the program live until it has placed so many orders, or is killed at a point."""
+        """Let the program live until it has placed this many orders, or is killed at a point."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps([*place, orders, kill_at]).encode() + b"\n")

@@ -29,7 +29,7 @@ TABLE = "CREATE TABLE orders (number INTEGER PRIMARY KEY)"
 
 
 class Place(NamedTuple):
-    """A database by its kind and address, and the log with its topic: enough to make both sides anew."""
+    """A database by its kind and address, and the log with its topic: enough to make both sides again."""
 
     kind: str
     address: str
@@ -58,7 +58,7 @@ def order(both: Any, place: Place) -> int:
 
 
 def life(place: Place, orders: int) -> None:
-    """Start, place so many orders, and end."""
+    """Start, place this many orders, and end."""
     with place.both() as both:
         for _ in range(orders):
             order(both, place)

@@ -341,7 +341,7 @@ def test_a_relative_path_is_the_same_file_after_the_program_has_gone_elsewhere(
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(tmp_path / "elsewhere")
         with pytest.raises(KeyboardInterrupt):
-            attempt(both, message(place, "lost"), interrupt)  # then it connects anew
+            attempt(both, message(place, "lost"), interrupt)  # then it connects again
         shop.order(both, place)
     assert shop.check(place) == 2
 

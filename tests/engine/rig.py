@@ -159,7 +159,7 @@ class Rig:
         self.start()
 
     def stop_machine(self, lost: int | None = None) -> None:
-        """Lose the last groups that were not synced, too: all, or so many."""
+        """Lose the last groups that were not synced, too: all, or this many."""
         self.storage.stop_machine(lost)
         self.crash()
 

@@ -3,7 +3,7 @@
 `tests/engine/corpus/format_<n>_events_<m>` is a data directory, committed as bytes, with the state that it holds.
 `python -m tests.engine.corpus` makes the one of the present format and schema. Until the first release a later issue
 may replace it, and one line in CHANGELOG.md says so. One of an older schema that this version reads is never written
-anew: only its expected state gets the fields that came later, with what they are taken for.
+again: only its expected state gets the fields that came later, with what they are taken for.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, cast, get_args
 import pytest
 
 from exacta.adapters.local import LocalJournal
-from exacta.adapters.local.damage.inspection import Place, inspect
+from exacta.adapters.local.damage.inspection import SoundGroup, inspect
 from exacta.adapters.local.files import PosixFiles
 from exacta.core.event_codec import DurableEvent, decode_event
 from exacta.core.snapshot import replayed
@@ -78,7 +78,7 @@ def test_it_holds_what_it_held(corpus: tuple[Path, Any]) -> None:
 
 def test_nothing_in_it_is_taken_for_damage(corpus: tuple[Path, Any]) -> None:
     journal, _ = corpus
-    assert [each for each in inspect(PosixFiles(journal), SCHEMA) if not isinstance(each, Place)] == []
+    assert [each for each in inspect(PosixFiles(journal), SCHEMA) if not isinstance(each, SoundGroup)] == []
 
 
 def test_it_holds_every_event_in_a_snapshot_and_behind_it() -> None:
@@ -86,7 +86,7 @@ def test_it_holds_every_event_in_a_snapshot_and_behind_it() -> None:
     files = PosixFiles(DIRECTORY / "journal")
     snapshot = max(int(name.removesuffix(".snapshot")) for name in files.names() if name.endswith(".snapshot"))
     for place in inspect(files, SCHEMA):
-        assert isinstance(place, Place)
+        assert isinstance(place, SoundGroup)
         events += [(place.group.position, type(decode_event(entry.event))) for entry in place.group.entries]
     every = set(get_args(DurableEvent))
     assert {kind for position, kind in events if position < snapshot} == every

@@ -442,7 +442,7 @@ def test_subscriptions_and_fetches_see_the_same(seed: int) -> None:
 
 
 def committed_bases(records: bytes, aborted: Set[tuple[int, int]]) -> list[int]:
-    """Return the batches that a client of Kafka shows to its reader (KIP-98), which goes by markers."""
+    """Return the batches that a Kafka client shows to its reader (KIP-98), which goes by markers."""
     found: list[int] = []
     gone: set[int] = set()
     for header, _, is_commit in read_batches(records):

@@ -1,4 +1,4 @@
-"""A fetch that goes by a topic's id: what a topic made anew under the same name is to it."""
+"""A fetch that goes by a topic's id: what a topic that was made again under the same name is to it."""
 
 import pytest
 

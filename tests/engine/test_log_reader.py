@@ -15,7 +15,7 @@ from exacta.core.state.staged import EnteredStream
 from exacta.engine.log_reader import MOST_PIECES, LogReader
 from exacta.engine.reading import BatchReader, Read
 from exacta.ports.compaction import Rules
-from exacta.ports.journal import CompactionOrder, Entry, IndexEntry, Joining
+from exacta.ports.journal import CompactionOrder, IndexEntry, Joining, JournalEntry
 from exacta.protocol.kafka.batch_building import data_batch
 from exacta.protocol.kafka.records import parse_batch_header, with_max_timestamp
 from exacta.records.compaction import compaction
@@ -75,7 +75,7 @@ class Logs:
 
     def _write(self, journal: MemoryJournal, stream: int, offset: int, count: int, time_ms: int, batch: bytes) -> None:
         row = IndexEntry(stream, offset, offset + count - 1, time_ms, 0, len(batch), count)
-        journal.append(journal.position, [Entry(b"", RECORDS.place(batch, offset), (row,))], lambda _: None)
+        journal.append(journal.position, [JournalEntry(b"", RECORDS.place(batch, offset), (row,))], lambda _: None)
         self.loop.settle()
 
     def compact(self, end_offset: int) -> None:
@@ -88,7 +88,7 @@ class Logs:
         rules = Rules(now_ms=0, delete_retention_ms=0)
         for journal, places in ((self.flat, []), (self.split, joining)):
             journal.seal()
-            journal.append(journal.position, [Entry(b"begins another segment")], lambda _: None)
+            journal.append(journal.position, [JournalEntry(b"begins another segment")], lambda _: None)
             self.loop.settle()
             journal.compact([CompactionOrder(OWN, end_offset, rules, places)], {OWN: 0}, compaction, lambda _: None)
             self.loop.settle()

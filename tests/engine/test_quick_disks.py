@@ -12,7 +12,7 @@ from tests.engine.rig import Rig, batch
 def rig() -> Rig:
     rig = Rig()
     rig.topic()
-    rig.append(b"first")  # a journal that was opened anew begins with an append
+    rig.append(b"first")  # a journal that was opened again begins with an append
     rig.loop.settle()
     rig.storage.is_quick = True
     return rig

@@ -15,7 +15,7 @@ def test_a_process_that_dies_loses_nothing_and_the_transaction_goes_on(rig: Rig)
     assert producer.write(b"b") == []
     rig.loop.turn()
     rig.crash()
-    rig.append(b"plain", 1)  # a journal that was opened anew begins with an append
+    rig.append(b"plain", 1)  # a journal that was opened again begins with an append
     rig.loop.settle()
     answers = producer.write(b"c")
     rig.loop.turn()

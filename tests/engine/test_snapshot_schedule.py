@@ -10,7 +10,7 @@ from tests.engine.rig import ManualLoop, Rig
 
 
 def rolls(rig: Rig, count: int = 3) -> None:
-    """Fill so many segments."""
+    """Fill this many segments."""
     for _ in range(count):
         rig.append(bytes(300))
         rig.loop.settle()

@@ -130,7 +130,7 @@ class PlainClient(HandTransport):
         return self._count
 
     def ask_to_read(self, size: int) -> int:
-        """Send a frame whose answer has so many bytes; return its id."""
+        """Send a frame whose answer has this many bytes; return its id."""
         return self.send(READ, struct.pack(">i", size))
 
     def answers(self) -> list[tuple[int, bytes]]:

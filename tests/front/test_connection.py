@@ -47,9 +47,8 @@ MODULE = "exacta.front.connection"
 def test_the_tables_of_hooks_and_services_are_those_of_the_class() -> None:
     hooks = {name.strip("`") for name in docstring_table(MODULE, "hook").rows}
     services = {name.strip("`") for name in docstring_table(MODULE, "service").rows}
-    assert FramedConnection.__abstractmethods__ <= hooks, "a front must override these"
-    assert all(callable(getattr(FramedConnection, name, None)) for name in hooks | services)
-    assert not any(getattr(FramedConnection, name).__qualname__.startswith("BaseProtocol") for name in hooks | services)
+    assert hooks == FramedConnection.__abstractmethods__ | {"has_room", "described"}, "a front must override the former"
+    assert all(callable(getattr(FramedConnection, name)) for name in hooks | services)
 
 
 class TestFrames:

@@ -64,7 +64,7 @@ class HandTransport(asyncio.Transport):
         self._pump_soon()
 
     def read(self, size: int | None = None) -> None:
-        """Take bytes that wait: all, or so many."""
+        """Take bytes that wait: all, or this many."""
         size = len(self.untaken) if size is None else size
         self.received += self.untaken[:size]
         del self.untaken[:size]

@@ -11,7 +11,7 @@ from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
 from exacta.front.doors import Door, Endpoint
-from exacta.kafka.connection import Connection
+from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.shared import KafkaShared
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.codec import decode_response, encode_request
@@ -30,7 +30,7 @@ class Client(HandTransport):
         self.broker = broker
         self._asked: dict[int, tuple[Message, int]] = {}
         self._count = 0
-        self.connection: Connection = Connection(
+        self.connection: KafkaClientConnection = KafkaClientConnection(
             broker.shared,
             DOOR,
             cast("Any", broker.loop),
@@ -86,7 +86,7 @@ class Broker:
             memory=self.loop.memory(configuration),
         )
         self.shared = KafkaShared(self.context)
-        self.connections: list[Connection] = []
+        self.connections: list[KafkaClientConnection] = []
         self.clients: list[Client] = []
         self.requests = self.context.memory.requests
         self.answers = self.context.memory.answers
@@ -96,7 +96,7 @@ class Broker:
         self.clients.append(Client(self, reads))
         return self.clients[-1]
 
-    def let_in(self, connection: Connection) -> bool:
+    def let_in(self, connection: KafkaClientConnection) -> bool:
         self.connections.append(connection)
         return True
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from exacta.core.ids import PartitionId
 from exacta.core.replies import DONE
-from exacta.core.subscriptions.description import Wait
+from exacta.core.subscriptions.description import WaitReason
 from exacta.core.values.subscriptions import IsolationLevel, SubscriptionType
 from exacta.front import backlog_counts
 from exacta.protocol.kafka.messages import k21_delete_records
-from exacta.readmodel.subscriptions import Details, Place, Subscription, Subscriptions
+from exacta.readmodel.subscriptions import Details, Place, SubscriptionDescription, Subscriptions
 from tests.kafka import asking
 from tests.kafka.subscribing import Subscriber
 from tests.kafka.test_ask_lag import offsets_read, produce
@@ -23,7 +23,7 @@ from tests.kafka.wire import Front, Wire, batch, front
 from tests.shares import examples
 
 
-def the_one(wire: Wire) -> Subscription:
+def the_one(wire: Wire) -> SubscriptionDescription:
     [found] = asking.subscriptions(wire).subscriptions
     return found
 
@@ -172,7 +172,7 @@ class TestAnswers:
         [pending] = details.pending
         assert (pending.transaction, pending.before, pending.runs) == (handle.name, 2, ((7, 8),))
         assert details.properties == {"team": "blue"}
-        assert details.waits == (Wait.NO_CONSUMER, Wait.PENDING, Wait.HELD_BACK)
+        assert details.waits == (WaitReason.NO_CONSUMER, WaitReason.PENDING, WaitReason.HELD_BACK)
 
     def test_consumers_and_what_they_hold(self, broker: Front, wire: Wire) -> None:
         for _ in range(4):
@@ -185,7 +185,7 @@ class TestAnswers:
         shown = {each.name: (each.permits, each.held, each.is_active) for each in found.consumers}
         assert shown == {"a": (0, 3, False), "b": (0, 0, False)}
         assert (found.noted_entries, found.waiting_entries, found.redelivered_entries) == (3, 0, 0)
-        assert found.waits == (Wait.NO_PERMITS,)
+        assert found.waits == (WaitReason.NO_PERMITS,)
         one.redeliver(1)
         found = details_of(wire)
         assert (found.noted_entries, found.waiting_entries) == (3, 3)
@@ -196,7 +196,7 @@ class TestAnswers:
     ) -> None:
         Subscriber(broker, "s").connect(1, permits=1)
         monkeypatch.setattr(broker.engine.dispatcher, "unread", {(PartitionId(0), "s")})
-        assert details_of(wire).waits == (Wait.UNREADABLE,)
+        assert details_of(wire).waits == (WaitReason.UNREADABLE,)
 
     def test_a_list_has_no_details(self, broker: Front, wire: Wire) -> None:
         Subscriber(broker).connect(1, name="a")
@@ -239,7 +239,7 @@ class TestPages:
             assert len(places(answer)) <= limit
             found += places(answer)
             after = found[-1]
-            if answer.is_last:
+            if answer.end is None:
                 break
         assert found == [("t", 0, "a"), ("t", 0, "b"), ("t", 1, "a"), ("t", 1, "b"), ("u", 0, "a")]
 
@@ -256,14 +256,14 @@ class TestPages:
         monkeypatch.setattr("exacta.kafka.views.subscriptions.MOST_SIZE", 3)
         answer = asking.subscriptions(wire)
         assert places(answer) == [("t", 0, "a")]
-        assert not answer.is_last
+        assert answer.end is not None
 
     def test_a_page_looks_at_so_many_partitions_and_may_be_empty(
         self, wire: Wire, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("exacta.kafka.views.subscriptions.MOST_PARTITIONS", 1)
         first = asking.subscriptions(wire)
-        assert ({each[:2] for each in places(first)}, first.is_last) == ({("t", 0)}, False)
+        assert ({each[:2] for each in places(first)}, first.end is None) == ({("t", 0)}, False)
         second = asking.subscriptions(wire, after=first.end)
         assert {each[:2] for each in places(second)} == {("t", 1)}
 

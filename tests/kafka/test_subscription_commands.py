@@ -9,7 +9,7 @@ from exacta.cli.app import app
 from exacta.core.commands import RefuseAppends
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.core.subscriptions.description import Wait
+from exacta.core.subscriptions.description import WaitReason
 from exacta.core.values.subscriptions import SubscriptionType
 from tests.kafka.subscribing import Subscriber
 from tests.kafka.test_ask_lag import produce
@@ -90,8 +90,8 @@ def test_one_is_described_with_the_reason_why_it_waits(broker: Front) -> None:
         "  consumer 'worker-1': 0 permits, holds 0, priority 0",
         "  property team = blue",
         "  waits: no consumer that could be served has asked for messages",
-        f"  waits: {Wait.PENDING}",
-        f"  waits: {Wait.HELD_BACK}",
+        f"  waits: {WaitReason.PENDING}",
+        f"  waits: {WaitReason.HELD_BACK}",
     ]
     assert lines[-1].startswith(f"  waits: {handle.name} is open for ")
     assert "  waits: there is no message that it has not acknowledged" in run(broker, "describe", "u", "two").stdout

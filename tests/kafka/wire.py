@@ -16,7 +16,7 @@ from exacta.config.options import configure
 from exacta.engine.engine import Engine
 from exacta.front.broker import Broker
 from exacta.front.doors import Door, Endpoint
-from exacta.kafka.connection import Connection
+from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.shared import KafkaShared
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.codec import decode_response, encode_request
@@ -96,7 +96,7 @@ class Front:
         self.engine: Engine
         self.context: Broker
         self.kafka: KafkaShared
-        self.connections: set[Connection] = set()
+        self.connections: set[KafkaClientConnection] = set()
         self._configuration = configure(options)
         self._loop = loop or new_event_loop()
         self._ready = threading.Event()
@@ -157,11 +157,11 @@ class Front:
         self.kafka = KafkaShared(self.context)
         return listener
 
-    def _connection(self) -> Connection:
+    def _connection(self) -> KafkaClientConnection:
         door = Door(front="kafka", name="PLAINTEXT", endpoint=Endpoint(*self.address))
-        return Connection(self.kafka, door, self._loop, self._let_in, self.connections.discard)
+        return KafkaClientConnection(self.kafka, door, self._loop, self._let_in, self.connections.discard)
 
-    def _let_in(self, connection: Connection) -> bool:
+    def _let_in(self, connection: KafkaClientConnection) -> bool:
         self.connections.add(connection)
         return True
 

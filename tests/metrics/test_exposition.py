@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from exacta.metrics.families import FAMILIES, OTHERS, Kind
+from exacta.metrics.families import FAMILIES, OTHERS, MetricKind
 from tests.server.test_server import Process
 from tests.waiting import wait_until
 
@@ -150,7 +150,7 @@ def test_all_counters_begin_at_nothing_or_have_no_series(tmp_path: Path) -> None
     with contextlib.closing(_Ended(server)):
         wait_until(lambda: Scraped(server.url)["exacta_ready"] == 1, 20)
         scraped = Scraped(server.url)
-        counters = {name for name, family in FAMILIES.items() if family.kind is Kind.COUNTER}
+        counters = {name for name, family in FAMILIES.items() if family.kind is MetricKind.COUNTER}
         grown = {key[0] for key, value in scraped.values.items() if key[0] in counters and value}
         assert grown == {"exacta_connections_accepted_total"}
 

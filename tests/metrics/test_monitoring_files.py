@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from exacta.metrics.families import FAMILIES, Family, Kind
+from exacta.metrics.families import FAMILIES, Family, MetricKind
 
 FOLDER = Path(__file__).parents[2] / "monitoring"
 ALERTS = FOLDER / "alerts.yml"
@@ -40,9 +40,9 @@ def expressions() -> Iterator[tuple[str, str]]:
 def family_of(name: str) -> Family | None:
     """Return the metric that a series of this name belongs to; None: no metric of the table is meant by that."""
     if name in FAMILIES:
-        return FAMILIES[name] if FAMILIES[name].kind is not Kind.HISTOGRAM else None
+        return FAMILIES[name] if FAMILIES[name].kind is not MetricKind.HISTOGRAM else None
     histogram = FAMILIES.get(re.sub("_(bucket|sum|count)$", "", name))
-    return histogram if histogram is not None and histogram.kind is Kind.HISTOGRAM else None
+    return histogram if histogram is not None and histogram.kind is MetricKind.HISTOGRAM else None
 
 
 def test_every_metric_and_label_is_in_the_table() -> None:

@@ -2,7 +2,7 @@
 
 import re
 
-from exacta.metrics.families import FAMILIES, Kind
+from exacta.metrics.families import FAMILIES, MetricKind
 
 UNITS = ("seconds", "bytes", "records", "messages", "offsets", "events", "partitions", "connections", "info")
 
@@ -10,9 +10,9 @@ UNITS = ("seconds", "bytes", "records", "messages", "offsets", "events", "partit
 def test_names_follow_the_rules() -> None:
     for name, family in FAMILIES.items():
         assert re.fullmatch(r"exacta(_[a-z]+)+", name), name
-        assert name.endswith("_total") is (family.kind is Kind.COUNTER), name
+        assert name.endswith("_total") is (family.kind is MetricKind.COUNTER), name
         assert "milliseconds" not in name
-        if family.kind is Kind.HISTOGRAM:
+        if family.kind is MetricKind.HISTOGRAM:
             assert name.endswith(UNITS), name
     stems = {name.removesuffix("_total") for name in FAMILIES}  # in OpenMetrics this is the name of a counter
     assert len(stems) == len(FAMILIES)

@@ -63,7 +63,7 @@ def kafka_records(bootstrap: str, topic: str, offset: int = 0, isolation: str = 
 def kafka_reads(
     broker: exacta.Broker, topic: str, count: int, offset: int = 0, isolation: str = "read_committed"
 ) -> list[Message]:
-    """Return the records from an offset on, which are so many."""
+    """Return the records from an offset on; there must be `count`."""
     found = kafka_records(broker.bootstrap_servers, topic, offset, isolation)
     assert len(found) == count
     return found
@@ -99,7 +99,7 @@ def pulsar_messages(url: str, topic: str) -> list[Any]:
 
 
 def pulsar_reads(broker: exacta.Broker, topic: str, count: int) -> list[Any]:
-    """Return the messages of a topic, which are so many."""
+    """Return the messages of a topic; there must be `count`."""
     found = pulsar_messages(broker.pulsar_url, topic)
     assert len(found) == count
     return found

@@ -96,12 +96,12 @@ class MixedTopic:
     # --- Kafka's ------------------------------------------------------------------------------------------------------
 
     def kafka(self, count: int, codec: str = "none") -> None:
-        """Write one batch of Kafka's, whose records are some milliseconds apart."""
+        """Write one Kafka batch, whose records are some milliseconds apart."""
         settings = {"bootstrap.servers": self.broker.bootstrap_servers, "linger.ms": 200, "compression.type": codec}
         self._produce(Producer(settings), count, visible=True)
 
     def kafka_transaction(self, count: int, *, commit: bool) -> None:
-        """Write a batch in a transaction of Kafka's."""
+        """Write a batch in a Kafka transaction."""
         settings = {"bootstrap.servers": self.broker.bootstrap_servers, "transactional.id": uuid.uuid4().hex}
         producer = Producer({**settings, "linger.ms": 200})
         producer.init_transactions(SECONDS)
@@ -131,7 +131,7 @@ class MixedTopic:
     # --- Pulsar's -----------------------------------------------------------------------------------------------------
 
     def pulsar(self, count: int, codec: str = "NONE", *, batch: bool = True, transaction: int | None = None) -> None:
-        """Write an entry of Pulsar's."""
+        """Write a Pulsar entry."""
         self._now_ms += STEP_MS
         messages = self.messages(count)
         metadata = pb.MessageMetadata(compression=codec)
@@ -149,7 +149,7 @@ class MixedTopic:
         self._note(messages, [self._now_ms] * count, visible=transaction is None)
 
     def pulsar_transaction(self, count: int, *, commit: bool) -> None:
-        """Write a batch in a transaction of Pulsar's."""
+        """Write a batch in a Pulsar transaction."""
         least = self._wire.begin().txnid_least_bits
         before = len(self.shown)
         self.pulsar(count, transaction=least)

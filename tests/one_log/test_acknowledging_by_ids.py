@@ -7,7 +7,7 @@ import pulsar
 import pytest
 
 import exacta
-from exacta.client.acknowledging import Acknowledged, NotAcknowledged, acknowledge, can_acknowledge, named
+from exacta.client.acknowledging import AcknowledgedRuns, NotAcknowledged, acknowledge, can_acknowledge, named
 from exacta.client.routing import Client
 from tests.pulsar.joint import join, kafka_producer, write
 from tests.pulsar.wire import client
@@ -101,4 +101,4 @@ def test_what_is_no_message() -> None:
 @pytest.mark.parametrize(("batch_index", "offset"), [(-1, 2**40), (0, 2**40), (300, 2**40 + 300)])
 def test_a_message_is_named_by_the_numbers_of_its_id(batch_index: int, offset: int) -> None:
     made = pulsar.MessageId(partition=3, ledger_id=2**33 + 1, entry_id=2**40, batch_index=batch_index)
-    assert named({NAME: [made]}) == (Acknowledged(NAME, 2**33 + 1, ((offset, offset),)),)
+    assert named({NAME: [made]}) == (AcknowledgedRuns(NAME, 2**33 + 1, ((offset, offset),)),)

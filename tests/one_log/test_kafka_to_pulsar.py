@@ -63,7 +63,7 @@ def test_what_is_acknowledged_does_not_come_again(broker: exacta.Broker, kind: s
 
 
 def test_the_messages_of_a_batch_are_shared_by_their_keys(broker: exacta.Broker) -> None:
-    """A batch of Kafka's has records of many keys, and each key belongs to one consumer."""
+    """A Kafka batch has records of many keys, and each key belongs to one consumer."""
     with client(broker.pulsar_url) as opened:
         consumers = [
             opened.subscribe(

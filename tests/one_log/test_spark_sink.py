@@ -29,7 +29,7 @@ def query(request: pytest.FixtureRequest, broker: exacta.Broker, monkeypatch: py
 
 
 class Beside:
-    """A client of Pulsar's that sends a batch, and another one in a transaction, into every partition."""
+    """A Pulsar client that sends a batch, and another one in a transaction, into every partition."""
 
     def __init__(self, url: str, topic: str) -> None:
         self._side = Side(url)
@@ -84,7 +84,7 @@ def test_each_row_is_there_once_beside_pulsars_messages(broker: exacta.Broker, q
         pairs = beside.send(f"in {batch}", transaction)
         results.append(query.task(prepared, batch, 1, range(10 * batch + 5, 10 * batch + 10)))
         beside.send(f"between {batch}")
-        if batch % 2:  # whoever ends first
+        if batch % 2:  # either may end first
             beside.end(transaction, pairs, commit=batch > 2)
         driver.commit(results, batch, tasks=2, reads=f"batch {batch}")
         again = query.driver().prepare()  # the same batch once more, after a crash

@@ -47,10 +47,15 @@ NOT_RUN = {
     ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --duration 600"): _TEN_MINUTES,
     ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --pulsar-url"): _TEN_MINUTES,
     ("docs/how-to/verify.md", "exacta verify --bootstrap-server 127.0.0.1:9092 --transaction-buffer"): _TEN_MINUTES,
+    ("docs/how-to/verify.md", "    --restart-command"): _TEN_MINUTES,
     ("docs/reference/pulsar.md", "pip install 'exacta-log[pulsar]'"): _AN_INDEX,
     ("docs/reference/pulsar.md", "exacta serve --pulsar-listen"): "tests/server start it on a free port",
     ("docs/reference/pulsar.md", "  --web-listen"): "the same",
-    ("docs/reference/pulsar.md", "  --set pulsar.tls.certificate"): "the same",
+    **{
+        ("docs/how-to/tls.md", start): "tests/server/test_configuration_file.py reads the file"
+        for start in ("listeners=", "listener.", "advertised.listeners=", "ssl.")
+    },
+    ("docs/reference/pulsar.md", "  --set tlsCertificateFilePath"): "the same",
     ("docs/reference/pulsar.md", "pulsar-admin"): "Apache Pulsar's tool; tests/pulsar/test_rest.py asks what it asks",
     ("docs/reference/pulsar.md", "  --metadata"): "the same",
     (
@@ -67,7 +72,7 @@ NOT_RUN = {
         (DEPLOY, start): _A_SYSTEMD
         for start in ("python3 -m venv", "/opt/exacta/bin/", "mkdir -p /etc/exacta", "system")
     },
-    **{(DEPLOY, start): _AN_IMAGE for start in ("make dist", "podman ")},
+    **{(DEPLOY, start): _AN_IMAGE for start in ("make dist", "podman ", "  --listen :9092", "  --config")},
     (SPARK, "export JAVA_HOME"): "tests/spark/test_installed.py does so where there is no other Java",
     (SPARK, "spark-submit job.py"): "the same",
     (CLUSTERS, "FROM your-spark-image"): "an image is made",
@@ -80,7 +85,7 @@ NOT_RUN = {
     (CLUSTERS, "spark-submit"): _PACKED,
 }
 
-_BOTH_SIDES = "it takes a client of Pulsar's, too; tests/pulsar/test_joint_transactions.py has both sides"
+_BOTH_SIDES = "it takes a Pulsar client, too; tests/pulsar/test_joint_transactions.py has both sides"
 
 _JAVA = "it takes Java"
 _AN_OPERATOR = "it takes root, and a machine of its own"

@@ -10,7 +10,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from exacta.adapters.local.damage.inspection import Place, inspect
+from exacta.adapters.local.damage.inspection import SoundGroup, inspect
 from tests import repairing
 from tests.pages.blocks import Block
 from tests.pages.names import (
@@ -107,7 +107,7 @@ def _a_damaged_journal(_: str, folder: Path) -> None:
     at = next(
         place
         for place in inspect(repairing.on_disk(journal))
-        if isinstance(place, Place)
+        if isinstance(place, SoundGroup)
         and any((row.first_offset, row.last_offset) == (18, 19) for entry in place.group.entries for row in entry.rows)
     )
     with (journal / at.name).open("r+b") as segment:

@@ -20,7 +20,7 @@ from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.entries import build_batch, build_entry
 from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_entry_frame, build_frame, frame_at, parse_frame
 from exacta.pulsar.addresses import Addresses
-from exacta.pulsar.connection import Connection
+from exacta.pulsar.connection import PulsarClientConnection
 from exacta.pulsar.shared import PulsarShared
 from exacta.server.assembly import assemble_broker, assemble_engine
 from tests.front.transport import HandTransport, Loop
@@ -33,7 +33,7 @@ class Client(HandTransport):
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker.loop, True)
-        self.connection: Connection = Connection(
+        self.connection: PulsarClientConnection = PulsarClientConnection(
             broker.shared,
             DOOR,
             cast("Any", broker.loop),
@@ -120,14 +120,14 @@ class Broker:
             memory=self.loop.memory(configuration),
         )
         self.shared = PulsarShared(self.context, Addresses(broker=DOOR.told))
-        self.connections: list[Connection] = []
+        self.connections: list[PulsarClientConnection] = []
         self.clients: list[Client] = []
 
     def connect(self) -> Client:
         self.clients.append(Client(self))
         return self.clients[-1]
 
-    def let_in(self, connection: Connection) -> bool:
+    def let_in(self, connection: PulsarClientConnection) -> bool:
         self.connections.append(connection)
         return True
 

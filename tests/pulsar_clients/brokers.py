@@ -52,7 +52,7 @@ class Given:
         """True: its topics are sidecar topics."""
 
     def create_partitioned(self, topic: str, partitions: int) -> None:
-        """Create a topic of so many partitions in the default namespace."""
+        """Create a topic of this many partitions in the default namespace."""
         if self.bootstrap is None:
             _ask("PUT", f"/admin/v2/persistent/public/default/{topic}/partitions", partitions)
             return
@@ -61,7 +61,7 @@ class Given:
         created.result(20)
 
     def delete(self, topic: str) -> None:
-        """Delete a topic of Exacta with all of its partitions, whoever uses it."""
+        """Delete a topic of Exacta with all of its partitions, also while it is used."""
         assert self.bootstrap is not None
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         [deleted] = admin.delete_topics([topic]).values()

@@ -145,7 +145,7 @@ class Feed:
         self._failed: list[Any] = []
 
     def add(self, count: int) -> None:
-        """Send so many more."""
+        """Send this many more."""
         for _ in range(count):
             self._producer.send_async(b"%d" % self.sent, self._done)
             self.sent += 1
@@ -161,7 +161,7 @@ class Feed:
 
 
 def wait_for_commits(clients: list[Transformer], count: int) -> None:
-    """Wait until the clients have committed so many transactions more."""
+    """Wait until the clients have committed this many transactions more."""
 
     def commits() -> int:
         return sum(line.startswith("COMMITTED") for each in clients for line in list(each.lines))
@@ -173,7 +173,7 @@ def wait_for_commits(clients: list[Transformer], count: int) -> None:
 
 
 def read_all(client: pulsar.Client, topic: str, count: int) -> list[int]:
-    """Read the output until it has so many messages, and all that is behind the last of them."""
+    """Read the output until it has this many messages, and all that is behind the last of them."""
     reader = client.create_reader(topic, pulsar.MessageId.earliest)
     found: list[int] = []
     deadline = time.monotonic() + DRAIN_TIMEOUT_S

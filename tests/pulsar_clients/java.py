@@ -187,7 +187,7 @@ class JavaClient:
         return builder.build().get(RECEIVE_S, UNITS.SECONDS)
 
     def end(self, transaction: Any, *, commit: bool, least: int | None = None) -> str:
-        """Ask the coordinator to end a transaction, whoever began it, or one of this number; tell what came of it."""
+        """Ask the coordinator to end a transaction of any client, or one of this number; tell what came of it."""
         coordinator, named = self.client.getTcClient(), transaction.getTxnID()
         if least is not None:
             named = type(named)(named.getMostSigBits(), least)

@@ -1,7 +1,7 @@
 """A campaign of joint transactions: `Transfers.java` does orders over both protocols under kill -9, each of them once.
 
-Theory of operation. Two processes have both clients for Java each. Orders come from a topic of Pulsar's, by one shared
-subscription, and from a topic of Kafka's, with a partition for each process. Every kill strikes one of the processes or
+Theory of operation. Two processes have both clients for Java each. Orders come from a Pulsar topic, by one shared
+subscription, and from a Kafka topic, with a partition for each process. Every kill strikes one of the processes or
 the broker, at a moment that is drawn, after more transactions were committed. Meanwhile readers of both protocols read
 all that is written (`joint_readers.py`), and a `Looker` looks at all partitions at once. When all orders are done, and
 nothing is open any more, the log is read as it lies. It says what each reader must have got, and `Judge` says whether
@@ -83,7 +83,7 @@ class KafkaFeed:
         self.sent = 0
 
     def add(self, count: int) -> None:
-        """Send so many more."""
+        """Send this many more."""
         for _ in range(count):
             value = b"k%d" % self.sent
             self._producer.produce(self._topic, value, partition=self.sent % PARTITIONS, on_delivery=self._done)

@@ -50,7 +50,7 @@ class Live:
             each.close()
 
     def wait_for(self, topics: Sequence[str], count: int) -> None:
-        """Wait until both have so many values of each topic."""
+        """Wait until both have this many values of each topic."""
 
         def there() -> list[int]:
             return [len(found[topic]) for found in self.found.values() for topic in topics]

@@ -90,7 +90,7 @@ def _lying(wire: Wire, topic: str) -> Iterator[Lying]:
 
 
 class Looker:
-    """Looks again and again, in a thread, until it is told to stop; it connects anew where the broker was killed."""
+    """Looks again and again, in a thread, until it is told to stop; it connects again where the broker was killed."""
 
     def __init__(self, address: tuple[str, int], topics: Sequence[str]) -> None:
         """Remember where to look."""

@@ -37,7 +37,7 @@ def produced(java: JavaClient, topic: str, batch: int, count: int = COUNT) -> li
 
 
 def all_of(consumer: Any, count: int = COUNT) -> list[Any]:
-    """Receive so many messages, in the order of their values."""
+    """Receive this many messages, in the order of their values."""
     return sorted(receive(consumer, count), key=text)
 
 

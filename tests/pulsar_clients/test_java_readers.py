@@ -102,7 +102,7 @@ UNCOMMITTED = ("isolation.level", "read_uncommitted")
 
 @pytest.mark.parametrize("kind", ["Exclusive", "Shared", "Failover", "Key_Shared"])
 def test_a_non_durable_subscription_reads_uncommitted_messages(java: JavaClient, topic: str, kind: str) -> None:
-    """The builder of a reader has no properties, but that of a consumer has."""
+    """The builder of a reader has no properties, but a consumer's builder has."""
     producer = java.producer(topic)
     mode = api("SubscriptionMode").NonDurable
     consumer = java.consumer(topic, "watching", kind, subscriptionMode=mode, property=UNCOMMITTED)

@@ -34,7 +34,7 @@ def copied(message_id: Any) -> Any:
 
 
 def left(java: JavaClient, topic: str, count: int, **options: Any) -> list[str]:
-    """Return what a consumer gets that comes anew, and look that there is no more."""
+    """Return what a new consumer gets, and look that there is no more."""
     consumer = java.consumer(topic, **options)
     found = texts(receive(consumer, count))
     assert consumer.receive(*seconds(0.3)) is None

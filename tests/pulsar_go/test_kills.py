@@ -14,7 +14,7 @@ KINDS = ["Shared", "Failover"]
 @pytest.mark.parametrize("buffer", BUFFERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_number_is_there_once(program: Path, kind: str, buffer: str, tmp_path: Path, reports: list[str]) -> None:
-    # In a transaction the client acknowledges anew what it has acknowledged before of the same batch.
+    # In a transaction the client acknowledges again what it has acknowledged before of the same batch.
     kills = KILLS // (len(KINDS) * len(BUFFERS))
     report = transform_under_kills([str(program)], kind, "individual", kills, tmp_path, in_batches=False, buffer=buffer)
     reports.append(f"Go: {report}")

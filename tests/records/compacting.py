@@ -103,7 +103,7 @@ def build_pulsars(
     batched: bool = True,
     **fields: Any,
 ) -> bytes:
-    """Build a batch of Pulsar's from the same; the time of the first one is that of all. Keys travel as both kinds."""
+    """Build a Pulsar batch from the same; all have the time of the first one. Keys travel as both kinds."""
     metadata = MessageMetadata(producer_name="p", sequence_id=7, publish_time=max(records[0][2], 0), **fields)
     if batched:
         metadata.num_messages_in_batch = len(records)

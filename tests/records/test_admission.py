@@ -47,7 +47,7 @@ NONE = ErrorCode.NONE
 
 
 def stored(wire: Wire) -> list[tuple[BatchHeader, list[bytes]]]:
-    """Fetch all batches of the topic, with their values; whoever reads checks their checksums."""
+    """Fetch all batches of the topic, with their values; the reader checks their checksums."""
     partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
     request = FetchRequest(topics=[FetchTopic(topic="t", partitions=[partition])], min_bytes=1)
     records = bytes(wire.ask(request, 11).responses[0].partitions[0].records)

@@ -41,7 +41,7 @@ Put = Callable[..., bytes]
 
 @pytest.fixture(params=["kafka", "pulsar", "mixed"])
 def put(request: pytest.FixtureRequest) -> Put:
-    """Build batches of Kafka's, of Pulsar's, or of both by turns."""
+    """Build Kafka batches, Pulsar batches, or both by turns."""
     builders: dict[str, list[Callable[..., bytes]]] = {
         "kafka": [build],
         "pulsar": [build_pulsars],

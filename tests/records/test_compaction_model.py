@@ -137,7 +137,7 @@ def write(model: Model, data: st.DataObject) -> None:
     if producer_id is not None:
         transaction = model.open.setdefault(producer_id, Transaction(producer_id, model.next_offset))
     drawn = data.draw(RECORDS, "records")
-    none_has_time = drawn[0][2] < 0  # aiokafka would take the next record's time for that of the first one
+    none_has_time = drawn[0][2] < 0  # aiokafka would give the next record's time to the first one
     records = [
         (key, value, -1 if none_has_time or late_ms < 0 else NOW_MS - 100 + late_ms) for key, value, late_ms in drawn
     ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from exacta.adapters.local.damage.inspection import Place, inspect
+from exacta.adapters.local.damage.inspection import SoundGroup, inspect
 from exacta.core.apply import apply
 from exacta.core.event_codec import decode_event
 from exacta.core.snapshot import restore
@@ -39,8 +39,8 @@ def state_of(disk: SimulatedDisk) -> State:
         journal.close()
 
 
-def places(disk: SimulatedDisk) -> list[Place]:
-    return [each for each in inspect(disk) if isinstance(each, Place)]
+def places(disk: SimulatedDisk) -> list[SoundGroup]:
+    return [each for each in inspect(disk) if isinstance(each, SoundGroup)]
 
 
 def possible(examined: Examination) -> dict[Way, Remedy]:

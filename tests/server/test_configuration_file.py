@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exacta.config.configuration import ConfigurationError
-from exacta.front.doors import Endpoint
+from exacta.front.doors import Endpoint, Security
 from exacta.server.configuration_file import ConfigurationFile, read_configuration_file
 
 
@@ -20,12 +20,11 @@ def mistakes(folder: Path, text: str, name: str = "server.properties") -> list[s
 
 
 KAFKAS_OWN = """\
-# Apache Kafka 4 ships this as config/server.properties, with comments.
+# Apache Kafka 4 ships this as config/server.properties, with comments, and with inter.broker.listener.name.
 process.roles=broker,controller
 node.id=1
 controller.quorum.bootstrap.servers=localhost:9093
 listeners=PLAINTEXT://:9092,CONTROLLER://:9093
-inter.broker.listener.name=PLAINTEXT
 advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
@@ -48,7 +47,11 @@ log.retention.check.interval.ms=300000
 """
 
 
-def test_the_file_that_kafka_ships_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_the_file_that_kafka_ships_is_taken_but_for_the_listener_of_other_brokers(tmp_path: Path) -> None:
+    assert mistakes(tmp_path, KAFKAS_OWN + "inter.broker.listener.name=PLAINTEXT\n") == [
+        "server.properties: inter.broker.listener.name: there is no other broker that a listener could be for; leave "
+        "it out"
+    ]
     file = read(tmp_path, KAFKAS_OWN)
     assert file.mistakes == ()
     assert file.not_kept == ()
@@ -63,7 +66,18 @@ def test_the_file_that_kafka_ships_is_taken_as_it_is(tmp_path: Path) -> None:
         "log.retention.check.interval.ms": 300_000,
     }
     (note,) = file.notes()
-    assert note.startswith(f"{file.path}: 10 keys of Kafka's change nothing here: process.roles, ")
+    assert note.startswith(f"{file.path}: 9 keys are unknown here, and have no effect: process.roles, ")
+
+
+def test_the_files_on_the_page_of_tls_have_no_mistakes(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/tls.md").read_text()
+    blocks = [each.partition("```")[0] for each in page.split("```properties\n")[1:]]
+    assert [mistakes(tmp_path, each) for each in blocks] == [[], []]
+    assert [door.security for each in blocks for door in read(tmp_path, each).kafka_doors] == [
+        Security.TLS,
+        Security.TLS,
+        Security.PLAINTEXT,
+    ]
 
 
 TOML = """\
@@ -126,9 +140,17 @@ def test_a_value_of_kafkas_that_an_option_cannot_have_is_no_mistake(tmp_path: Pa
     assert (later.not_kept, later.options) == ((), {"queued.max.request.bytes": 5})
 
 
+def test_no_key_of_kafka_is_a_mistake_by_its_name(tmp_path: Path) -> None:
+    names = (Path(__file__).parents[1] / "config/kafka-4.4-broker-keys.txt").read_text().split()
+    assert len(names) > 350
+    file = read(tmp_path, "".join(f"{name}=\n" for name in names))
+    assert [each for each in file.mistakes if "unknown" in each] == []
+    assert len(file.passed_over) > 250
+
+
 def test_one_key_that_changes_nothing_is_told_in_a_line_of_its_own(tmp_path: Path) -> None:
     file = read(tmp_path, "num.io.threads=8\nnum.io.threads=9\n")
-    assert file.notes() == [f"{file.path}: a key of Kafka's changes nothing here: num.io.threads"]
+    assert file.notes() == [f"{file.path}: a key is unknown here, and has no effect: num.io.threads"]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +190,8 @@ def test_the_directory_is_that_of_log_dirs_before_log_dir(tmp_path: Path) -> Non
         ("num.partition=1", ":1: unknown option num.partition; did you mean num.partitions?"),
         ("min.insync.replica=1", ":1: unknown option min.insync.replica; did you mean min.insync.replicas?"),
         ("pulsar.lisen=:1", ":1: unknown option pulsar.lisen; did you mean pulsar.listen?"),
-        ("frobnicate=1", ":1: unknown option frobnicate"),
+        ("web.qq=1", ":1: unknown option web.qq"),
+        ("log.retention.sm=1", ":1: unknown option log.retention.sm; did you mean log.retention.ms?"),
         ("listen=nonsense", ":1: listen: expected HOST:PORT, not 'nonsense'"),
         ("log.level=loud", ":1: log.level must be debug or info or warning or error, not 'loud'"),
         ("data=", ":1: data must be a directory, not an empty name"),

@@ -3,8 +3,8 @@
 import pytest
 
 from exacta.config.configuration import ConfigurationError
-from exacta.front.doors import Endpoint
-from exacta.server.kafka_listeners import KafkaListeners, kafka_listeners
+from exacta.front.doors import Endpoint, Security
+from exacta.server.kafka_listeners import KafkaListeners, kafka_listeners, protocol_of
 
 MAP = "listener.security.protocol.map"
 
@@ -34,6 +34,25 @@ def test_endpoints(keys: dict[str, str], listen: Endpoint | None, advertise: End
         assert found == KafkaListeners(advertise=advertise)
     else:
         assert [(each.endpoint, each.advertised) for each in found.doors] == [(listen, advertise)]
+
+
+def test_a_listener_has_the_security_of_the_protocol_that_its_name_stands_for() -> None:
+    keys = {"listeners": "SSL://:1,IN://:2,SASL_PLAINTEXT://:3,OUT://:4", MAP: "IN:plaintext, out : SASL_SSL"}
+    doors = kafka_listeners(keys, {"SSL": {"ssl_client_auth": "required"}}).doors
+    assert [(each.name, each.security, each.login) for each in doors] == [
+        ("SSL", Security.TLS, False),
+        ("IN", Security.PLAINTEXT, False),
+        ("SASL_PLAINTEXT", Security.PLAINTEXT, True),
+        ("OUT", Security.TLS, True),
+    ]
+    assert [protocol_of(each) for each in doors] == ["SSL", "PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL"]
+    assert [dict(each.options) for each in doors] == [{"ssl_client_auth": "required"}, {}, {}, {}]
+
+
+@pytest.mark.parametrize("keys", [{}, {"listeners": "SSL://:1"}])
+def test_an_option_for_one_listener_needs_the_listener(keys: dict[str, str]) -> None:
+    with pytest.raises(ConfigurationError, match=r"^listener\.name\.out: there is no listener OUT in listeners$"):
+        kafka_listeners(keys, {"OUT": {"ssl_client_auth": "required"}})
 
 
 BOTH = {MAP: "IN:PLAINTEXT,OUT:PLAINTEXT"}
@@ -74,12 +93,17 @@ def test_several_listeners_each_have_an_address(keys: dict[str, str], told: list
             "advertised.listeners: there is no listener OUT in listeners",
         ),
         (
-            {"listeners": "IN://:1,SSL://:2", **BOTH},
-            "listeners: the listener SSL is to speak SSL, and Kafka's clients are served by PLAINTEXT only",
+            {"listeners": "WEB://:1", MAP: "WEB:SSL"},
+            "listeners: WEB is the name of a door that is no listener of Kafka's",
         ),
         (
-            {"listeners": "SASL_SSL://:1"},
-            "listeners: the listener SASL_SSL is to speak SASL_SSL, and Kafka's clients are served by PLAINTEXT only",
+            {"listeners": "IN://:1", MAP: "IN:SASL_TLS"},
+            "listener.security.protocol.map: expected NAME:PROTOCOL with PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL, not "
+            "'IN:SASL_TLS'; did you mean SASL_SSL?",
+        ),
+        (
+            {"listeners": "PLAINTEXT://:1", "inter.broker.listener.name": "PLAINTEXT"},
+            "inter.broker.listener.name: there is no other broker that a listener could be for; leave it out",
         ),
         (
             {"listeners": "IN://:1"},

@@ -61,12 +61,12 @@ def test_a_server_says_where_it_listens_and_ends_cleanly(tmp_path: Path) -> None
 
 
 def test_whoever_can_be_reached_by_others_is_warned_about(tmp_path: Path) -> None:
-    server = Process(tmp_path, "--pulsar-listen", ":0")
+    server = Process(tmp_path, "--pulsar-listen", ":0", "--set", "allow.anonymous=PULSAR")
     try:
         _, errors = server.end(signal.SIGTERM)
         [warning] = [line for line in errors.splitlines() if "WARNING" in line]
-        assert " :" in warning
-        assert "can be reached from other machines" in warning
+        assert "other machines reach PULSAR on :" in warning
+        assert "allow.anonymous lets everybody in" in warning
     finally:
         server.clean_up()
 
@@ -93,22 +93,46 @@ def test_the_url_of_an_embedded_broker() -> None:
         exacta.Broker(pulsar=True, pulsar_port=70_000)
 
 
-def test_a_web_front_that_others_can_reach_needs_an_option(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "exacta.cli", "serve", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
-    command += ["--pulsar-listen", "127.0.0.1:0", "--web-listen", "0.0.0.0:0"]
-    found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert found.returncode == 1
-    assert found.stderr.startswith("exacta: the web front on 0.0.0.0:")
-    assert found.stderr.endswith(
-        " could be reached from other machines, and there are no logins yet: listen on 127.0.0.1, or let everybody in "
-        "by --set web.allow.anonymous=true\n"
+def test_doors_that_others_reach_are_closed_unless_they_are_opened_by_name(tmp_path: Path) -> None:
+    doors = ["--pulsar-listen", "127.0.0.1:0", "--web-listen", "0.0.0.0:0"]
+    closed = Process(tmp_path, *doors, "--set", "allow.anonymous=PLAINTEXT", listen="0.0.0.0:0")
+    code, errors = closed.end()
+    assert code == 1
+    assert errors.startswith("exacta: other machines reach WEB on 0.0.0.0:")
+    assert errors.endswith(
+        ", where clients need no login: listen on 127.0.0.1, ask for certificates (SSL with ssl.client.auth=required), "
+        "or let everybody in by --set allow.anonymous=PLAINTEXT,WEB\n"
     )
-    server = Process(tmp_path, *command[8:], "--set", "web.allow.anonymous=true")
-    try:
-        code, errors = server.end(signal.SIGTERM)
-        assert (code, "can be reached from other machines" in errors) == (0, True)
-    finally:
-        server.clean_up()
+    for more in ([], ["--set", "web.allow.anonymous=true"]):
+        server = Process(tmp_path, *doors, "--set", "allow.anonymous=plaintext,WEB", *more, listen="0.0.0.0:0")
+        try:
+            code, errors = server.end(signal.SIGTERM)
+            assert (code, errors.count("allow.anonymous lets everybody in: who")) == (0, 2)
+            assert ("web.allow.anonymous has no effect any more: allow.anonymous=WEB" in errors) is bool(more)
+        finally:
+            server.clean_up()
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("allow.anonymous=WEB", "exacta: allow.anonymous: there is no door WEB; the doors are PLAINTEXT\n"),
+        ("allow.anonymous=", "exacta: allow.anonymous is empty: give it a value, or leave it out\n"),
+        ("alow.anonymous=WEB", "exacta: unknown option alow.anonymous; did you mean allow.anonymous?\n"),
+        (
+            "ssl.client.auth=require",
+            "exacta: ssl.client.auth cannot be 'require': it is none or requested or required\n",
+        ),
+        (
+            "ssl.key.password=abc",
+            "exacta: ssl.key.password is a secret, and the list of processes shows the command line: give it in a file "
+            "(--config)\n",
+        ),
+    ],
+)
+def test_a_security_option_that_means_nothing_is_refused(tmp_path: Path, option: str, message: str) -> None:
+    code, errors = Process(tmp_path, "--set", option).end()
+    assert (code in (1, 2), errors) == (True, message)
 
 
 @pytest.mark.parametrize(

@@ -322,14 +322,33 @@ class TestRefusals:
         assert (code, errors) == (1, f"exacta: {meta} was not written by this version of Exacta\n")
 
 
+class TestModes:
+    def test_the_data_directory_is_made_for_its_owner_and_a_wider_one_is_warned_of(
+        self, start: Start, tmp_path: Path
+    ) -> None:
+        data = tmp_path / "data"
+        before = os.umask(0)
+        try:
+            _, errors = start().end(signal.SIGTERM)
+        finally:
+            os.umask(before)
+        assert "data directory (its mode" not in errors
+        made = [data, *data.rglob("*")]
+        assert len(made) > 3
+        assert [str(each) for each in made if each.stat().st_mode & 0o077] == []
+        data.chmod(0o750)
+        _, errors = start().end(signal.SIGTERM)
+        assert f"may look into the data directory (its mode is 0750): chmod 700 {data}" in errors
+
+
 class TestLogins:
     def test_an_address_that_others_reach_is_warned_of(self, start: Start) -> None:
-        _, errors = start(listen="0.0.0.0:0").end(signal.SIGTERM)
+        _, errors = start("--set", "allow.anonymous=PLAINTEXT", listen="0.0.0.0:0").end(signal.SIGTERM)
         [warning] = [line for line in errors.splitlines() if " WARNING " in line]
-        assert "can be reached from other machines, and there are no logins yet" in warning
+        assert "other machines reach PLAINTEXT on 0.0.0.0:" in warning
 
     def test_one_of_this_machine_is_not(self, start: Start) -> None:
-        assert "logins" not in start(listen="localhost:0").end(signal.SIGTERM)[1]
+        assert "other machines" not in start(listen="localhost:0").end(signal.SIGTERM)[1]
 
 
 class TestAdvertising:
@@ -346,7 +365,7 @@ class TestAdvertising:
         assert self.advertised(start("--advertise", "kafka.example:1234")) == ("kafka.example", 1234)
 
     def test_every_address_means_the_one_that_was_used(self, start: Start) -> None:
-        server = start(listen="0.0.0.0:0")
+        server = start("--set", "allow.anonymous=PLAINTEXT", listen="0.0.0.0:0")
         _, port = server.address
         [broker] = server.connect("127.0.0.1").ask(MetadataRequest(topics=[]), 9).brokers
         assert (broker.host, broker.port) == ("127.0.0.1", port)

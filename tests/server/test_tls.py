@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 import ssl
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,41 +12,42 @@ from typing import Any
 import pulsar
 import pytest
 import trustme
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    Encoding,
-    PrivateFormat,
-    load_pem_private_key,
-)
 
 import exacta
 from exacta.cli.serve import run as serve
+from exacta.config.options import configure
 from exacta.front.doors import Door, Endpoint
+from exacta.security.tls import TlsSettings, tls_settings
 from exacta.server import tls
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
-from exacta.server.tls import LOOK_SECONDS, Certificate, TlsListener, server_context
+from exacta.server.tls import LOOK_SECONDS, Certificate, TlsListener
 
 ANSWER_SECONDS = 10
 
 
 class Files:
-    """A certificate for localhost, its key, and what trusts it."""
+    """A keystore for localhost, and what trusts it."""
 
     def __init__(self, folder: Path) -> None:
-        authority = trustme.CA()
-        issued = authority.issue_cert("localhost", "127.0.0.1")
-        self.certificate, self.key, self.trusted = (
-            str(folder / name) for name in ("certificate.pem", "key.pem", "trusted.pem")
+        self.authority = trustme.CA()
+        self.issued = self.authority.issue_cert("localhost", "127.0.0.1")
+        self.certificate, self.key, self.keystore, self.trusted = (
+            str(folder / name) for name in ("certificate.pem", "key.pem", "keystore.pem", "trusted.pem")
         )
-        for blob in issued.cert_chain_pems:
+        for blob in self.issued.cert_chain_pems:
             blob.write_to_path(self.certificate, append=True)
-        issued.private_key_pem.write_to_path(self.key)
-        authority.cert_pem.write_to_path(self.trusted)
+        self.issued.private_key_pem.write_to_path(self.key)
+        self.issued.private_key_and_cert_chain_pem.write_to_path(self.keystore)
+        self.authority.cert_pem.write_to_path(self.trusted)
 
     @property
-    def options(self) -> dict[str, Any]:
-        return {"pulsar_tls_certificate": self.certificate, "pulsar_tls_key": self.key}
+    def pulsars(self) -> dict[str, Any]:
+        return {"tlsCertificateFilePath": self.certificate, "tlsKeyFilePath": self.key}
+
+    @property
+    def settings(self) -> TlsSettings:
+        return tls_settings(configure({"ssl.keystore.location": self.keystore}), "kafka")
 
     def client_context(self) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=self.trusted)
@@ -59,38 +61,40 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 # --- the files --------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_wrong_with_the_files_is_one_line(files: Files, tmp_path: Path) -> None:
-    nothing, locked, other = str(tmp_path / "nothing.pem"), str(tmp_path / "locked.pem"), tmp_path / "other"
-    other.mkdir()
-    key = load_pem_private_key(Path(files.key).read_bytes(), None)
-    encrypted = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
-    Path(locked).write_bytes(encrypted)
-    certificate, its_key, text = files.certificate, files.key, str(Path(__file__))
-    for names, expected in (
-        (("", its_key), "TLS needs a certificate and its key: set pulsar.tls.certificate to a PEM file"),
-        ((certificate, ""), "TLS needs a certificate and its key: set pulsar.tls.key to a PEM file"),
-        ((nothing, its_key), f"cannot read pulsar.tls.certificate, {nothing}: no such file or directory"),
-        ((certificate, str(tmp_path)), f"cannot read pulsar.tls.key, {tmp_path}: is a directory"),
-        ((certificate, "a\0b"), "cannot read pulsar.tls.key, a\0b: embedded null byte"),
-        ((certificate, locked), f"pulsar.tls.key, {locked}, has a password: give a key without one"),
-        ((certificate, Files(other).key), "are no certificate and its key in PEM: key values mismatch"),
-        ((text, its_key), "are no certificate and its key in PEM: "),
-        ((its_key, certificate), "are no certificate and its key in PEM: "),
-    ):
-        with pytest.raises(ServerError) as refused:
-            server_context(*names)
-        assert expected in str(refused.value)
-        assert "\n" not in str(refused.value)
-
-
 def test_a_server_without_its_certificate_does_not_start(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data = tmp_path / "data"
+    data, file = tmp_path / "data", tmp_path / "server.properties"
     listen = ["--listen", "127.0.0.1:0", "--pulsar-tls-listen", "127.0.0.1:0"]
-    assert serve(["--data", str(data), *listen, "--set", "pulsar.tls.certificate=/nowhere/c.pem"]) == 1
+    nowhere = "no such file or directory"
+    for options, expected in (
+        ([*listen, "--set", "tlsCertificateFilePath=/nowhere/c.pem", "--set", "tlsKeyFilePath=/nowhere/k.pem"],
+         f"cannot read tlsCertificateFilePath and tlsKeyFilePath: /nowhere/k.pem: {nowhere}"),
+        (listen, "the door PULSAR_TLS: TLS needs a private key and its certificate: set ssl.keystore.location to a "
+         "file with both"),
+        (["--config", str(file), "--set", "ssl.keystore.location=/nowhere/k.pem"],
+         f"cannot read ssl.keystore.location: /nowhere/k.pem: {nowhere}"),
+    ):  # fmt: skip
+        file.write_text("listeners=SSL://127.0.0.1:0\nssl.keystore.location=/elsewhere\n")
+        assert serve(["--data", str(data), *options]) == 1
+        assert capsys.readouterr().err == f"exacta: {expected}\n"
+        assert not data.exists()
+
+
+def test_a_listener_with_logins_is_refused_and_none_with_tls_is_replaced_by_one_without(
+    tmp_path: Path, files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(f"listeners=SASL_SSL://127.0.0.1:0\nssl.keystore.location={files.keystore}\n")
+    call = ["--data", str(tmp_path / "data"), "--config", str(file)]
+    assert serve(call) == 1
     assert capsys.readouterr().err == (
-        "exacta: cannot read pulsar.tls.certificate, /nowhere/c.pem: no such file or directory\n"
+        "exacta: the listener SASL_SSL asks for logins by SASL, which are not served yet: use SSL with "
+        "ssl.client.auth=required, or PLAINTEXT\n"
     )
-    assert not data.exists()
+    assert serve([*call, "--listen", "127.0.0.1:0"]) == 2
+    assert capsys.readouterr().err == (
+        "exacta: --listen would take the place of the listener SASL_SSL, and have no SASL_SSL: leave it out, or change "
+        "listeners in the file\n"
+    )
 
 
 def presented(certificate: Certificate, files: Files, now_s: float) -> bool:
@@ -111,13 +115,12 @@ def presented(certificate: Certificate, files: Files, now_s: float) -> bool:
 
 def test_the_files_are_read_again_when_somebody_says_so(tmp_path: Path) -> None:
     files = Files(tmp_path)
-    certificate = Certificate(files.certificate, files.key)
-    certificate.read_again(0)  # nothing was read before: TLS is not served
+    certificate = Certificate(files.settings)
     certificate.read(0)
     before = certificate.context(0)
     certificate.read_again(0)
     assert certificate.context(0) is not before
-    Path(files.key).write_text("")
+    Path(files.keystore).write_text("")
     kept = certificate.context(0)
     certificate.read_again(0)
     assert certificate.context(0) is kept
@@ -131,7 +134,7 @@ def test_files_that_change_are_read_again_and_what_is_of_no_use_is_not_taken(
     for folder in folders:
         folder.mkdir()
     before, after = map(Files, folders)
-    certificate, now_s = Certificate(before.certificate, before.key), 5.0
+    certificate, now_s = Certificate(tls_settings(configure(before.pulsars), "pulsar")), 5.0
     certificate.read(now_s)
     Path(after.certificate).replace(before.certificate)
     now_s += LOOK_SECONDS / 2
@@ -170,7 +173,8 @@ def listening(files: Files, scenario: Callable[[TlsListener, int], Any]) -> None
     """Run a scenario with a listener and its port."""
 
     async def run() -> None:
-        certificate = Certificate(files.certificate, files.key)
+        certificate = Certificate(files.settings)
+        certificate.read(time.monotonic())
         listener = TlsListener(Door(front="pulsar", name="TLS", endpoint=Endpoint("127.0.0.1", 0)), certificate)
         listener.open()
         await listener.start(Echo)
@@ -218,8 +222,12 @@ def test_who_speaks_no_tls_is_told_in_the_log_and_others_go_on(files: Files, cap
 
     listening(files, scenario)
     [record] = caplog.records
-    assert "no TLS with 127.0.0.1:" in record.getMessage()
-    assert "HTTP_REQUEST" in record.getMessage()
+    assert record.levelname == "WARNING"
+    assert record.getMessage().startswith("no TLS with 127.0.0.1:")
+    assert record.getMessage().endswith(
+        " at the door TLS: it does not speak TLS, and this door speaks nothing else (Kafka clients: "
+        "security.protocol=SSL)"
+    )
 
 
 def test_closing_ends_handshakes_and_frees_the_port(files: Files) -> None:
@@ -240,7 +248,7 @@ def test_closing_ends_handshakes_and_frees_the_port(files: Files) -> None:
 
 
 def test_pulsars_own_client_produces_and_consumes_by_tls_also_after_a_restart(files: Files) -> None:
-    with exacta.Broker(pulsar=True, **files.options) as broker:
+    with exacta.Broker(pulsar=True, **files.pulsars) as broker:
         url = broker.pulsar_tls_url
         for value in (b"x" * 3_000_000, b"after the restart"):
             client = pulsar.Client(
@@ -261,7 +269,7 @@ def test_pulsars_own_client_produces_and_consumes_by_tls_also_after_a_restart(fi
 
 
 def test_a_client_that_does_not_trust_the_certificate_gets_nothing(files: Files) -> None:
-    with exacta.Broker(pulsar=True, **files.options) as broker:
+    with exacta.Broker(pulsar=True, **files.pulsars) as broker:
         _, _, port = broker.pulsar_tls_url.rpartition(":")
         strict = ssl.create_default_context()
         with socket.create_connection(("127.0.0.1", int(port))) as plain, pytest.raises(ssl.SSLCertVerificationError):
@@ -269,12 +277,12 @@ def test_a_client_that_does_not_trust_the_certificate_gets_nothing(files: Files)
 
 
 def test_a_broker_without_tls_says_how_to_have_it() -> None:
-    with exacta.Broker(pulsar=True) as broker, pytest.raises(ServerError, match="pulsar_tls_certificate"):
+    with exacta.Broker(pulsar=True) as broker, pytest.raises(ServerError, match="tls=True"):
         _ = broker.pulsar_tls_url
 
 
 def test_a_stop_ends_the_connections_of_all_listeners(files: Files) -> None:
-    broker = exacta.Broker(pulsar=True, **files.options).start()
+    broker = exacta.Broker(pulsar=True, **files.pulsars).start()
     try:
         sockets = []
         for url in (broker.pulsar_url, broker.pulsar_tls_url, broker.web_url, broker.web_tls_url):

@@ -16,7 +16,7 @@ from simulation.runner import run_world
 
 FILE = Path(__file__).with_name("canary_seeds.json")
 WORLDS = 60
-"""So many are put in an order of their lengths. If none of them shows a canary, the next ones are tried in turn."""
+"""This many are put in an order of their lengths. If none of them shows a canary, the next ones are tried in turn."""
 MOST = 400
 
 
@@ -44,8 +44,8 @@ def _look(name: str, seeds: list[int]) -> int | None:
 
 
 def main() -> None:
-    """Look for all canaries that do not show where they are noted, or for all of them with `--anew`."""
-    before = {} if "--anew" in sys.argv[1:] else noted()
+    """Look for all canaries that do not show where they are noted, or for all of them with `--all`."""
+    before = {} if "--all" in sys.argv[1:] else noted()
     logging.disable(logging.CRITICAL)
     names = sorted(canaries())
     after: dict[str, int] = {}

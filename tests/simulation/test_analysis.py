@@ -112,7 +112,7 @@ def push_what_is_not_there(history: History) -> None:
 
 
 def push_what_nobody_wrote(history: History) -> None:
-    history.pushed_uncommitted.append(("r/1", ("anew", 0), 0, b"x/1.1:0000"))
+    history.pushed_uncommitted.append(("r/1", ("again", 0), 0, b"x/1.1:0000"))
 
 
 def test_a_clean_history_has_none() -> None:

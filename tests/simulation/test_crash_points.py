@@ -12,7 +12,7 @@ from simulation.crash_recovery import MODES
 from tests.shares import share_of
 
 EVERY = 67
-"""Of the 2,197 histories of three commands, the whole sweep has one in so many."""
+"""Of the 2,197 histories of three commands, the whole sweep has one in this many."""
 OVER_BOTH = ["dc", "da", "ddc", "dda"]
 """The ends of a transaction over marker and sidecar topics: what it has staged is held and spilled, or all spilled."""
 

@@ -1,8 +1,8 @@
 """Exacta's data source with faults: at the points of the sink's protocol a process stands still, dies or fails.
 
 A fault is *armed* by a file in the directory of option `fault.directory` and strikes once, in the first process that
-comes to its point. Who stands still waits there, until it is killed or released: so whoever holds the other end may
-kill what it likes at exactly that point, or let the world go on behind that process's back. The classes travel to
+comes to its point. Who stands still waits there, until it is killed or released: so the holder of the other end
+may kill what it likes at exactly that point, or let the world go on behind that process's back. The classes travel to
 Spark's workers by value (`travel_by_value`), so nothing of the tests need be importable there.
 """
 

@@ -53,7 +53,7 @@ SHARES = {Victim.SPARK: 18, Victim.DRIVER: 8, Victim.EXECUTOR: 18, Victim.WORKER
 """The shares of a hundred kills. A new Spark costs ten seconds, a new worker or broker one."""
 
 _REQUESTS_OF_A_BATCH = 40
-"""A batch of the campaign's size takes about so many requests."""
+"""A batch of the campaign's size takes about this many requests."""
 _LONGEST_DELAY_S = 1.0
 
 
@@ -78,7 +78,7 @@ def plan(
     points: dict[Victim, tuple[str, ...]] | None = None,
     chosen: Callable[[list[Kill]], list[Kill]] = list,
 ) -> list[Kill]:
-    """Draw so many kills; each victim's come to all of its points in turn.
+    """Draw this many kills; each victim's come to all of its points in turn.
 
     `chosen` takes those that are carried out, from a list in which the victims and their points stand in order.
     """

@@ -31,7 +31,7 @@ class Job(Struct, frozen=True, kw_only=True):
     sink: str
     checkpoint: str
     faults: str  # the directory by which faults are armed
-    limit: int  # about so many rows in a batch
+    limit: int  # about this many rows in a batch
     tasks: int = 2
     sink_format: str = "faulty"
     options: dict[str, str] = {}  # of the writer

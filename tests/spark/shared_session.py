@@ -1,7 +1,7 @@
 """One Spark session for all tests of a process that leave it as it was: a start costs as much as several queries.
 
 Owns its settings, its start and its end. A test that needs other settings, or leaves the session harmed, ends it;
-whoever asks next gets a new one, in the same Java virtual machine.
+the next one who asks gets a new one, in the same Java virtual machine.
 """
 
 from __future__ import annotations

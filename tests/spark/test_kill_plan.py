@@ -48,7 +48,7 @@ def test_a_fault_strikes_once_where_it_is_armed(tmp_path):
 
 
 def test_a_fault_lets_so_many_pass(tmp_path):
-    for _ in range(2):  # the count begins anew
+    for _ in range(2):  # the count begins again
         faults.arm(tmp_path, faults.A_REQUEST, faults.RAISE, skip=3)
         for _ in range(3):
             faults.reach(str(tmp_path), faults.A_REQUEST)

@@ -206,7 +206,7 @@ def test_a_copied_checkpoint_is_refused_and_harms_nothing(spark, bootstrap, tmp_
 
 
 def test_a_checkpoint_that_lost_its_last_files_does_not_lose_rows_in_silence(spark, bootstrap, tmp_path):
-    """Spark plans the last batch anew, and it is another one: with more rows."""
+    """Spark plans the last batch again, and it is another one: with more rows."""
     source, sink = new_topic(bootstrap, 1), new_topic(bootstrap, 1)
     fill(bootstrap, source, range(100))
     rows = reading(spark, bootstrap, source).select("key", "value")

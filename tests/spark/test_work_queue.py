@@ -43,7 +43,7 @@ class Crash(BaseException):
 
 
 class Killer:
-    """Comes between two requests of a driver: when so many have been answered, something happens once."""
+    """Comes between two requests of a driver: when this many have been answered, something happens once."""
 
     def __init__(self, monkeypatch):
         self.after: int | None = None

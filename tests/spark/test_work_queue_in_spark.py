@@ -100,7 +100,7 @@ class Campaign:
 
 @pytest.fixture
 def begun(tmp_path):
-    """Begin a campaign in which the driver dies so many times."""
+    """Begin a campaign in which the driver dies this many times."""
     broker = BrokerProcess(tmp_path / "data", free_port(), tmp_path / "broker.log", free_port())
     broker.start()
     campaigns = []

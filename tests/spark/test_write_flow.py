@@ -200,7 +200,7 @@ def test_what_is_told_of_the_query_must_agree(spark, query, monkeypatch):
         write(Frame(range(10)), 0, query.options)
     monkeypatch.setattr(foreach_batch, "running_query", lambda _: running)
     assert write(Frame(range(10)), 0, options).rows == 10
-    # The same place, whoever named it.
+    # The same place under another name.
     restarted(monkeypatch)
     assert write(Frame(range(10)), 0, query.options).replayed
 

@@ -62,7 +62,7 @@ class WorkQueue:
 
 
 def client(url):
-    """Return a client of Pulsar's that prints errors only."""
+    """Return a Pulsar client that prints errors only."""
     errors = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
     return pulsar.Client(url, operation_timeout_seconds=30, logger=errors)
 

@@ -65,7 +65,7 @@ class Shop:
         return sum(map(len, self.amounts.values()))
 
     def order(self, count: int, chosen: random.Random) -> None:
-        """Place so many orders."""
+        """Place this many orders."""
         for number in range(self.count, self.count + count):
             customer, amount = chosen.choice(sorted(self.amounts)), chosen.randrange(1, 1000)
             self.amounts[customer].append(amount)

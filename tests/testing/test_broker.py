@@ -63,7 +63,9 @@ def test_options() -> None:
 
 
 def test_other_machines_may_connect_where_it_listens_on_every_address() -> None:
-    with exacta.Broker(host="0.0.0.0") as broker:
+    with pytest.raises(ServerError, match=r"other machines reach PLAINTEXT on 0\.0\.0\.0:"):
+        exacta.Broker(host="0.0.0.0").start()
+    with exacta.Broker(host="0.0.0.0", allow_anonymous="PLAINTEXT") as broker:
         produce(broker, b"v")
         assert broker.bootstrap_servers.startswith("127.0.0.1:")
         assert consume(broker) == [b"v"]

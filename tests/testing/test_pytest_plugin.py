@@ -98,7 +98,7 @@ def test_options_come_from_the_ini_file_and_from_markers(pytester: pytest.Pytest
             def test_class(self, exacta_broker):
                 assert count(exacta_broker) == 5
 
-            @pytest.mark.exacta_broker(num_partitions=7, host="0.0.0.0")
+            @pytest.mark.exacta_broker(num_partitions=7, host="0.0.0.0", allow_anonymous="PLAINTEXT")
             def test_nearest(self, exacta_broker):
                 assert count(exacta_broker) == 7
 

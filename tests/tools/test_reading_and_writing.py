@@ -7,7 +7,7 @@ from tests.tools.bench import Bench
 
 
 def read(bench: Bench, topic: str, count: int, *options: str) -> list[str]:
-    """Return the first so many lines that the console consumer prints."""
+    """Return the first lines, this many, that the console consumer prints."""
     from_start = ("--topic", topic, "--from-beginning", "--timeout-ms", "30000")
     return bench.good("kafka-console-consumer", *from_start, "--max-messages", str(count), *options).lines
 

@@ -137,7 +137,7 @@ def test_a_transaction_is_ended_by_force(bench: Bench, opened: Open) -> None:
     bench.good(TOOL, "forceTerminateTransaction", "--transactionalId", opened.id)
     bench.until(opened.state, lambda state: state in ("CompleteAbort", "Empty"))
     bench.until(lambda: opened.writers()[0]["CurrentTransactionStartOffset"], lambda found: found == "None")
-    # Whoever held it is fenced.
+    # The producer that held it is fenced.
     with pytest.raises(KafkaException) as refused:
         opened.producer.commit_transaction(30)
     assert refused.value.args[0].name() in ("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH")

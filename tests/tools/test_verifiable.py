@@ -27,7 +27,7 @@ def produced(bench: Bench, topic: str, count: int) -> list[int]:
 @pytest.mark.parametrize(
     ("protocol", "while_two", "alone_again"),
     [
-        # Everything is given up and assigned anew.
+        # Everything is given up and assigned again.
         ("CLASSIC", ("partitions_assigned", 1), ("partitions_assigned", 2)),
         # Only what changes is told (KIP-848).
         ("CONSUMER", ("partitions_revoked", 1), ("partitions_assigned", 1)),
@@ -74,7 +74,7 @@ def test_what_is_produced_is_consumed_by_a_group_that_changes(
 
 
 def change(name: str, count: int) -> Callable[[dict[str, Any]], bool]:
-    """Return a test for the event that so many partitions were assigned or revoked."""
+    """Return a test for the event that this many partitions were assigned or revoked."""
     return lambda event: event["name"] == name and len(event["partitions"]) == count
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.timeout(90)
 
 
 def some(transaction: Transaction, count: int = 4) -> list[Any]:
-    """Consume exactly so many messages."""
+    """Consume exactly this many messages."""
     found: list[Any] = []
     while len(found) < count:
         more = transaction.consume(count - len(found), CALL_S)

@@ -229,7 +229,7 @@ def reordered_in_time(history: list[Op]) -> list[Op]:
                 for one in records:
                     for other in others:
                         if one.place == other.place:
-                            # Whoever saw them at their places in time saw something else.
+                            # Those who saw them at their places in time saw something else.
                             ops = [op for op in history if not isinstance(op, Poll) or op.final or op.topic != "append"]
                             return swap(ops, one.value, other.value)
     raise CannotPlant

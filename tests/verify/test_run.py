@@ -1,6 +1,6 @@
 """Whole runs: nothing is found on Exacta, also where it is killed; what is broken on purpose is found.
 
-A run of a test ends when so many transactions are committed and so many faults are over, not by the clock.
+A run of a test ends when enough transactions are committed and enough faults are over, not by the clock.
 """
 
 import os
@@ -68,7 +68,7 @@ def explained(verdict: Verdict) -> object:
 
 
 def as_if_committed(history: Iterator[Op]) -> Iterator[Op]:
-    """Take what a read_uncommitted reader got for that of a read_committed one."""
+    """Pretend that a read_committed reader got what a read_uncommitted one has got."""
     for op in history:
         live = isinstance(op, Poll) and not op.final and op.isolation is Isolation.UNCOMMITTED
         yield msgspec.structs.replace(op, isolation=Isolation.COMMITTED) if live else op
@@ -110,7 +110,7 @@ def test_nothing_is_found_where_the_broker_is_killed(buffer: str, tmp_path: Path
             kill=str(broker.pid_file),
             restart_command=broker.restart_command,
             restart_every_s=1.5,
-            # A group waits for a killed member until its session ends, and sessions begin anew with each start (0025):
+            # A group waits for a killed member until its session ends, and sessions begin again with each start (0025):
             # a broker that is killed so often would never let one end. The suite `verify` kills both.
             kill_clients_every_s=0,
             transaction_buffer=buffer,

@@ -248,7 +248,6 @@ def test_who_sends_no_further_request_is_closed_and_says_nothing_of_it(monkeypat
 @pytest.mark.parametrize(
     "sent",
     [
-        pytest.param(b"\x16\x03\x01\x02\x00\x01\x00" * 3 + b"\r\n\r\n", id="TLS"),
         pytest.param(b"GET / HTTP/1.1\r\n\r\n", id="no host"),
         pytest.param(get("/a", f"X: {'x' * 20_000}")[:-1], id="long headers"),
         pytest.param(b"GET " + b"x" * 20_000, id="a long path"),
@@ -265,6 +264,18 @@ def test_what_is_no_request_is_told_so_and_closed(caplog: pytest.LogCaptureFixtu
 
     run(scenario)
     assert [record.name for record in caplog.records] == ["exacta.web"]
+
+
+def test_a_client_that_speaks_tls_is_closed_and_the_operator_told_so(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with serving() as web:
+            reader, writer = await web.connect()
+            writer.write(b"\x16\x03\x01\x02\x00\x01\x00")
+            assert await reader.read() == b""
+
+    run(scenario)
+    [told] = caplog.messages
+    assert "a TLS handshake came to a door for HTTP, which speaks no TLS" in told
 
 
 def test_nonsense_behind_half_an_answer_ends_the_connection_only(caplog: pytest.LogCaptureFixture) -> None:

@@ -54,7 +54,7 @@ HOST = "no `Host`, or another one than this server's"
 ORIGIN = "an `Origin` that is not this server itself"
 SITE = "`Sec-Fetch-Site` that is not `same-origin` or `none`"
 REFUSED = {
-    row: int(cell[:3])
+    row: int(cell)
     for row, cell in docstring_table("exacta.web.guard", "what a request says").column("is answered").items()
 }
 OTHER_HOSTS = [

@@ -1,12 +1,12 @@
 """A little work in each turn of the loop."""
 
-from exacta.web.turns import Turns
+from exacta.web.turns import WorkLine
 from tests.engine.rig import ManualLoop
 
 
 def test_few_pieces_are_done_in_one_turn_in_their_order() -> None:
     loop, done = ManualLoop(), []
-    turns = Turns(loop, most_a_turn=2)
+    turns = WorkLine(loop, most_a_turn=2)
 
     def adds(number: int) -> None:
         done.append(number)
@@ -24,7 +24,7 @@ def test_few_pieces_are_done_in_one_turn_in_their_order() -> None:
 
 def test_the_line_begins_again_after_its_end() -> None:
     loop, done = ManualLoop(), []
-    turns = Turns(loop)
+    turns = WorkLine(loop)
     for number in range(2):
         turns.take(lambda number=number: done.append(number))  # type: ignore[misc]
         while loop.ready:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import griffe
 
-from exacta.core.subscriptions.description import Wait
+from exacta.core.subscriptions.description import WaitReason
 from exacta.core.transactions.description import CAUSES
 from website.pages.markdown import table
 from website.pages.python_api import SOURCE
@@ -23,7 +23,7 @@ def page() -> str:
     made = {
         "structs": "\n".join(line for module in MODULES for line in _module(module)).strip(),
         "causes": "\n".join(f"- {words}" for words in CAUSES.values()),
-        "waits": "\n".join(f"- {words}" for words in Wait),
+        "waits": "\n".join(f"- {words}" for words in WaitReason),
     }
     text = _PROSE.read_text(encoding="utf-8")
     for name, content in made.items():

@@ -7,14 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from exacta.spark.options.connection import CONNECTION
 from exacta.spark.options.foreach_batch import FOREACH_BATCH
-from exacta.spark.options.kafka_clients import (
-    COMMON_HARMLESS,
-    COMMON_REFUSED,
-    CONSUMER_HARMLESS,
-    CONSUMER_REFUSED,
-    PRODUCER_HARMLESS,
-    PRODUCER_REFUSED,
-)
+from exacta.spark.options.kafka_clients import COMMON_REFUSED, CONSUMER_REFUSED, PRODUCER_REFUSED
 from exacta.spark.options.parsing import Option
 from exacta.spark.options.sink import SINK
 from exacta.spark.options.source import SOURCE
@@ -27,10 +20,10 @@ All options of the source and of the sink. The page [format("exacta") for Spark]
 The names are those of Spark's own Kafka connector, without regard to case. Options that only Exacta has do not begin
 with `kafka.`.
 
-An option that is not known is refused, and so is one that another option leaves without effect. Kafka's clients in Java
-have options that mean nothing here. Those that [have no effect](#options-without-effect) are accepted, and one line of
-the log names them. Those that would change what is read or written are [refused](#refused-options-of-kafkas-clients).
-One error names everything that is wrong with the options, and says what to do."""
+An option that is not known is refused, and so is one that another option leaves without effect. Of the options of
+Kafka's clients in Java, those that would change what is read or written are
+[refused](#refused-options-of-kafkas-clients), and all others [have no effect](#options-without-effect). One error names
+everything that is wrong with the options, and says what to do."""
 
 
 def page() -> str:
@@ -39,7 +32,7 @@ def page() -> str:
     parts = [_HEAD, "## Source and sink", _options(CONNECTION)]
     for title, options in own:
         parts += [f"## {title}", _options(options)]
-    parts += ["## Options without effect", _WITHOUT_EFFECT, _harmless()]
+    parts += ["## Options without effect", _WITHOUT_EFFECT]
     parts += ["## Refused options of Kafka's clients", _REFUSED]
     for title, refused in _REFUSALS:
         parts.append(_table((title, ""), [[f"`{each.name}`", each.about] for each in refused]))
@@ -61,9 +54,11 @@ _SIDES: Sequence[tuple[str, Sequence[Option]]] = (
 
 
 _WITHOUT_EFFECT = """\
-They are accepted, whatever their value, so that a job can keep them. The logger `exacta.spark` names them once, at
-level INFO. A writer also accepts every option of Kafka's consumers, and a reader every option of its producers: Kafka's
-clients pass over them too. A batch accepts `maxOffsetsPerTrigger`, `minOffsetsPerTrigger` and `maxTriggerDelay`."""
+An option that begins with `kafka.`, and is not on this page, is accepted whatever its value, so that a job can keep
+what it has set for Kafka's clients in Java. The logger `exacta.spark` names all of these once, as a warning. Refused
+are a name that is almost one of this page, and unknown names that begin with `kafka.ssl.` or `kafka.security.`.
+`groupIdPrefix`, `kafkaConsumer.pollTimeoutMs`, `fetchOffset.numRetries` and `fetchOffset.retryIntervalMs` are accepted,
+too. A batch accepts `maxOffsetsPerTrigger`, `minOffsetsPerTrigger` and `maxTriggerDelay`."""
 
 _REFUSED = "Leaving such an option out without a word would change what is read or written, or who may see it."
 
@@ -72,12 +67,6 @@ _REFUSALS: Sequence[tuple[str, Sequence[Option]]] = (
     ("Source", CONSUMER_REFUSED),
     ("Sink", PRODUCER_REFUSED),
 )
-
-
-def _harmless() -> str:
-    sides = (("both", COMMON_HARMLESS), ("source", CONSUMER_HARMLESS), ("sink", PRODUCER_HARMLESS))
-    rows = [[", ".join(f"`{name}`" for name in each.names), side, each.why] for side, table in sides for each in table]
-    return _table(("Options", "Side", "Why they have no effect"), rows)
 
 
 def _options(table: Iterable[Option]) -> str:

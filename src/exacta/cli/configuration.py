@@ -44,21 +44,17 @@ for _name, _command in (("describe", describe), ("set", set_them), ("unset", uns
 
 @config.command(rich_help_panel=_SERVER)
 def check(file: Annotated[Path, typer.Argument(metavar="FILE", help=_FILE_HELP)]) -> None:
-    """Say what is wrong with a file, which promises of its keys are not kept, and which keys change nothing.
+    """Say what is wrong with a file, which promises of its keys are not kept, and which keys have no effect.
 
     Exit code 0 if a server would start with the file, 1 if the file has mistakes, 2 if it cannot be read.
     """
-    from exacta.config.kafka_keys import kafka_key
-
     found = _read(file)
     for mistake in found.mistakes:
         say(f"mistake: {mistake}")
     for line in found.not_kept:
         say(f"warning: {line}")
     for name in found.passed_over:
-        key = kafka_key(name)
-        assert key is not None
-        say(f"no effect: {name}: {key.reason}")
+        say(f"no effect: {name}: unknown here")
     if found.mistakes:
         fail(f"{file} has {counted(len(found.mistakes), 'mistake')}", EXIT_NO)
     say(f"{file} can be served")
@@ -71,8 +67,12 @@ def show(
 ) -> None:
     """Show every option with the value that a server would have with this file, or without any.
 
-    What is printed is a TOML file that says the same. Exit code 0, 1 if the file has mistakes, 2 if it cannot be read.
+    What is printed is a TOML file that says the same, but for secrets.
+
+    Exit code 0, 1 if the file has mistakes, 2 if it cannot be read.
     """
+    from exacta.config.options import SECURITY, SecretText
+
     found = None if file is None else _read(file)
     if found is not None and found.mistakes:
         fail(found.mistakes[0], EXIT_NO)
@@ -82,7 +82,12 @@ def show(
         del values["listen"]
     for name, value in values.items():
         line = f"{name.replace('.', '_')} = {_toml(value)}"
-        if name not in defaults:
+        if isinstance(value, SecretText):
+            say(f"# {name.replace('.', '_')} is set, and a secret")
+        elif name in SECURITY and value == "":
+            if not changed:
+                say(f"# {name.replace('.', '_')} is not set")
+        elif name not in defaults:
             say(line)
         elif value != defaults[name]:
             say(f"{line}  # default: {_toml(defaults[name])}")
@@ -161,6 +166,7 @@ def _defaults() -> dict[str, Value]:
 def _set_by(found: "ConfigurationFile") -> dict[str, Value]:
     """Return what the file sets, by the names of the keys."""
     from exacta.server.configuration_file import DATA, ENDPOINTS
+    from exacta.server.kafka_listeners import protocol_of
 
     names = {field: name for name, field in ENDPOINTS.items()}
     places: dict[str, Value] = {names[field]: str(endpoint) for field, endpoint in found.endpoints.items()}
@@ -171,7 +177,11 @@ def _set_by(found: "ConfigurationFile") -> dict[str, Value]:
         told = [(each.name, each.advertised) for each in found.kafka_doors if each.advertised is not None]
         if told:
             places["advertised.listeners"] = _listeners(told)
-        places["listener.security.protocol.map"] = ",".join(f"{each.name}:PLAINTEXT" for each in found.kafka_doors)
+        protocols = ",".join(f"{each.name}:{protocol_of(each)}" for each in found.kafka_doors)
+        places["listener.security.protocol.map"] = protocols
+        for each in found.kafka_doors:
+            for field, value in each.options.items():
+                places[f"listener.name.{each.name.lower()}.{field.replace('_', '.')}"] = value
     return places | found.log | found.options
 
 

@@ -11,6 +11,7 @@ from dataclasses import fields
 from exacta.cli.data_directory import DEFAULT_DATA
 from exacta.cli.serve import argument_help
 from exacta.config.configuration import Configuration
+from exacta.config.doors import DoorOptions
 from exacta.config.groups import GroupOptions
 from exacta.config.kafka import KafkaOptions
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KafkaKey, KeyClass
@@ -20,6 +21,7 @@ from exacta.config.options import Option, options
 from exacta.config.pulsar import PulsarOptions
 from exacta.config.ranges import INT_MAX, LONG_MAX, LONG_MIN
 from exacta.config.security import SecurityOptions
+from exacta.config.tls import TlsOptions
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType, TopicConfig
 from exacta.config.topic_values import OF_THE_BROKER
 from exacta.config.transactions import TransactionOptions
@@ -33,6 +35,8 @@ ROOMS: dict[str, type] = {
     "Transactions and producers": TransactionOptions,
     "Consumer groups": GroupOptions,
     "Connections and memory": NetworkOptions,
+    "Who may come in": DoorOptions,
+    "TLS": TlsOptions,
     "Access rules": SecurityOptions,
     "Kafka's clients": KafkaOptions,
     "Pulsar's clients": PulsarOptions,
@@ -65,18 +69,16 @@ and exist because tools and frameworks set them; the last column says so."""
 
 _KAFKAS = """## Kafka's keys
 
-A file of `--config` may have every key of Apache Kafka 4.4's `server.properties`, and those that Kafka 4 has removed. A
-key that neither Kafka nor Exacta has is refused."""
+A file of `--config` may be a `server.properties` of Apache Kafka as it is. Besides the options above that are Kafka's,
+these of its keys have a meaning here. All others are unknown here and have no effect: `exacta serve` names them in one
+line, and `exacta config check` in one line each. A key that is almost a known one is taken for a spelling mistake, and
+refused. A TOML file is written for Exacta, so every unknown key in it is refused."""
 
 _OTHER_NAMES = "### Served under another name"
 
 _PROMISES = """### Promises that are not kept
 
 `exacta serve` starts, and warns of each of these keys by name, unless it has one of the values in the last column."""
-
-_NO_MEANING = """### Without a meaning here
-
-`exacta serve` passes over these, and names them in one line."""
 
 
 def reference() -> str:
@@ -85,7 +87,7 @@ def reference() -> str:
     for title, room in ROOMS.items():
         names = [each.name.replace("_", ".") for each in fields(room)]
         parts += [f"### {title}", _options(options()[name] for name in names)]
-    parts += [_TOPICS, _topics(), _KAFKAS, _OTHER_NAMES, _served(), _PROMISES, _promises(), _NO_MEANING, _no_meaning()]
+    parts += [_TOPICS, _topics(), _KAFKAS, _OTHER_NAMES, _served(), _PROMISES, _promises()]
     return "\n\n".join(parts) + "\n"
 
 
@@ -155,13 +157,6 @@ def _promises() -> str:
     for (name, value), reason in VALUES_NOT_KEPT.items():
         rows.append([f"`{name}`", f"{reason[0].upper()}{reason[1:]}.", f"all but `{value}`"])
     return _table(("Key", "Why", "Without a warning"), rows)
-
-
-def _no_meaning() -> str:
-    by_reason: dict[str, list[str]] = {}
-    for key in _of(KeyClass.NO_MEANING):
-        by_reason.setdefault(key.reason, []).append(f"`{key.name}`")
-    return _table(("Why", "Keys"), [[reason, ", ".join(names)] for reason, names in sorted(by_reason.items())])
 
 
 # --- cells ---

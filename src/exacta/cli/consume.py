@@ -22,7 +22,7 @@ import typer
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic
 from exacta.cli.interrupts import termination_interrupts
 from exacta.cli.lines import OnATerminal
-from exacta.cli.positions import BEGINNING, END, Kind, NoPlace, Range, offsets_at, range_of
+from exacta.cli.positions import BEGINNING, END, NoPlace, PositionKind, Range, offsets_at, range_of
 from exacta.cli.record_formats import WrongFormat, as_json, format_of, unescaped
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def consume(
             fail("give one of --exit and -o e@TIME", EXIT_USAGE)
         wanted = wanted._replace(end=END)
     with termination_interrupts(), client_of(bootstrap_servers, command_config, "exacta-consume") as client:
-        reader = _Reader(client, _assignment(client, topics, partitions or [], group), wanted, isolation)
+        reader = _AssignedReader(client, _assignment(client, topics, partitions or [], group), wanted, isolation)
         with _until_nobody_reads() as out, closing(reader):
             with suppress(KeyboardInterrupt):
                 for record in islice(reader.records(out), None if count is None else min(count, sys.maxsize)):
@@ -211,7 +211,7 @@ def _chosen(client: "Client", topics: list[str], wanted: list[int]) -> "list[Top
     return [TopicPartition(topic, each) for topic, count in counts.items() for each in wanted or range(count)]
 
 
-class _Reader:
+class _AssignedReader:
     """Reads the partitions that are assigned up to their ends, and keeps how far what was written goes."""
 
     def __init__(self, client: "Client", assignment: "Assignment", wanted: Range, isolation: Isolation) -> None:
@@ -299,7 +299,7 @@ class _Reader:
             starts = {each: committed.get(each, start) for each, start in first.items()}
             if self._wanted.end is not None:
                 ends = offsets_at(self._client, added, self._wanted.end, self._level)
-                if self._wanted.start.kind is Kind.OFFSET and self._wanted.start.number > 0:
+                if self._wanted.start.kind is PositionKind.OFFSET and self._wanted.start.number > 0:
                     self._require_within(starts, ends)
                 self._ends |= ends
             self._tail.positions |= starts

@@ -17,7 +17,7 @@ from exacta.cli.lines import say
 from exacta.cli.progress import measuring, working
 
 if TYPE_CHECKING:
-    from exacta.adapters.local.damage.inspection import Finding, Place
+    from exacta.adapters.local.damage.inspection import Finding, SoundGroup
     from exacta.adapters.local.files import Files
     from exacta.repair import Examination, Way
 
@@ -39,14 +39,14 @@ def verify(data: DataDirectory = DEFAULT_DATA) -> None:
 
     Exit code 0 if nothing that was durable is damaged, 1 if something is, or if it cannot be read, 2 if called wrongly.
     """
-    from exacta.adapters.local.damage.inspection import Place, Verdict
+    from exacta.adapters.local.damage.inspection import SoundGroup, Verdict
     from exacta.server.identity import JOURNAL_DIRECTORY
 
     groups = entries = 0
     end, damaged = 0, False
     with _inspected(data) as found:
         for each in _measured(found, data / JOURNAL_DIRECTORY):
-            if isinstance(each, Place):
+            if isinstance(each, SoundGroup):
                 groups += 1
                 entries += sum(1 for entry in each.group.entries if entry.event)
                 end = max(end, each.group.end)  # compacted segments, which come last, have positions of their own
@@ -72,11 +72,11 @@ def dump(data: DataDirectory = DEFAULT_DATA) -> None:
 
     Exit code 0, 1 if the files cannot be read, 2 if called wrongly.
     """
-    from exacta.adapters.local.damage.inspection import Place
+    from exacta.adapters.local.damage.inspection import SoundGroup
 
     with _inspected(data) as found:
         for each in found:
-            for line in _events(each) if isinstance(each, Place) else (_unread(each),):
+            for line in _events(each) if isinstance(each, SoundGroup) else (_unread(each),):
                 typer.echo(_json(line))
 
 
@@ -188,7 +188,7 @@ def _keeping(directory: Path) -> "Iterator[Files]":
         files.unlock()
 
 
-def _measured(found: "Iterator[Place | Finding]", journal: Path) -> "Iterator[Place | Finding]":
+def _measured(found: "Iterator[SoundGroup | Finding]", journal: Path) -> "Iterator[SoundGroup | Finding]":
     """Yield what is found, and show which part of the files has been read: they come one after the other."""
     sizes = {each.name: each.stat().st_size for each in journal.iterdir()}
     name, of_whole_files = "", 0
@@ -202,7 +202,7 @@ def _measured(found: "Iterator[Place | Finding]", journal: Path) -> "Iterator[Pl
 
 
 @contextmanager
-def _inspected(data: Path) -> "Iterator[Iterator[Place | Finding]]":
+def _inspected(data: Path) -> "Iterator[Iterator[SoundGroup | Finding]]":
     from exacta.adapters.local.damage.inspection import inspect
     from exacta.engine.schema import SCHEMA
 
@@ -245,7 +245,7 @@ def _unread(found: "Finding") -> dict[str, Any]:
     return {"file": found.name, "byte": found.offset, "unreadable": found.reason, "verdict": found.verdict.value}
 
 
-def _events(place: "Place") -> Iterator[dict[str, Any]]:
+def _events(place: "SoundGroup") -> Iterator[dict[str, Any]]:
     import msgspec
 
     from exacta.core.event_codec import decode_event

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _MOST_DIGITS = 18
 
 
-class Kind(Enum):
+class PositionKind(Enum):
     """The ways to say where."""
 
     BEGINNING = "the first offset that there is"
@@ -25,12 +25,12 @@ class Kind(Enum):
 class Place(NamedTuple):
     """A place in a partition. `number` is the offset, or the time in ms."""
 
-    kind: Kind
+    kind: PositionKind
     number: int = 0
 
 
-BEGINNING = Place(Kind.BEGINNING)
-END = Place(Kind.END)
+BEGINNING = Place(PositionKind.BEGINNING)
+END = Place(PositionKind.END)
 _WORDS = {"beginning": BEGINNING, "earliest": BEGINNING, "end": END, "latest": END}
 
 
@@ -70,7 +70,7 @@ def place_of(text: str) -> Place:
     if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS:
         if text.startswith("-") and int(digits) == 0:
             return END
-        return Place(Kind.OFFSET, int(text))
+        return Place(PositionKind.OFFSET, int(text))
     raise NoPlace(
         f"'{text}' is none of beginning, end, an offset, -N for the last N, s@TIME or e@TIME "
         "(ms since 1970, or 2026-01-31T12:00:00Z)"
@@ -85,14 +85,14 @@ def destination_of(text: str) -> Place:
         at_ms = time_ms(text)
         if at_ms is None:
             raise
-        return Place(Kind.TIME, at_ms)
+        return Place(PositionKind.TIME, at_ms)
 
 
 def _time(text: str) -> Place:
     at_ms = time_ms(text[2:])
     if at_ms is None:
         raise NoPlace(f"'{text[2:]}' is no time: give ms since 1970, or 2026-01-31T12:00:00Z")
-    return Place(Kind.TIME, at_ms)
+    return Place(PositionKind.TIME, at_ms)
 
 
 def offsets_at(
@@ -105,14 +105,14 @@ def offsets_at(
     from exacta.client.topics import EARLIEST, LATEST, list_offsets
 
     wanted = list(partitions)
-    if place.kind is Kind.OFFSET and place.number >= 0:
+    if place.kind is PositionKind.OFFSET and place.number >= 0:
         return dict.fromkeys(wanted, place.number)
-    if place.kind is Kind.BEGINNING:
+    if place.kind is PositionKind.BEGINNING:
         return list_offsets(client, wanted, EARLIEST, isolation_level=isolation_level)
     ends = list_offsets(client, wanted, LATEST, isolation_level=isolation_level)
-    if place.kind is Kind.END:
+    if place.kind is PositionKind.END:
         return ends
-    if place.kind is Kind.TIME:
+    if place.kind is PositionKind.TIME:
         found = list_offsets(client, wanted, place.number, isolation_level=isolation_level)
         return {each: ends[each] if found[each] < 0 else found[each] for each in wanted}
     first = list_offsets(client, wanted, EARLIEST, isolation_level=isolation_level)

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from msgspec.structs import replace
+
 from exacta.cli.data_directory import DEFAULT_DATA
 from exacta.config.configuration import ConfigurationError
-from exacta.config.options import configure, options, parse_setting
-from exacta.front.doors import Door, Endpoint
+from exacta.config.options import PASSED_OVER, configure, options, parse_setting
+from exacta.front.doors import Door, Endpoint, Security
 from exacta.server.door_options import ENDPOINTS, doors_of
+from exacta.server.kafka_listeners import protocol_of
 from exacta.server.listeners import (
     DEFAULT_HOST,
     DEFAULT_PORT,
@@ -51,10 +54,13 @@ def run(arguments: Sequence[str]) -> int:
             file = _file(parsed.config)
             settings, data = dict(file.options), file.data
             endpoints = file.endpoints | given
-            kafka_doors = () if "listen" in given else file.kafka_doors
+            kafka_doors = file.kafka_doors
+            if "listen" in given:
+                _refuse_secured(kafka_doors)
+                kafka_doors = ()
             log |= file.log
         # The command line wins over the file. Both forms of a name are one option.
-        settings |= {key.replace("_", "."): value for key, value in parsed.set}
+        settings |= _set(parsed.set)
         configuration = configure(settings)
         doors = _doors(endpoints, kafka_doors)
     except ConfigurationError as error:
@@ -75,12 +81,40 @@ def _doors(endpoints: dict[str, Endpoint], kafka_doors: Sequence[Door]) -> list[
     """Return the doors to listen at, the doors of Kafka clients first. Raises ConfigurationError."""
     if not kafka_doors:
         return doors_of({"listen": Endpoint(DEFAULT_HOST, DEFAULT_PORT)} | endpoints)
+    if "advertise" in endpoints and len(kafka_doors) == 1:
+        return [replace(kafka_doors[0], advertised=endpoints["advertise"]), *doors_of(endpoints)]
     if "advertise" in endpoints:
         names = " and ".join(each.name for each in kafka_doors)
         raise ConfigurationError(
             f"advertise names one address, and the listeners {names} have one each: name them by advertised.listeners"
         )
     return [*kafka_doors, *doors_of(endpoints)]
+
+
+def _refuse_secured(kafka_doors: Sequence[Door]) -> None:
+    """Refuse a --listen that would stand for a listener with TLS or logins. Raises ConfigurationError."""
+    for door in kafka_doors:
+        if door.login or door.security is not Security.PLAINTEXT:
+            raise ConfigurationError(
+                f"--listen would take the place of the listener {door.name}, and have no {protocol_of(door)}: leave it "
+                "out, or change listeners in the file"
+            )
+
+
+def _set(given: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return what `--set` sets, by the names of options. Raises ConfigurationError for a secret."""
+    found = {}
+    for key, value in given:
+        name = key.replace("_", ".")
+        if name in PASSED_OVER:
+            sys.stderr.write(f"exacta: {PASSED_OVER[name]}\n")
+        elif name in options() and options()[name].is_secret:
+            raise ConfigurationError(
+                f"{name} is a secret, and the list of processes shows the command line: give it in a file (--config)"
+            )
+        else:
+            found[name] = value
+    return found
 
 
 def _level_in(path: Path) -> str | None:
@@ -221,14 +255,14 @@ def _add_pulsars_doors(parser: argparse.ArgumentParser) -> None:
         ("--pulsar-advertise", "what Pulsar's clients are told to connect to, where that is not what is listened on"),
         (
             "--pulsar-tls-listen",
-            "where to accept Pulsar's clients by TLS; needs pulsar.tls.certificate and pulsar.tls.key "
+            "where to accept Pulsar's clients by TLS; needs tlsCertificateFilePath, or ssl.keystore.location "
             f"({nowhere} {DEFAULT_PULSAR_TLS_PORT})",
         ),
         ("--pulsar-tls-advertise", "what Pulsar's clients are told to connect to by TLS"),
         (
             "--web-listen",
-            "where to serve /metrics and /health, and what Pulsar's clients ask by HTTP; beyond the loopback address "
-            f"it needs web.allow.anonymous=true (default: nowhere; the usual port is {DEFAULT_WEB_PORT})",
+            "where to serve /metrics and /health, and what Pulsar's clients ask by HTTP "
+            f"(default: nowhere; the usual port is {DEFAULT_WEB_PORT})",
         ),
         ("--web-tls-listen", f"the same by HTTPS ({nowhere} {DEFAULT_WEB_TLS_PORT})"),
     ):

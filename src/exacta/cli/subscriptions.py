@@ -16,7 +16,7 @@ from exacta.cli.times import time_in_words, time_ms
 if TYPE_CHECKING:
     from exacta.client.routing import Client
     from exacta.client.subscriptions import Reset, Target
-    from exacta.readmodel.subscriptions import Details, Subscription
+    from exacta.readmodel.subscriptions import Details, SubscriptionDescription
 
 _CLIENT_ID = "exacta-subscriptions"
 _BOUNDS = (
@@ -194,14 +194,14 @@ def _target(to: str) -> "Target":
     return Target(timestamp_ms=at_ms)
 
 
-def _show(topic: str, plan: "Sequence[Reset]", found: "Sequence[Subscription]") -> None:
+def _show(topic: str, plan: "Sequence[Reset]", found: "Sequence[SubscriptionDescription]") -> None:
     _fail_where_refused(topic, plan, found)
     for each in plan:
         closed = f", and disconnects {counted(each.closed_consumers, 'consumer')}" if each.closed_consumers else ""
         say(f"{topic}-{each.partition}: from {each.old_position} to {each.position}{closed}")
 
 
-def _fail_where_refused(topic: str, results: "Iterable[Reset]", found: "Sequence[Subscription]") -> None:
+def _fail_where_refused(topic: str, results: "Iterable[Reset]", found: "Sequence[SubscriptionDescription]") -> None:
     """End the command where something stands in the way, with the offsets that there are."""
     from exacta.protocol.kafka.errors import ErrorCode
 
@@ -216,7 +216,7 @@ def _fail_where_refused(topic: str, results: "Iterable[Reset]", found: "Sequence
 # --- what is looked at ------------------------------------------------------------------------------------------------
 
 
-def _found(client: "Client", topic: str, subscription: str, partition: int | None) -> "list[Subscription]":
+def _found(client: "Client", topic: str, subscription: str, partition: int | None) -> "list[SubscriptionDescription]":
     """Return the subscription in each partition; end the command where there is none."""
     from exacta.client.subscriptions import describe_subscriptions
 
@@ -274,7 +274,7 @@ def _bounds(client: "Client", topic: str) -> str:
     return ", ".join(f"{name}={found[name]}" for name in _BOUNDS if name in found)
 
 
-def _describe(found: "Subscription", bounds: str) -> None:
+def _describe(found: "SubscriptionDescription", bounds: str) -> None:
     details = _details(found)
     say(f"{found.at}, subscription {found.name}: {_type(found)}, created {time_in_words(found.created_ms)}")
     say(
@@ -312,7 +312,7 @@ def _describe(found: "Subscription", bounds: str) -> None:
         say(f"  waits: {line}")
 
 
-def _reasons(found: "Subscription", details: "Details") -> Iterator[str]:
+def _reasons(found: "SubscriptionDescription", details: "Details") -> Iterator[str]:
     """Yield why messages are not delivered now; nothing waits where there is no message."""
     if not found.left and not found.pending and not found.held_back:
         yield "there is no message that it has not acknowledged"
@@ -325,7 +325,7 @@ def _reasons(found: "Subscription", details: "Details") -> Iterator[str]:
         )
 
 
-def _type(found: "Subscription") -> str:
+def _type(found: "SubscriptionDescription") -> str:
     words = [found.subscription_type]
     if not found.is_durable:
         words.append("not durable")
@@ -334,6 +334,6 @@ def _type(found: "Subscription") -> str:
     return ", ".join(words)
 
 
-def _details(found: "Subscription") -> "Details":
+def _details(found: "SubscriptionDescription") -> "Details":
     assert found.details is not None
     return found.details

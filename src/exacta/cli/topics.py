@@ -9,7 +9,7 @@ from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, clie
 from exacta.cli.confirmation import OnlyShow, Yes, require_consent
 from exacta.cli.lines import counted, say
 from exacta.cli.output import Output, OutputFormat, print_json, print_records
-from exacta.cli.positions import BEGINNING, END, Kind, NoPlace, destination_of, offsets_at
+from exacta.cli.positions import BEGINNING, END, NoPlace, PositionKind, destination_of, offsets_at
 from exacta.cli.settings import DryRun, Setting, settings_in
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def trim(
             if number not in numbers:
                 fail(f"topic {name} has no partition {number}: it has {len(numbers)}", EXIT_NO)
         wanted = [TopicPartition(name, each) for each in numbers if not partitions or each in partitions]
-        if place.kind is Kind.OFFSET and place.number >= 0 and len(wanted) > 1:
+        if place.kind is PositionKind.OFFSET and place.number >= 0 and len(wanted) > 1:
             fail("an offset belongs to one partition: give -p, too", EXIT_USAGE)
         first = offsets_at(client, wanted, BEGINNING, READ_COMMITTED)
         new = offsets_at(client, wanted, place, READ_COMMITTED)

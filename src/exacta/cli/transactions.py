@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from exacta.client.routing import Client
-    from exacta.readmodel.transactions import Acknowledged, Explanation
+    from exacta.readmodel.transactions import Explanation, PendingMessages
     from exacta.spark.owners import Owner
 
 _TAKEOVER_TIMEOUT_MS = 1_000  # of a producer that never writes: every cluster allows that
@@ -207,7 +207,7 @@ def _named(found: "Explanation") -> str:
     return name
 
 
-def _acknowledged(found: "Acknowledged") -> str:
+def _acknowledged(found: "PendingMessages") -> str:
     messages = acknowledged_in_words(found.before, found.runs, found.run_count)
     return f"{found.topic}-{found.partition}, subscription {found.subscription}: {messages or 'nothing any more'}"
 

@@ -39,14 +39,14 @@ class MessageId(Protocol):
         """Return the id as clients of any language exchange it."""
 
 
-class Message(Protocol):
+class ClientMessage(Protocol):
     """A message, as Pulsar's client for Python has it."""
 
     def message_id(self) -> MessageId:
         """Return its id."""
 
 
-Acknowledgement = Mapping[str, Iterable[Message | MessageId]]
+Acknowledgement = Mapping[str, Iterable[ClientMessage | MessageId]]
 """The messages that are acknowledged, by the names of the subscriptions that have delivered them."""
 
 
@@ -54,7 +54,7 @@ class NotAcknowledged(ClientError):
     """Messages cannot be acknowledged. The message is one sentence that says why."""
 
 
-class Acknowledged(Struct, frozen=True):
+class AcknowledgedRuns(Struct, frozen=True):
     """The messages of one partition that a subscription acknowledges, as runs of offsets; both ends belong to a run."""
 
     subscription: str
@@ -62,7 +62,7 @@ class Acknowledged(Struct, frozen=True):
     runs: tuple[tuple[int, int], ...]
 
 
-def named(messages: Acknowledgement) -> tuple[Acknowledged, ...]:
+def named(messages: Acknowledgement) -> tuple[AcknowledgedRuns, ...]:
     """Return the messages as a request names them; one that is named twice counts once.
 
     Raises TypeError for what is no message, and `NotAcknowledged` for a message in chunks: its id does not tell where
@@ -75,7 +75,7 @@ def named(messages: Acknowledgement) -> tuple[Acknowledged, ...]:
         for each in several:
             partition_id, offset = _place(each)
             offsets.setdefault((subscription, partition_id), set()).add(offset)
-    return tuple(Acknowledged(*key, _runs(sorted(found))) for key, found in offsets.items())
+    return tuple(AcknowledgedRuns(*key, _runs(sorted(found))) for key, found in offsets.items())
 
 
 def can_acknowledge(client: Client) -> bool:
@@ -84,7 +84,7 @@ def can_acknowledge(client: Client) -> bool:
 
 
 def acknowledge(
-    client: Client, transaction_id: int, messages: Sequence[Acknowledged], *, deadline: Deadline | None = None
+    client: Client, transaction_id: int, messages: Sequence[AcknowledgedRuns], *, deadline: Deadline | None = None
 ) -> None:
     """Acknowledge messages in a joint transaction, or a handle; a repeat in the same transaction changes nothing.
 
@@ -142,7 +142,7 @@ def _results(reply: Any) -> Iterable[tuple[str, int, int]]:
     )
 
 
-def _place(message: Message | MessageId) -> tuple[int, int]:
+def _place(message: ClientMessage | MessageId) -> tuple[int, int]:
     """Return the partition and the offset of a message."""
     try:
         fields = _fields((message.message_id() if hasattr(message, "message_id") else message).serialize())

@@ -43,14 +43,15 @@ def ask(
 
 def _encoded(question: Question) -> bytes:
     """Return a question as it is sent; raises EncodeError for a name that no request of Kafka could say either."""
-    for name in _strings(to_builtins(question)):
+    plain = to_builtins(question)
+    for name in _strings(plain):
         try:
             size = len(name.encode())
         except UnicodeEncodeError as error:
             raise EncodeError(str(error)) from error
         if size > LONGEST_STRING:
             raise EncodeError(f"a name has {size} bytes, and may have {LONGEST_STRING}")
-    return json.encode(question)
+    return json.encode(plain)
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -16,7 +16,7 @@ from exacta.client.transactions import (
     describe_transactions,
     list_transactions,
 )
-from exacta.readmodel.transactions import AskTransactions, Explanation, Held, Transactions
+from exacta.readmodel.transactions import AskTransactions, Explanation, HeldPartition, Transactions
 
 
 def explain(
@@ -56,6 +56,6 @@ def _from_kafka(transactional_id: str, found: TransactionDescription | None) -> 
         timeout_ms=found.timeout_ms,
         start_ms=None if found.start_ms < 0 else found.start_ms,
         deadline_ms=found.start_ms + found.timeout_ms if limited else None,
-        partitions=tuple(Held(topic=at.topic, partition=at.partition) for at in sorted(found.partitions)),
+        partitions=tuple(HeldPartition(topic=at.topic, partition=at.partition) for at in sorted(found.partitions)),
         gives_reasons=False,
     )

@@ -33,7 +33,7 @@ class GroupView(NamedTuple):
     is_exact: bool
 
 
-class OpenTransaction(NamedTuple):
+class TransactionOverview(NamedTuple):
     """A transaction that is open, since `start_ms` if that is told, and how many partitions it has."""
 
     transaction: str
@@ -48,7 +48,7 @@ class Overview(NamedTuple):
     brokers: int
     topics: dict[str, TopicView]
     groups: dict[str, GroupView]
-    transactions: tuple[OpenTransaction, ...]
+    transactions: tuple[TransactionOverview, ...]
 
 
 def look(client: Client, groups: Collection[str]) -> Overview:
@@ -72,7 +72,7 @@ def look(client: Client, groups: Collection[str]) -> Overview:
     lags = {group: view for group in groups if (view := _group(client, group)) is not None}
     open_now = sorted(
         (
-            OpenTransaction(each.transactional_id, each.start_ms, len(each.partitions))
+            TransactionOverview(each.transactional_id, each.start_ms, len(each.partitions))
             for each in explain(client)
             if each.is_open
         ),

@@ -11,10 +11,6 @@ from msgspec import Struct
 
 from exacta.client.deadline import REQUEST_TIMEOUT_MS
 
-PEM = "PEM"
-PKCS12 = "PKCS12"
-JKS = "JKS"
-
 PLAIN = "PLAIN"
 SCRAM_SHA_256 = "SCRAM-SHA-256"
 SCRAM_SHA_512 = "SCRAM-SHA-512"

@@ -16,7 +16,7 @@ from exacta.protocol.kafka.messages.k17788_reset_subscription import (
     TopicReset,
 )
 from exacta.protocol.kafka.messages.k17792_ask import AskRequest
-from exacta.readmodel.subscriptions import AskSubscriptions, Subscription, Subscriptions
+from exacta.readmodel.subscriptions import AskSubscriptions, SubscriptionDescription, Subscriptions
 
 EARLIEST, LATEST = -2, -1
 """These stand for the start of the log and for its end, as offsets to go to."""
@@ -48,7 +48,7 @@ def describe_subscriptions(
     details: bool = False,
     page: int = 1000,
     deadline: Deadline | None = None,
-) -> Iterator[Subscription]:
+) -> Iterator[SubscriptionDescription]:
     """Yield subscriptions in the order of topics, partitions and names, page by page.
 
     Raises `UnsupportedByBroker` on any other cluster than an Exacta, and what `Client.call` raises. A topic that is not
@@ -65,7 +65,7 @@ def describe_subscriptions(
     while True:
         found = ask(client, question, Subscriptions, "looking at subscriptions", deadline)
         yield from found.subscriptions
-        if found.is_last:
+        if found.end is None:
             return
         question = structs.replace(question, after=found.end)
 

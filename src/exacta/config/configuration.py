@@ -5,12 +5,14 @@ The rooms are frozen dataclasses, since `msgspec.Struct`s cannot have several ba
 
 from dataclasses import asdict, dataclass
 
+from exacta.config.doors import DoorOptions
 from exacta.config.groups import GroupOptions
 from exacta.config.kafka import KafkaOptions
 from exacta.config.log import LogOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.pulsar import PulsarOptions
 from exacta.config.security import SecurityOptions
+from exacta.config.tls import TlsOptions
 from exacta.config.transactions import TransactionOptions
 from exacta.config.web import WebOptions
 from exacta.core.values.limits import Limits
@@ -26,6 +28,8 @@ class Configuration(
     TransactionOptions,
     LogOptions,
     NetworkOptions,
+    DoorOptions,
+    TlsOptions,
     PulsarOptions,
     WebOptions,
     SecurityOptions,

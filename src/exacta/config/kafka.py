@@ -29,7 +29,8 @@ class KafkaOptions:
         bool,
         Meta(
             description="Tell readers of committed records the end of the last one that they get, not the last stable "
-            "offset: for those that count records, and wait for ever before a marker."
+            "offset: for programs that read until they have the record before the end, and would wait for ever for a "
+            "marker."
         ),
     ] = False
     node_id: Annotated[int, Meta(ge=0, le=INT_MAX, description="The id by which clients know this broker.")] = 0

@@ -51,13 +51,6 @@ class LogOptions:
             "records; 0: never.",
         ),
     ] = 5
-    log_page_cache_trim_enable: Annotated[
-        bool,
-        Meta(
-            description="Give the page cache of old segments back where writing new ones is slow: for virtual machines "
-            "whose free memory goes back to their host. Readers of old records then read from the disk.",
-        ),
-    ] = False
     log_roll_ms: Annotated[
         int,
         Meta(

@@ -6,6 +6,7 @@ TOML from `--config` (`exacta.server.configuration_file`), or as Python values f
 a `ConfigurationError` of one line.
 """
 
+import logging
 import re
 from collections.abc import Mapping
 from dataclasses import fields
@@ -15,8 +16,12 @@ from typing import Any, get_args, get_type_hints
 from msgspec import Struct
 
 from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.doors import DoorOptions
 from exacta.config.security import SecurityOptions, problem_of
+from exacta.config.tls import TlsOptions
 from exacta.spelling import did_you_mean
+
+logger = logging.getLogger("exacta.config")
 
 
 class Option(Struct, frozen=True):
@@ -37,6 +42,10 @@ class Option(Struct, frozen=True):
     """True if the option's value can be changed while the broker runs."""
     lowest_at_run_time: int | None = None
     """The lowest value that a number can be given while the broker runs; None: `lowest`."""
+    is_security: bool = False
+    """True if who may do what hangs on the option: it is never empty where it is given, and never dynamic."""
+    is_secret: bool = False
+    """True if nobody is shown the value."""
 
     @property
     def unit(self) -> str:
@@ -91,8 +100,24 @@ LOWEST_AT_RUN_TIME = {
 What is set at run time is durable, and counts before the command line. A start may have lower values.
 """
 
-SECURITY = frozenset(each.name.replace("_", ".") for each in fields(SecurityOptions))
-"""The options that say who may do what. None of them can be changed while the broker runs."""
+SECURITY = frozenset(
+    each.name.replace("_", ".") for room in (DoorOptions, SecurityOptions, TlsOptions) for each in fields(room)
+)
+"""The options that say who may do what. A start decides about them, and nothing that is set while the broker runs."""
+
+
+class SecretText(str):
+    """The value of an option that nobody is shown: its repr hides it, and with it the repr of all that holds it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        """Hide the text."""
+        return HIDDEN
+
+
+HIDDEN = "(hidden)"
+"""The text that is shown in the place of a secret."""
 
 _UNITS = {"ms": "ms", "bytes": "bytes", "minutes": "minutes"}
 _SIZES = frozenset(["pulsar.max.message.size"])
@@ -118,6 +143,8 @@ def options() -> dict[str, Option]:
             meta.pattern or "",
             dynamic=name in DYNAMIC,
             lowest_at_run_time=LOWEST_AT_RUN_TIME.get(name, meta.ge) if name in DYNAMIC else None,
+            is_security=name in SECURITY,
+            is_secret=bool((meta.extra or {}).get("secret")),
         )
     return found
 
@@ -129,8 +156,10 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
     """
     values: dict[str, Any] = {}
     for given, value in settings.items():
+        if (gone := PASSED_OVER.get(given.replace("_", "."))) is not None:
+            logger.warning(gone)
+            continue
         option = _find(given)
-        _require_something(option, value)
         values[option.field] = parse_value(option, value)
     configuration = Configuration(**values)
     require_order(configuration)
@@ -148,9 +177,13 @@ def require_order(configuration: Configuration) -> None:
 
 
 def changed(configuration: Configuration) -> dict[str, int | bool | str]:
-    """Return the options that have other values than their defaults."""
+    """Return the options that have other values than their defaults; secrets are hidden."""
     values = {each.name: getattr(configuration, each.field) for each in options().values()}
-    return {name: value for name, value in values.items() if value != options()[name].default}
+    return {
+        name: HIDDEN if options()[name].is_secret else value
+        for name, value in values.items()
+        if value != options()[name].default
+    }
 
 
 _ELSEWHERE = {
@@ -166,12 +199,23 @@ _ELSEWHERE = {
 """Options of Kafka's configuration that `exacta serve` has on its command line."""
 
 
+RENAMED = {"pulsar.tls.certificate": "tlsCertificateFilePath", "pulsar.tls.key": "tlsKeyFilePath"}
+"""Options by the names that they had once."""
+
+PASSED_OVER = {
+    "web.allow.anonymous": "web.allow.anonymous has no effect any more: allow.anonymous=WEB lets everybody in by HTTP"
+}
+"""Options that are gone, and what is said of them."""
+
+
 def _find(given: str) -> Option:
     name = given.replace("_", ".")
     option = options().get(name)
     if option is None:
         if name in _ELSEWHERE:
             raise ConfigurationError(f"unknown option {given}: give {_ELSEWHERE[name]} to `exacta serve`")
+        if name in RENAMED:
+            raise ConfigurationError(f"{given} is called {RENAMED[name]} now")
         _refuse_kafkas(given, name)
         meant = did_you_mean(name, options())
         raise ConfigurationError(f"unknown option {given}" + (f"; {meant}" if meant else ""))
@@ -179,7 +223,7 @@ def _find(given: str) -> Option:
 
 
 def _refuse_kafkas(given: str, name: str) -> None:
-    """Raise ConfigurationError, with the reason, for a Kafka key that has no effect here."""
+    """Raise ConfigurationError, with the reason, for a Kafka key that promises what is not done here."""
     from exacta.config.kafka_keys import KeyClass, kafka_key  # a server that has no use for the table does not load it
 
     key = kafka_key(name)
@@ -189,7 +233,7 @@ def _refuse_kafkas(given: str, name: str) -> None:
 
 def _require_something(option: Option, value: Any) -> None:
     """Raise ConfigurationError for a security option that is given without a value: it would leave a door open."""
-    if option.name in SECURITY and not str(value).strip():
+    if option.is_security and not str(value).strip():
         raise ConfigurationError(f"{option.name} is empty: give it a value, or leave it out")
 
 
@@ -198,6 +242,9 @@ _TRUTHS = {"true": True, "false": False}
 
 def parse_value(option: Option, value: Any) -> int | bool | str:
     """Return a value as the option's type. Raises ConfigurationError for one that the option cannot have."""
+    _require_something(option, value)
+    if option.is_secret:
+        return SecretText(str(value).strip())
     if option.type is str and not option.pattern:
         return str(value).strip()
     if option.type is str:

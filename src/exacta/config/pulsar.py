@@ -87,16 +87,7 @@ class PulsarOptions:
         Meta(
             ge=1,
             le=1_000_000,
-            description="Most outcomes of Pulsar clients' transactions that are remembered: the latest ones.",
+            description="Most outcomes of Pulsar clients' transactions that are remembered: the latest ones. It bounds "
+            "memory; raise it where more transactions end in the time that clients may repeat an end.",
         ),
     ] = Limits().max_ended_handles
-    pulsar_tls_certificate: Annotated[
-        str,
-        Meta(
-            description="File with the certificate that --pulsar-tls-listen and --web-tls-listen present, and its "
-            "chain, in PEM.",
-        ),
-    ] = ""
-    pulsar_tls_key: Annotated[
-        str, Meta(description="File with the private key of pulsar.tls.certificate, in PEM, without a password.")
-    ] = ""

@@ -10,20 +10,14 @@ from msgspec import Meta
 class WebOptions:
     """The options for the web front, each with its default."""
 
-    web_allow_anonymous: Annotated[
-        bool,
-        Meta(
-            description="Whether the web front may listen where other machines reach it, although there are no logins "
-            "yet; else it listens on the loopback address only.",
-        ),
-    ] = False
     web_metrics_max_series: Annotated[
         int,
         Meta(
             ge=1,
             le=10_000,
             description="The most topics, groups or subscriptions that have series of their own in one metric; those "
-            "that do most, or lag most, have one, and the others are summed as `(others)`.",
+            "that do most, or lag most, have one, and the others are summed as `(others)`. Raise "
+            "it to watch more of them one by one: each is a series more for the monitoring system.",
         ),
     ] = 100
     web_allowed_hosts: Annotated[

@@ -16,7 +16,7 @@ from exacta.core.events import (
 )
 from exacta.core.ids import PartitionId
 from exacta.engine.staged_batches import NO_HELD, Held, lay_out
-from exacta.ports.journal import Entry, IndexEntry
+from exacta.ports.journal import IndexEntry, JournalEntry
 from exacta.ports.record_format import Buffer, RecordFormat
 
 Release = Callable[[], None]
@@ -60,7 +60,7 @@ class CommitGroup:
         self.number = number
         self.records = records
         self.marker_clock = marker_clock
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
         self.written_releases: list[Release] = []
         """The answers to release once the group is written."""
         self.releases: list[Release] = []
@@ -103,9 +103,9 @@ class CommitGroup:
         elif type(event) is BatchStaged and not event.is_held:
             self._add_batch(event, encoded, payload, event.stream, event.first_index)
         elif type(event) is StagedStreamSpilled:
-            self.entries.append(Entry(encoded, *lay_out(held, self.records, 0, append_time_ms=-1)))
+            self.entries.append(JournalEntry(encoded, *lay_out(held, self.records, 0, append_time_ms=-1)))
         else:
-            self.entries.append(Entry(encoded))
+            self.entries.append(JournalEntry(encoded))
             if type(event) is LogStartMoved:
                 self.touched.add(event.partition_id)
             elif type(event) is TopicCreated or type(event) is PartitionsAdded:
@@ -119,10 +119,12 @@ class CommitGroup:
         assert payload is not None
         last, time_ms = first + event.record_count - 1, event.max_timestamp_ms
         row = IndexEntry(stream, first, last, time_ms, 0, event.size, event.record_count)
-        self.entries.append(Entry(encoded, self.records.place(payload, first), (row,)))
+        self.entries.append(JournalEntry(encoded, self.records.place(payload, first), (row,)))
 
 
-def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat, at_ms: int, held: list[Held]) -> Entry:
+def _ended(
+    event: TransactionEnded, encoded: bytes, records: RecordFormat, at_ms: int, held: list[Held]
+) -> JournalEntry:
     markers: list[Buffer] = []
     rows: list[IndexEntry] = []
     start = 0
@@ -135,7 +137,7 @@ def _ended(event: TransactionEnded, encoded: bytes, records: RecordFormat, at_ms
         batches, rows_of_held = lay_out(held, records, start, event.at_ms)
         markers += batches
         rows += rows_of_held
-    return Entry(encoded, markers, rows)
+    return JournalEntry(encoded, markers, rows)
 
 
 def call_all(releases: Iterable[Release]) -> None:

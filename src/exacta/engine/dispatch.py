@@ -47,7 +47,7 @@ from exacta.core.values.subscriptions import SubscriptionType
 from exacta.engine.entry_sinks import EntrySinks
 from exacta.engine.log_reader import find_few
 from exacta.engine.reading import BatchReader, Read
-from exacta.engine.unread import Unread
+from exacta.engine.unread import UnreadSubscriptions
 from exacta.ports.journal import Extent, JournalReader
 from exacta.ports.log import AS_STORED, Counts, Form, Sent, Visible
 from exacta.ports.record_format import Converted, LogEntry, RecordFormat, Wanted
@@ -101,7 +101,7 @@ class Dispatcher:
         self._reading: set[SubscriptionKey] = set()
         self._looked_back: dict[SubscriptionKey, Offset] = {}
         """The position at which each subscription was read again, where delivery has forgotten what is for nobody."""
-        self.unread = Unread(state, scheduler, reader, lambda *said: self._submit(*said), self._look_soon)
+        self.unread = UnreadSubscriptions(state, scheduler, reader, lambda *said: self._submit(*said), self._look_soon)
         self._is_scheduled = False
         self._has_stopped = False
 

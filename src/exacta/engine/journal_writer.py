@@ -17,7 +17,7 @@ from exacta.core.state.state import State
 from exacta.engine.answers_ahead import AnswersAhead
 from exacta.engine.commit_group import NOTHING, SYNC, WRITE, CommitGroup, Release, Wait, call_all
 from exacta.engine.visible import Changes, visible_changes
-from exacta.ports.journal import Appended, AppendResult, Failed, Journal
+from exacta.ports.journal import AppendResult, Failed, GroupAppended, Journal
 from exacta.ports.log import Counts
 from exacta.ports.record_format import RecordFormat
 from exacta.ports.scheduler import Scheduler
@@ -188,7 +188,7 @@ class JournalWriter:
         return True
 
     def _was_taken(self, result: AppendResult) -> bool:
-        if isinstance(result, Appended):
+        if isinstance(result, GroupAppended):
             return True
         reason = result.reason if isinstance(result, Failed) else f"it ends at {result.position}"
         self._fail(f"the journal did not take a group: {reason}")

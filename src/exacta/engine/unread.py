@@ -21,7 +21,7 @@ RETRY_SECONDS = 10.0
 """The time after which reading is tried again: soon for who waits for it, and seldom for a damaged disk."""
 
 
-class Unread:
+class UnreadSubscriptions:
     """The subscriptions for which a read has failed, and what consumers were to have of it."""
 
     def __init__(

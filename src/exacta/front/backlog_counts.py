@@ -6,7 +6,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from exacta.core.subscriptions.backlog import Counted, ranges_to_count
+from exacta.core.subscriptions.backlog import BacklogPart, ranges_to_count
 from exacta.core.subscriptions.description import DescribedSubscription
 from exacta.front.broker import Broker
 from exacta.front.request import Request
@@ -47,7 +47,7 @@ def _count(broker: Broker, subscriptions: Sequence[DescribedSubscription], count
     """Add a backlog for each; yield after every range."""
     count = broker.engine.lookups.count_between
     for each in subscriptions:
-        numbers = [0] * len(Counted)
+        numbers = [0] * len(BacklogPart)
         for which, sign, first, end in ranges_to_count(each):
             numbers[which] += sign * count(each.partition_id, first, end, read_committed=each.reads_committed)
             yield

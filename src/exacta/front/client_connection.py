@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
 
 from exacta.config.configuration import Configuration
+from exacta.front.identity import Identify, NotIdentified, anonymous
 from exacta.front.memory import WRITE_HIGH_WATER_BYTES, Memory
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.ports.record_format import Buffer
@@ -47,6 +48,8 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         self.configuration = configuration
         self.principal: Principal = ANONYMOUS
         """The principal on whose behalf the client asks."""
+        self.identify: Identify = anonymous
+        """Says who the client is by its connection alone; a door with TLS sets another one before that is made."""
         self.rests_on = 0
         self.peer_host = ""
         self.peer = ""
@@ -90,6 +93,12 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         if sock is not None:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        try:
+            self.principal = self.identify(transport)
+        except NotIdentified as error:
+            self.logger.warning("closing the connection of %s: %s", self.peer, error)
+            self.abort()
+            return
         self._admitted = self._register(self)
         if not self._admitted:
             self.abort()

@@ -12,6 +12,7 @@ Theory of operation. The hooks are what a front overrides; the services are what
 | `may_begin` | a frame is whole while an answer is owed or the answers' budget is full: False lets the frame wait |
 | `receive` | a frame begins: from now on the connection owes an answer to it |
 | `has_room` | there may be room for an answer that the front has kept back |
+| `described` | a line in the log names a frame |
 | `on_closed` | the connection is gone: the front forgets what it owes |
 
 | service | what the front says by it |

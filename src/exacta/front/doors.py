@@ -5,11 +5,16 @@ told the address of that door and not of another one, which it may be unable to 
 """
 
 import enum
+from collections.abc import Mapping
 
 from msgspec import Struct
 
 WILDCARDS = frozenset({"", "0.0.0.0", "::"})
 """Hosts that stand for every address of the machine."""
+
+
+TLS_HANDSHAKE = b"\x16\x03"
+"""The first bytes of a client that speaks TLS. Nothing that is served here begins so."""
 
 
 class Endpoint(Struct, frozen=True):
@@ -24,7 +29,7 @@ class Endpoint(Struct, frozen=True):
 
 
 class Security(enum.Enum):
-    """The protection of what passes a door. Nobody logs in yet."""
+    """The protection of what passes a door."""
 
     PLAINTEXT = "plaintext"
     TLS = "tls"
@@ -36,11 +41,16 @@ class Door(Struct, frozen=True, kw_only=True):
     front: str
     """The name of the front."""
     name: str
+    """The name, in upper case. No other door has it."""
     endpoint: Endpoint
     """The endpoint that is listened on: with the real port, once it is bound."""
     advertised: Endpoint | None = None
     """The endpoint that clients are told to connect to; None: the one that is listened on. Port 0 means its port."""
     security: Security = Security.PLAINTEXT
+    login: bool = False
+    """True if clients log in by SASL before anything else."""
+    options: Mapping[str, int | bool | str] = {}
+    """The values that options of the broker have at this door alone, by the names of their fields."""
 
     @property
     def told(self) -> Endpoint:

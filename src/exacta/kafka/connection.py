@@ -27,7 +27,7 @@ from functools import cache, partial
 
 from exacta.config.configuration import Configuration
 from exacta.front.connection import SIZE_BYTES, FramedConnection
-from exacta.front.doors import Door
+from exacta.front.doors import TLS_HANDSHAKE, Door
 from exacta.front.turns import STEP_ELEMENTS, Steps
 from exacta.kafka.access import serve
 from exacta.kafka.context import ApiVersions, Fetch, RequestContext
@@ -53,7 +53,6 @@ logger = logging.getLogger("exacta.kafka")
 
 _HTTP = frozenset({b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"DELE", b"PATC", b"CONN", b"TRAC", b"PRI "})
 """The first bytes of HTTP requests; read as sizes, all are above a gigabyte."""
-_TLS_HANDSHAKE = b"\x16\x03"
 
 _key_of = struct.Struct(">h").unpack_from
 
@@ -62,7 +61,7 @@ def foreign_protocol(beginning: bytes) -> str | None:
     """Say what came instead of the size of a request, by its four bytes; None: it is nothing that is known here."""
     if beginning in _HTTP:
         return "an HTTP request came to the Kafka port"
-    if beginning.startswith(_TLS_HANDSHAKE):
+    if beginning.startswith(TLS_HANDSHAKE):
         return "a TLS handshake came to the Kafka port, which speaks no TLS: clients set security.protocol=PLAINTEXT"
     return None
 
@@ -79,7 +78,7 @@ def _api_name(key: int) -> str:
     return API[ApiKey(key)].name
 
 
-class Connection(FramedConnection):
+class KafkaClientConnection(FramedConnection):
     """Created by the listener for each client; see `ClientConnection` for `register` and `forget`."""
 
     logger = logger
@@ -91,8 +90,8 @@ class Connection(FramedConnection):
         shared: KafkaShared,
         door: Door,
         loop: asyncio.AbstractEventLoop,
-        register: Callable[["Connection"], bool],
-        forget: Callable[["Connection"], None],
+        register: Callable[["KafkaClientConnection"], bool],
+        forget: Callable[["KafkaClientConnection"], None],
     ) -> None:
         broker = shared.broker
         configuration = broker.configuration

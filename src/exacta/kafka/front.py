@@ -6,7 +6,7 @@ from typing import Any
 
 from exacta.front.broker import Broker
 from exacta.front.doors import Door
-from exacta.kafka.connection import Connection
+from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.shared import KafkaShared
 
 
@@ -20,9 +20,9 @@ class KafkaFront:
         register: Callable[[Any], bool],
         forget: Callable[[Any], None],
         *,
-        make: Callable[..., Connection] = Connection,
+        make: Callable[..., KafkaClientConnection] = KafkaClientConnection,
     ) -> None:
-        """`make` takes what `Connection` takes: a test kit's connections have faults."""
+        """`make` takes what `KafkaClientConnection` takes: a test kit's connections have faults."""
         self._shared = KafkaShared(broker)
         self._loop = loop
         self._register = register

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from exacta.metrics import process, traffic, transactions
-from exacta.metrics.families import Kind
+from exacta.metrics.families import MetricKind
 from exacta.metrics.lag import Lags
 from exacta.metrics.measured import Distribution, Measured
 from exacta.metrics.sources import Sources
@@ -86,14 +86,14 @@ class _Collected(Collector):
 
 def _metric(measured: Measured) -> Metric:
     family = measured.family
-    if family.kind is Kind.HISTOGRAM:
+    if family.kind is MetricKind.HISTOGRAM:
         histogram = HistogramMetricFamily(family.name, family.help, labels=family.labels)
         for labels, value in measured.values.items():
             assert isinstance(value, Distribution)
             buckets = [("+Inf" if bound == float("inf") else f"{bound:g}", count) for bound, count in value.buckets]
             histogram.add_metric(labels, buckets, value.sum)
         return histogram
-    make = CounterMetricFamily if family.kind is Kind.COUNTER else GaugeMetricFamily
+    make = CounterMetricFamily if family.kind is MetricKind.COUNTER else GaugeMetricFamily
     metric = make(family.name.removesuffix("_total"), family.help, labels=family.labels)
     for labels, value in measured.values.items():
         assert not isinstance(value, Distribution)

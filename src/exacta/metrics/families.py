@@ -12,7 +12,7 @@ OTHERS = "(others)"
 """The label of all that has no series of its own. No Kafka topic and no Kafka group has such a name."""
 
 
-class Kind(Enum):
+class MetricKind(Enum):
     """A kind of metric, in Prometheus's words."""
 
     COUNTER = "counter"
@@ -24,7 +24,7 @@ class Family(Struct, frozen=True):
     """One metric. The name is as it is scraped; a histogram has its suffixes behind it."""
 
     name: str
-    kind: Kind
+    kind: MetricKind
     help: str
     labels: tuple[str, ...] = ()
 
@@ -33,21 +33,21 @@ FAMILIES: dict[str, Family] = {}
 """All metrics by name, in the order of the page."""
 
 
-def _family(kind: Kind, name: str, text: str, *labels: str) -> Family:
+def _family(kind: MetricKind, name: str, text: str, *labels: str) -> Family:
     family = FAMILIES[name] = Family(name, kind, text, labels)
     return family
 
 
 def _counter(name: str, text: str, *labels: str) -> Family:
-    return _family(Kind.COUNTER, name, text, *labels)
+    return _family(MetricKind.COUNTER, name, text, *labels)
 
 
 def _gauge(name: str, text: str, *labels: str) -> Family:
-    return _family(Kind.GAUGE, name, text, *labels)
+    return _family(MetricKind.GAUGE, name, text, *labels)
 
 
 def _histogram(name: str, text: str, *labels: str) -> Family:
-    return _family(Kind.HISTOGRAM, name, text, *labels)
+    return _family(MetricKind.HISTOGRAM, name, text, *labels)
 
 
 # --- the broker -------------------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ from exacta.core.ids import PartitionId
 from exacta.core.queries.group_positions import group_positions, groups_with_offsets, member_counts
 from exacta.core.queries.subscriptions import subscription_count
 from exacta.core.queries.topic_lists import topic_names
-from exacta.core.subscriptions.backlog import Counted, ranges_to_count
-from exacta.core.subscriptions.description import FIRST, DescribedSubscription, Wanted, page_of
+from exacta.core.subscriptions.backlog import BacklogPart, ranges_to_count
+from exacta.core.subscriptions.description import FIRST, DescribedSubscription, SubscriptionsWanted, page_of
 from exacta.metrics import families
 from exacta.metrics.measured import Labels, Measured, largest, single
 from exacta.metrics.sources import MOST_COUNTED
@@ -106,7 +106,7 @@ class Lags:
         after: Place | None = FIRST if number else None
         topics = dict.fromkeys(look(topic_names)) if number else {}
         while after is not None:
-            wanted = Wanted(
+            wanted = SubscriptionsWanted(
                 topics=topics, after=after, most=_PAGE, most_size=_PAGE_SIZE, most_partitions=_PAGE_PARTITIONS
             )
             page = look(partial(page_of, wanted=wanted))
@@ -121,7 +121,7 @@ class Lags:
         ]
 
     async def _add_backlog(self, each: DescribedSubscription, backlog: defaultdict[Labels, float]) -> None:
-        ranges = [found for found in ranges_to_count(each) if found[0] is Counted.LEFT]
+        ranges = [found for found in ranges_to_count(each) if found[0] is BacklogPart.LEFT]
         seen = self._engine.visible(each.told.topic, each.told.partition)
         if seen is None or len(ranges) > self._room:
             self._uncounted += 1

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from exacta.histogram import Histogram
-from exacta.metrics.families import OTHERS, Family, Kind
+from exacta.metrics.families import OTHERS, Family, MetricKind
 
 Labels: TypeAlias = tuple[str, ...]
 
@@ -53,7 +53,7 @@ def largest(
     together: Callable[[Iterable[float]], float] = sum,
 ) -> Measured:
     """Return the largest values of a gauge; the others are one series, whose value `together` makes of theirs."""
-    assert family.kind is Kind.GAUGE
+    assert family.kind is MetricKind.GAUGE
     if len(values) <= most:
         return Measured(family, values)
     chosen = nlargest(most, values, key=lambda labels: (values[labels], labels))

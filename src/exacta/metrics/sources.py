@@ -18,7 +18,7 @@ MOST_COUNTED = 10_000
 """The lag of this many partitions of groups and subscriptions is counted again in one scrape. Each may take 0.05 ms."""
 
 
-class Journal(Protocol):
+class JournalSource(Protocol):
     """The journal, as its metrics see it."""
 
     syncs: Histogram
@@ -29,11 +29,11 @@ class Journal(Protocol):
         """The bytes that the reserve of the disk holds."""
 
 
-class Starting(Protocol):
+class StartSource(Protocol):
     """The start of the server."""
 
     @property
-    def journal(self) -> Journal | None:
+    def journal(self) -> JournalSource | None:
         """The journal, once it is open."""
 
     @property
@@ -45,14 +45,14 @@ class Starting(Protocol):
         """The time that recovery takes so far, or took."""
 
 
-class Admission(Protocol):
+class AdmissionSource(Protocol):
     """The count of connections."""
 
     admitted: int
     refused: int
 
 
-class Connection(Protocol):
+class ConnectionSource(Protocol):
     """One connection."""
 
     front: ClassVar[str]
@@ -65,9 +65,9 @@ class Sources:
         self,
         configuration: Configuration,
         data: Path,
-        progress: Starting,
-        admission: Admission,
-        connections: Collection[Connection],
+        progress: StartSource,
+        admission: AdmissionSource,
+        connections: Collection[ConnectionSource],
     ) -> None:
         self.configuration = configuration
         self.data = data

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from exacta.core.commands import AbandonHandles
 from exacta.core.ids import TransactionId
 from exacta.front.connection import SIZE_BYTES, FramedConnection
-from exacta.front.doors import Door
+from exacta.front.doors import TLS_HANDSHAKE, Door
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.errors import BrokenFrame
@@ -53,7 +53,7 @@ def _command_name(number: int) -> str:
     return str(BaseCommand.Type.Name(number))
 
 
-class Connection(FramedConnection):
+class PulsarClientConnection(FramedConnection):
     """Created by the listener for each client; see `ClientConnection` for `register` and `forget`."""
 
     logger = logger
@@ -65,8 +65,8 @@ class Connection(FramedConnection):
         shared: PulsarShared,
         door: Door,
         loop: asyncio.AbstractEventLoop,
-        register: Callable[["Connection"], bool],
-        forget: Callable[["Connection"], None],
+        register: Callable[["PulsarClientConnection"], bool],
+        forget: Callable[["PulsarClientConnection"], None],
     ) -> None:
         broker = shared.broker
         configuration = broker.configuration
@@ -114,6 +114,11 @@ class Connection(FramedConnection):
 
     def wrong_size(self, size: int, beginning: bytes) -> str:
         """See `FramedConnection`."""
+        if beginning.startswith(TLS_HANDSHAKE):
+            return (
+                "a TLS handshake came to a door for Pulsar's clients that speaks no TLS: clients use pulsar://, or the "
+                "door of --pulsar-tls-listen"
+            )
         return f"a frame of {size} bytes; from {self.smallest_frame} to {self._largest_frame} are allowed"
 
     def may_begin(self, frame: memoryview) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from exacta.front.broker import Broker
 from exacta.front.doors import Door
 from exacta.pulsar.addresses import Addresses
-from exacta.pulsar.connection import Connection
+from exacta.pulsar.connection import PulsarClientConnection
 from exacta.pulsar.shared import PulsarShared
 
 
@@ -29,7 +29,7 @@ class PulsarFront:
 
     def connection(self, door: Door) -> asyncio.BaseProtocol:
         """See `Front`."""
-        return Connection(self._shared, door, self._loop, self._register, self._forget)
+        return PulsarClientConnection(self._shared, door, self._loop, self._register, self._forget)
 
     def routes(self) -> Sequence[Any]:
         """See `Front`."""

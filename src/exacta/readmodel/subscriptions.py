@@ -9,7 +9,7 @@ Place = tuple[str, int, str]
 """The topic, the partition and the name of a subscription; pages are in this order."""
 
 
-class Consumer(Struct, frozen=True, kw_only=True):
+class ConsumerDescription(Struct, frozen=True, kw_only=True):
     """A consumer that is connected."""
 
     consumer_id: int
@@ -44,7 +44,7 @@ class Details(Struct, frozen=True, kw_only=True):
     """The first 100 runs beyond the position."""
     pending: tuple[Pending, ...]
     """The first 100 open transactions that have acknowledged messages."""
-    consumers: tuple[Consumer, ...]
+    consumers: tuple[ConsumerDescription, ...]
     noted_entries: int
     """The entries of a Shared or Key_Shared subscription that were delivered and are not acknowledged."""
     waiting_entries: int
@@ -58,7 +58,7 @@ class Details(Struct, frozen=True, kw_only=True):
     """The oldest 100 open transactions that have written to the partition."""
 
 
-class Subscription(Struct, frozen=True, kw_only=True):
+class SubscriptionDescription(Struct, frozen=True, kw_only=True):
     """A subscription of one partition, and the ends of the partition."""
 
     topic: str
@@ -120,8 +120,7 @@ class AskSubscriptions(Struct, frozen=True, kw_only=True, tag="subscriptions"):
 class Subscriptions(Struct, frozen=True, kw_only=True):
     """The answer to `AskSubscriptions`, of one state."""
 
-    subscriptions: tuple[Subscription, ...]
-    is_last: bool = True
-    """False: ask again after `end`. There may be none of these, where the broker has looked at many partitions."""
+    subscriptions: tuple[SubscriptionDescription, ...]
     version: int = 1
     end: Place | None = None
+    """The next page begins after this place; None: this is the last one. A page may be empty, and not the last."""

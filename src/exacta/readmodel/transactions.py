@@ -14,7 +14,7 @@ Run = tuple[int, int]
 """The first and the last offset of consecutive messages."""
 
 
-class Incident(Struct, frozen=True, kw_only=True):
+class IncidentDescription(Struct, frozen=True, kw_only=True):
     """An event that befell a producer id and epoch, its reason, and the client that asked for it."""
 
     what: str
@@ -32,7 +32,7 @@ class Incident(Struct, frozen=True, kw_only=True):
         return client_in_words(self.client_id, self.client_host)
 
 
-class Held(Struct, frozen=True, kw_only=True):
+class HeldPartition(Struct, frozen=True, kw_only=True):
     """A partition that takes part in an open transaction."""
 
     topic: str
@@ -51,7 +51,7 @@ class Held(Struct, frozen=True, kw_only=True):
         return f"{self.topic}-{self.partition}"
 
 
-class Acknowledged(Struct, frozen=True, kw_only=True):
+class PendingMessages(Struct, frozen=True, kw_only=True):
     """The messages of one Pulsar subscription that an open transaction has acknowledged.
 
     They are pending, and come again if it aborts.
@@ -88,11 +88,11 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """The time at which the open transaction began, or the last one that there was."""
     deadline_ms: int | None = None
     """The time at which the open transaction is aborted; None while one is open: it never is (KIP-939)."""
-    partitions: tuple[Held, ...] = ()
+    partitions: tuple[HeldPartition, ...] = ()
     """The partitions that the open transaction has registered or written to."""
     groups: tuple[str, ...] = ()
     """The groups whose offsets are part of it."""
-    incidents: tuple[Incident, ...] = ()
+    incidents: tuple[IncidentDescription, ...] = ()
     """The last incidents, oldest first."""
     gives_reasons: bool = True
     """False: the cluster does not tell incidents."""
@@ -101,7 +101,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     is_joint: bool = False
     """True: it is of a transactional id, and Pulsar clients know it by its transaction id."""
     transaction_id: int | None = None
-    acknowledged: tuple[Acknowledged, ...] = ()
+    acknowledged: tuple[PendingMessages, ...] = ()
     """The first 100 subscriptions of which the open transaction has acknowledged messages."""
     subscription_count: int = 0
     """The number of all of them, of those that are gone, too."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from exacta.ports.record_format import Buffer
 from exacta.protocol.kafka.batch_building import compacted
 from exacta.protocol.kafka.records import BatchHeader
-from exacta.protocol.pulsar.compression import NotDecompressed, compress, decompress
+from exacta.protocol.pulsar.compression import EntryNotDecompressed, compress, decompress
 from exacta.protocol.pulsar.entries import HOLE, Entry, build_body, partition_key, walked
 from exacta.protocol.pulsar.errors import BrokenEntry
 from exacta.protocol.pulsar.messages_pb2 import MessageMetadata
@@ -71,7 +71,7 @@ def _decompressed(entry: Entry, most_bytes: int) -> bytes | memoryview:
         raise BrokenEntry(f"a batch of {size} bytes, decompressed, of which at most {most_bytes} are read")
     try:
         return decompress(entry.metadata.compression, entry.payload, size)
-    except NotDecompressed as error:
+    except EntryNotDecompressed as error:
         raise BrokenEntry(f"a batch that cannot be decompressed: {error}") from error
 
 

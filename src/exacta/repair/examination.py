@@ -1,13 +1,13 @@
-"""Examines a journal, and carries a remedy out: staged, checked as a server would find it, then put in place."""
+"""Examines a journal, and carries a remedy out: copied, checked as a server would find it, then put in place."""
 
 from typing import cast
 
 import msgspec
 from msgspec import Struct
 
-from exacta.adapters.local.damage.inspection import Finding, Place, inspect
+from exacta.adapters.local.damage.inspection import Finding, SoundGroup, inspect
 from exacta.adapters.local.damage.repair import put_in_place
-from exacta.adapters.local.damage.staging import Staged, stage, unstage
+from exacta.adapters.local.damage.repair_copy import RepairCopy, remove_copy, write_copy
 from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.damage.surveyor import survey
 from exacta.adapters.local.files import Files
@@ -57,15 +57,15 @@ def apply_remedy(examined: Examination, remedy: Remedy, files: Files, keep: File
     opened before the repair is run again, which finishes it.
     """
     assert remedy.plan is not None
-    staged = stage(examined.found, remedy.plan)
+    copied = write_copy(examined.found, remedy.plan)
     try:
-        _check(staged)
+        _check(copied)
     except BaseException:
-        unstage(files)
+        remove_copy(files)
         raise
     lines = [f"put right: {each.name}, byte {each.offset}: {each.what}" for each in examined.found.mended]
     lines += [f"given up: {line}" for line in remedy.losses]
-    put_in_place(files, staged, keep, "\n".join(lines))
+    put_in_place(files, copied, keep, "\n".join(lines))
     return lines
 
 
@@ -73,10 +73,10 @@ def _told(lost: Lost) -> str:
     return f"{lost.name}, byte {lost.offset}: {lost.reason}; positions {lost.begin} to {lost.end} are lost"
 
 
-def _check(staged: Staged) -> None:
-    """Raise NotRepaired unless a server would start on what is staged, and find nothing wrong with it."""
-    view = cast("Files", staged.view)
-    findings = [each for each in inspect(view, SCHEMA) if not isinstance(each, Place)]
+def _check(copied: RepairCopy) -> None:
+    """Raise NotRepaired unless a server would start on what is copied, and find nothing wrong with it."""
+    view = cast("Files", copied.view)
+    findings = [each for each in inspect(view, SCHEMA) if not isinstance(each, SoundGroup)]
     if findings:
         raise NotRepaired(f"what was made is not sound: {findings[0].name}: {findings[0].reason}; nothing was changed")
     segments = lay_out(view, view.names()).segments
@@ -86,7 +86,7 @@ def _check(staged: Staged) -> None:
     replayed = {segment.name for segment in segments[first:]}
     state = restore(blob, Limits())
     for place in inspect(view, SCHEMA):
-        if isinstance(place, Place) and place.name in replayed and place.group.position >= position:
+        if isinstance(place, SoundGroup) and place.name in replayed and place.group.position >= position:
             for entry in place.group.entries:
                 try:
                     apply(state, decode_event(entry.event))

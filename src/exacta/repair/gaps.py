@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from exacta.adapters.local.damage.repair_copy import StandIn
 from exacta.adapters.local.damage.segment_walk import pieces
-from exacta.adapters.local.damage.staging import StandIn
 from exacta.adapters.local.damage.survey import Lost, Survey
-from exacta.adapters.local.opening.segment_scan import Group
+from exacta.adapters.local.opening.segment_scan import ScannedGroup
 from exacta.core.ids import NO_PRODUCER_ID, PartitionId, ProducerId
 from exacta.core.state.partition import Partition
 from exacta.core.state.staged import HELD
@@ -90,7 +90,7 @@ def find_gaps(found: Survey, state: State, end: int) -> Gaps:
         for piece in pieces(found, number):
             for entry in piece.entries:
                 for row in entry.rows:
-                    if isinstance(piece, Group) or is_batch_sound(found, piece, entry.payload_start, row):
+                    if isinstance(piece, ScannedGroup) or is_batch_sound(found, piece, entry.payload_start, row):
                         next_offsets[row.stream] = max(next_offsets.get(row.stream, 0), row.last_offset + 1)
     streams = streams_of(state, next_offsets)
     for number, slot in enumerate(found.slots):
@@ -102,7 +102,7 @@ def find_gaps(found: Survey, state: State, end: int) -> Gaps:
                 regions.append((number, piece.offset))
             for entry in piece.entries:
                 for row in entry.rows:
-                    if isinstance(piece, Group) or is_batch_sound(found, piece, entry.payload_start, row):
+                    if isinstance(piece, ScannedGroup) or is_batch_sound(found, piece, entry.payload_start, row):
                         take(row)
                         # Behind a batch that was saved from a loss, more of that loss may follow.
                         seen_at[row.stream] = len(regions) - isinstance(piece, Lost)

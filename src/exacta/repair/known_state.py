@@ -11,7 +11,7 @@ from exacta.adapters.local.damage.segment_walk import events_from
 from exacta.adapters.local.damage.survey import Lost, Survey
 from exacta.adapters.local.files import read_file
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SNAPSHOT_SUFFIX, file_name, unpack_snapshot
-from exacta.adapters.local.opening.segment_scan import Group
+from exacta.adapters.local.opening.segment_scan import ScannedGroup
 from exacta.core.apply import apply
 from exacta.core.event_codec import DurableEvent, decode_event
 from exacta.core.events import BatchAppended, BatchStaged, StagedStreamSpilled, TransactionEnded
@@ -52,7 +52,7 @@ def state_at(found: Survey, end: int) -> State:
     except msgspec.DecodeError as error:
         raise Unknown(position, f"this version cannot read the snapshot of {position}: {error}") from error
     for piece in events_from(found, position, end):
-        if isinstance(piece, Group):
+        if isinstance(piece, ScannedGroup):
             entries, begin = piece.entries, piece.position
         else:
             begin = max(position, piece.begin)

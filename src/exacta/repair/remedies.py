@@ -5,8 +5,8 @@ from enum import Enum
 
 from msgspec import Struct
 
+from exacta.adapters.local.damage.repair_copy import Plan
 from exacta.adapters.local.damage.segment_walk import pieces
-from exacta.adapters.local.damage.staging import Plan
 from exacta.adapters.local.damage.survey import Survey
 from exacta.core.ids import PartitionId
 from exacta.core.snapshot import snapshot

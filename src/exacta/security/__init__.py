@@ -1,1 +1,1 @@
-"""The authorizer of access rules, and what fronts and doors share of logins."""
+"""The proof of who a client is, and the rules for what it may do; what fronts and doors share of both."""

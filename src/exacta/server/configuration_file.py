@@ -5,11 +5,16 @@ options of the broker; `data`, `log.level`, `log.format` and the endpoints (`lis
 are named like options of the command line; and Kafka's keys (`exacta.config.kafka_keys`). An underscore counts as a
 dot, since TOML would take dots for tables, in which `max.connections` and `max.connections.per.ip` cannot both stand.
 
+A key that is not known is a mistake in a TOML file, which is written for Exacta. Kafka's file has many keys that mean
+nothing here, and each release of Kafka has others. There a key that is not known has no effect, unless it is a known
+one misspelt, or begins as only Exacta's options do.
+
 Every mistake of a file is found at once, so that `exacta config check` can show all of them. No value is taken from a
 file that has one.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +22,23 @@ from msgspec import Struct
 
 from exacta.config.configuration import ConfigurationError
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KeyClass, kafka_key
-from exacta.config.options import configure, options, parse_value
-from exacta.front.doors import Door, Endpoint
+from exacta.config.options import PASSED_OVER, RENAMED, Option, configure, options, parse_value
+from exacta.front.doors import Door, Endpoint, Security
 from exacta.properties import entries
 from exacta.server.door_options import ENDPOINTS as ENDPOINT_OPTIONS
-from exacta.server.kafka_listeners import kafka_listeners
+from exacta.server.kafka_listeners import kafka_listeners, protocol_of
 from exacta.server.listeners import parse_endpoint
 from exacta.server.log_lines import FORMATS, LEVELS
-from exacta.spelling import did_you_mean
+from exacta.spelling import did_you_mean, is_misspelt
 
+TOML = ".toml"
 DATA = "data"
 LOG = {"log.level": LEVELS, "log.format": FORMATS}
 """The keys of the log, and what each may be."""
 ENDPOINTS = {name.replace("_", "."): name for name in ENDPOINT_OPTIONS}
 """The keys of endpoints -> their names in `door_options.ENDPOINTS`."""
+_OURS_ALONE = ("pulsar.", "web.")
+"""the beginnings of our options that no Kafka key has."""
 
 
 class ConfigurationFile(Struct, frozen=True, kw_only=True):
@@ -42,12 +50,12 @@ class ConfigurationFile(Struct, frozen=True, kw_only=True):
     endpoints: dict[str, Endpoint]
     """The endpoints that it sets, by their names in `door_options.ENDPOINTS`."""
     kafka_doors: tuple[Door, ...]
-    """The doors for Kafka's clients, where Kafka's `listeners` names several; they stand for `listen`."""
+    """The doors for Kafka's clients, where Kafka's `listeners` names more than `listen` can; they stand for it."""
     data: Path | None
     log: dict[str, str]
     """The keys of `LOG` that it sets."""
     passed_over: tuple[str, ...]
-    """Keys of Kafka's that change nothing here."""
+    """The unknown keys of a file like a server.properties."""
     not_kept: tuple[str, ...]
     """One line for each Kafka key that promises what is not done here."""
     mistakes: tuple[str, ...]
@@ -58,8 +66,8 @@ class ConfigurationFile(Struct, frozen=True, kw_only=True):
         notes = [f"{self.path}: {each}" for each in self.not_kept]
         if self.passed_over:
             count = len(self.passed_over)
-            keys = f"{count} keys of Kafka's change" if count > 1 else "a key of Kafka's changes"
-            notes.append(f"{self.path}: {keys} nothing here: {', '.join(self.passed_over)}")
+            keys = f"{count} keys are unknown here, and have" if count > 1 else "a key is unknown here, and has"
+            notes.append(f"{self.path}: {keys} no effect: {', '.join(self.passed_over)}")
         return notes
 
 
@@ -71,7 +79,7 @@ def read_configuration_file(path: Path) -> ConfigurationFile:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigurationError(f"cannot read {path}: {reason}") from error
     reader = _Reader(path)
-    if path.suffix == ".toml":
+    if path.suffix == TOML:
         import tomllib  # it takes longer to load than all the rest of this room
 
         try:
@@ -111,6 +119,8 @@ class _Reader:
         self._kafka_doors: tuple[Door, ...] = ()
         self._data: Path | None = None
         self._log: dict[str, str] = {}
+        self._own: dict[str, dict[str, int | bool | str]] = {}
+        """The options that listeners have for themselves, by the listener's name and the option's field."""
         self._kafka: dict[str, str] = {}
         """Kafka's keys that are served under other names than their own."""
         self._passed_over: dict[str, None] = {}
@@ -129,7 +139,11 @@ class _Reader:
     def _take(self, key: str, value: object) -> None:
         name = key if kafka_key(key) else key.replace("_", ".")
         option, kafkas, text = options().get(name), kafka_key(name), _text(value)
-        if (beyond := VALUES_NOT_KEPT.get((name, text))) is not None:
+        if name in PASSED_OVER:
+            self._not_kept[name] = PASSED_OVER[name]
+        elif name in RENAMED:
+            raise ConfigurationError(f"{name} is called {RENAMED[name]} now")
+        elif (beyond := VALUES_NOT_KEPT.get((name, text))) is not None:
             self._options.pop(name, None)
             self._not_kept[name] = f"{name}={text} is not kept: {beyond}"
         elif option is not None:
@@ -143,17 +157,26 @@ class _Reader:
             self._log[name] = text
         elif name in ENDPOINTS:
             self._endpoints[ENDPOINTS[name]] = _endpoint(name, text)
+        elif (of_listener := listener_option(name)) is not None:
+            listener, option = of_listener
+            self._own.setdefault(listener, {})[option.field] = parse_value(option, text)
         elif kafkas is None:
-            meant = did_you_mean(name, [*options(), DATA, *LOG, *ENDPOINTS, *KAFKA_KEYS])
-            raise ConfigurationError(f"unknown option {key}" + (f"; {meant}" if meant else ""))
+            self._pass_over(key, name)
         elif kafkas.key_class is KeyClass.SERVED:
             self._kafka[name] = text
-        elif kafkas.key_class is KeyClass.NO_MEANING:
-            self._passed_over[name] = None
         elif "".join(text.split()).lower() in kafkas.kept:
             self._not_kept.pop(name, None)
         else:
             self._not_kept[name] = f"{name}={text} is not kept: {kafkas.reason}"
+
+    def _pass_over(self, key: str, name: str) -> None:
+        """Note a key that is not known. Raises ConfigurationError where it cannot be one of Kafka's."""
+        known = [*options(), DATA, *LOG, *ENDPOINTS, *KAFKA_KEYS]
+        is_ours = self._path.suffix == TOML or name.startswith(_OURS_ALONE)
+        if is_ours or any(is_misspelt(name, each) for each in known):
+            meant = did_you_mean(name, known)
+            raise ConfigurationError(f"unknown option {key}" + (f"; {meant}" if meant else ""))
+        self._passed_over[key] = None
 
     def finished(self) -> ConfigurationFile:
         """Return the file."""
@@ -176,21 +199,21 @@ class _Reader:
         )
 
     def _settle_listeners(self) -> None:
-        found = kafka_listeners(self._kafka)
+        found = kafka_listeners(self._kafka, self._own)
         listen, advertise = None, found.advertise
+        # One listener with Kafka's default name and security is what `listen` names.
+        is_more = any(each.name != "PLAINTEXT" or protocol_of(each) != "PLAINTEXT" for each in found.doors)
         if found.doors:
             listen, advertise = found.doors[0].endpoint, found.doors[0].advertised
         for ours, kafkas, endpoint in (
             ("listen", "listeners", listen),
             ("advertise", "advertised.listeners", advertise),
         ):
-            if endpoint is None:
-                continue
-            if ours in self._endpoints:
+            if endpoint is not None and ours in self._endpoints:
                 raise ConfigurationError(f"{ours} and Kafka's {kafkas} say the same: give one of them")
-            if len(found.doors) < 2:
+            if endpoint is not None and not is_more:
                 self._endpoints[ours] = endpoint
-        if len(found.doors) > 1:
+        if is_more:
             self._kafka_doors = found.doors
 
     def _settle_data(self) -> None:
@@ -228,7 +251,22 @@ class _Reader:
 
     def _try(self) -> None:
         """Find what options say together that cannot be."""
-        configure(self._options)
+        configuration = configure(self._options)
+        for door in self._kafka_doors:
+            if door.security is Security.TLS:
+                from exacta.security.tls import tls_settings  # it takes longer to load than all the rest of this room
+
+                tls_settings(replace(configuration, **door.options), door.front)  # type: ignore[arg-type]
+
+
+def listener_option(name: str) -> tuple[str, Option] | None:
+    """Return the listener and the option that `listener.name.NAME.OPTION` is about; None: it is no such key."""
+    prefix = "listener.name."
+    beginning = name.find(".ssl.", len(prefix))
+    if not name.startswith(prefix) or beginning < 0:
+        return None
+    option = options().get(name[beginning + 1 :])
+    return None if option is None else (name[len(prefix) : beginning].upper(), option)
 
 
 def _whole_number(name: str, text: str) -> int:

@@ -12,18 +12,22 @@ from exacta.front.doors import Door, Endpoint, Security
 
 class _Option(NamedTuple):
     front: str
+    name: str
     security: Security
     listen: str
     advertise: str | None = None
 
 
 _OPTIONS = (
-    _Option("kafka", Security.PLAINTEXT, "listen", "advertise"),
-    _Option("pulsar", Security.PLAINTEXT, "pulsar_listen", "pulsar_advertise"),
-    _Option("pulsar", Security.TLS, "pulsar_tls_listen", "pulsar_tls_advertise"),
-    _Option("web", Security.PLAINTEXT, "web_listen"),
-    _Option("web", Security.TLS, "web_tls_listen"),
+    _Option("kafka", "PLAINTEXT", Security.PLAINTEXT, "listen", "advertise"),
+    _Option("pulsar", "PULSAR", Security.PLAINTEXT, "pulsar_listen", "pulsar_advertise"),
+    _Option("pulsar", "PULSAR_TLS", Security.TLS, "pulsar_tls_listen", "pulsar_tls_advertise"),
+    _Option("web", "WEB", Security.PLAINTEXT, "web_listen"),
+    _Option("web", "WEB_TLS", Security.TLS, "web_tls_listen"),
 )
+
+OTHERS_NAMES = frozenset(each.name for each in _OPTIONS if each.front != "kafka")
+"""The names of doors that no Kafka listener may have."""
 
 ENDPOINTS = tuple(name for each in _OPTIONS for name in (each.listen, each.advertise) if name is not None)
 """The names of all such options, as flags have them without their dashes."""
@@ -34,7 +38,7 @@ def doors_of(endpoints: Mapping[str, Endpoint]) -> list[Door]:
     return [
         Door(
             front=each.front,
-            name=each.security.name,
+            name=each.name,
             endpoint=endpoints[each.listen],
             advertised=endpoints.get(each.advertise or ""),
             security=each.security,

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from exacta.config.configuration import Configuration
 from exacta.front.broker import Broker
 from exacta.front.doors import Security
-from exacta.kafka.connection import Connection
+from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.front import KafkaFront
 from exacta.server.host import Host
 from exacta.server.requirement import require
@@ -36,8 +35,6 @@ class FrontRow(Struct, frozen=True, kw_only=True):
     """The extra that brings them."""
     make: "Callable[[Host, Broker], Front] | None" = None
     make_early: "Callable[[Host], EarlyFront] | None" = None
-    only_here: Callable[[Configuration], str] = lambda configuration: ""
-    """Says why its doors must not be open to other machines, and what to do; empty: they may. `{}` stands for one."""
 
     def check(self) -> None:
         """Raise ServerError where something is missing."""
@@ -45,7 +42,9 @@ class FrontRow(Struct, frozen=True, kw_only=True):
             require(module, self.need.format(module.replace("_", "-")), extra=self.extra)
 
 
-def _kafka(host: Host, broker: Broker, *, connection: Callable[..., Connection] = Connection) -> "Front":
+def _kafka(
+    host: Host, broker: Broker, *, connection: Callable[..., KafkaClientConnection] = KafkaClientConnection
+) -> "Front":
     return KafkaFront(broker, host.loop, host.register, host.forget, make=connection)
 
 
@@ -63,16 +62,11 @@ def _web(host: Host) -> "EarlyFront":
     return WebFront(host)
 
 
-def _strangers_by_web(configuration: Configuration) -> str:
-    if configuration.web_allow_anonymous:
-        return ""
-    return (
-        "the web front on {} could be reached from other machines, and there are no logins yet: listen on 127.0.0.1, "
-        "or let everybody in by --set web.allow.anonymous=true"
-    )
-
-
-KAFKA = FrontRow(name="kafka", clients={Security.PLAINTEXT: "Kafka's clients"}, make=_kafka)
+KAFKA = FrontRow(
+    name="kafka",
+    clients={Security.PLAINTEXT: "Kafka's clients", Security.TLS: "Kafka's clients by TLS"},
+    make=_kafka,
+)
 
 PULSAR = FrontRow(
     name="pulsar",
@@ -90,13 +84,12 @@ WEB = FrontRow(
     need="the web front needs {}",
     extra="web",
     make_early=_web,
-    only_here=_strangers_by_web,
 )
 
 FRONTS = (KAFKA, PULSAR, WEB)
 
 
-def fronts_with(connection: Callable[..., Connection]) -> tuple[FrontRow, ...]:
+def fronts_with(connection: Callable[..., KafkaClientConnection]) -> tuple[FrontRow, ...]:
     """Return the table with other connections for Kafka's clients: a test kit's have faults."""
 
     def make(host: Host, broker: Broker) -> "Front":

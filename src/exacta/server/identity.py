@@ -23,7 +23,7 @@ def cluster_id(path: Path) -> str:
         return meta["cluster.id"]
     made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
     beside = path.with_suffix(".new")
-    with beside.open("w", encoding="utf-8") as file:
+    with open(beside, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(f"version={_META_VERSION}\ncluster.id={made}\n")
         file.flush()
         os.fsync(file.fileno())

@@ -53,7 +53,6 @@ def open_local(place: Place, *, files: Callable[[Path], Files] | None = None) ->
         schema=SCHEMA,
         segment_bytes=configuration.log_segment_bytes,
         unsynced_writes=not configuration.transaction_sync_every_write,
-        trims_page_cache=configuration.log_page_cache_trim_enable,
         reserve_bytes=place.reserve_bytes,
     )
 

@@ -1,22 +1,31 @@
 """Kafka's keys about listeners, as the doors for Kafka's clients, each with the endpoint that its clients are told.
 
-A listener has a name, and `listener.security.protocol.map` says which security protocol the name stands for. Listeners
-of controllers are left out, since no controller stands beside the broker. All others must speak PLAINTEXT: an operator
-who asked for TLS or for logins would otherwise believe to have it. As in Kafka, each has a port of its own; one of IPv4
-and one of IPv6 may share one.
+A listener has a name, and `listener.security.protocol.map` says which security protocol the name stands for: SSL is
+TLS, and SASL_PLAINTEXT and SASL_SSL have logins. `listener.name.NAME.ssl.…` sets an option for one listener alone.
+Listeners of controllers are left out, since no controller stands beside the broker. As in Kafka, each has a port of its
+own; one of IPv4 and one of IPv6 may share one.
 """
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from itertools import combinations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from exacta.config.configuration import ConfigurationError
-from exacta.front.doors import Door, Endpoint
+from exacta.front.doors import Door, Endpoint, Security
+from exacta.server.door_options import OTHERS_NAMES
 from exacta.server.listeners import parse_endpoint
+from exacta.spelling import did_you_mean
 
 _PLAINTEXT = "PLAINTEXT"
-_SECURITY_PROTOCOLS = (_PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_SECURITY_PROTOCOLS = {
+    _PLAINTEXT: (Security.PLAINTEXT, False),
+    "SSL": (Security.TLS, False),
+    "SASL_PLAINTEXT": (Security.PLAINTEXT, True),
+    "SASL_SSL": (Security.TLS, True),
+}
+"""Kafka's security protocols: what protects the bytes, and whether clients log in by SASL."""
 
 
 class KafkaListeners(Struct, frozen=True):
@@ -28,33 +37,68 @@ class KafkaListeners(Struct, frozen=True):
     """The endpoint that clients of the one listener are told which no key names; None: no key says it."""
 
 
-def kafka_listeners(keys: dict[str, str]) -> KafkaListeners:
-    """Return what `listeners`, `advertised.listeners` and the keys beside them say. Raises ConfigurationError."""
+def protocol_of(door: Door) -> str:
+    """Return Kafka's word for the security of a door."""
+    return next(name for name, found in _SECURITY_PROTOCOLS.items() if found == (door.security, door.login))
+
+
+def kafka_listeners(
+    keys: Mapping[str, str], own: Mapping[str, Mapping[str, int | bool | str]] | None = None
+) -> KafkaListeners:
+    """Return what `listeners`, `advertised.listeners` and the keys beside them say. Raises ConfigurationError.
+
+    `own` are the options that listeners have for themselves, by the listener's name in upper case.
+    """
     controllers = {each.upper() for each in _parts(keys.get("controller.listener.names", ""))}
+    if "inter.broker.listener.name" in keys:
+        raise ConfigurationError(
+            "inter.broker.listener.name: there is no other broker that a listener could be for; leave it out"
+        )
     advertised = None
     if "advertised.listeners" in keys:
         advertised = _endpoints("advertised.listeners", keys["advertised.listeners"], controllers)
     if "listeners" not in keys:
         _require_the_same({_PLAINTEXT}, advertised)
+        _require_listeners(own or {}, {_PLAINTEXT})
         return KafkaListeners(advertise=None if advertised is None else advertised[_PLAINTEXT])
-    protocols = dict(zip(_SECURITY_PROTOCOLS, _SECURITY_PROTOCOLS, strict=True))
-    for each in _parts(keys.get("listener.security.protocol.map", "")):
-        name, _, protocol = each.partition(":")
-        protocols[name.strip().upper()] = protocol.strip().upper()
+    protocols = _protocols(keys.get("listener.security.protocol.map", ""))
     served = _endpoints("listeners", keys["listeners"], controllers)
     if not served:
         raise ConfigurationError("listeners must name a listener for clients")
-    for name in served:
-        _require_plaintext(name, protocols)
     _require_ports(served)
     _require_the_same(served.keys(), advertised)
+    _require_listeners(own or {}, served.keys())
+    doors = [_door(name, endpoint, protocols) for name, endpoint in served.items()]
     told = advertised or {}
     return KafkaListeners(
-        tuple(
-            Door(front="kafka", name=name, endpoint=endpoint, advertised=told.get(name))
-            for name, endpoint in served.items()
-        )
+        tuple(replace(each, advertised=told.get(each.name), options=(own or {}).get(each.name, {})) for each in doors)
     )
+
+
+def _protocols(text: str) -> dict[str, str]:
+    protocols = {name: name for name in _SECURITY_PROTOCOLS}
+    for each in _parts(text):
+        name, separator, protocol = (part.strip().upper() for part in each.partition(":"))
+        if not separator or protocol not in _SECURITY_PROTOCOLS:
+            meant = did_you_mean(protocol, _SECURITY_PROTOCOLS)
+            raise ConfigurationError(
+                f"listener.security.protocol.map: expected NAME:PROTOCOL with {', '.join(_SECURITY_PROTOCOLS)}, not "
+                f"{each!r}" + (f"; {meant}" if meant else "")
+            )
+        protocols[name] = protocol
+    return protocols
+
+
+def _door(name: str, endpoint: Endpoint, protocols: Mapping[str, str]) -> Door:
+    protocol = protocols.get(name)
+    if protocol is None:
+        raise ConfigurationError(
+            f"listeners: which security protocol the listener {name} has, listener.security.protocol.map must say"
+        )
+    if name in OTHERS_NAMES:
+        raise ConfigurationError(f"listeners: {name} is the name of a door that is no listener of Kafka's")
+    security, login = _SECURITY_PROTOCOLS[protocol]
+    return Door(front="kafka", name=name, endpoint=endpoint, security=security, login=login)
 
 
 def _parts(text: str) -> list[str]:
@@ -96,13 +140,7 @@ def _require_the_same(served: Set[str], advertised: dict[str, Endpoint] | None) 
             raise ConfigurationError(f"advertised.listeners: there is no listener {name} in listeners")
 
 
-def _require_plaintext(name: str, protocols: dict[str, str]) -> None:
-    protocol = protocols.get(name)
-    if protocol is None:
-        raise ConfigurationError(
-            f"listeners: which security protocol the listener {name} has, listener.security.protocol.map must say"
-        )
-    if protocol != _PLAINTEXT:
-        raise ConfigurationError(
-            f"listeners: the listener {name} is to speak {protocol}, and Kafka's clients are served by PLAINTEXT only"
-        )
+def _require_listeners(own: Mapping[str, object], served: Set[str]) -> None:
+    for name in own:
+        if name not in served:
+            raise ConfigurationError(f"listener.name.{name.lower()}: there is no listener {name} in listeners")

@@ -73,6 +73,11 @@ class Listener:
         self._socket: socket.socket | None = None
         self._server: asyncio.Server | None = None
 
+    @property
+    def has_login(self) -> bool:
+        """True if no client comes in without a login."""
+        return self.door.login
+
     def open(self) -> None:
         """Bind the port. Raises ServerError."""
         self._socket = bind(self._listen)

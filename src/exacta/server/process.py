@@ -114,8 +114,8 @@ def _tell_of_start(configuration: Configuration, data: Path) -> None:
 
 
 def _read_again(server: Server, level_now: Callable[[], str]) -> None:
-    """Read the files of the certificate and the level of the log again."""
-    server.read_certificate_again()
+    """Read the files of the certificates and the level of the log again."""
+    server.read_certificates_again()
     try:
         level = level_now()
     except ConfigurationError as error:
@@ -149,11 +149,12 @@ async def _serve(
     gc.freeze()
     gc.callbacks.append(_freeze_what_stays)
     gc.enable()
-    for reachable in server.reception.reachable:
+    for door in server.reception.open_to_all:
         logger.warning(
-            "%s can be reached from other machines, and there are no logins yet (no SASL or ACLs): everybody who "
-            "reaches it can read, write and delete everything",
-            reachable,
+            "other machines reach %s on %s, and allow.anonymous lets everybody in: who reaches it can read, write and "
+            "delete everything",
+            door.name,
+            door.endpoint,
         )
     first, *others = server.reception.doors
     sys.stdout.write(f"exacta: listening on {first.endpoint}, data in {data}\n")

@@ -1,39 +1,42 @@
 """The doors of a server while it lives: bound, opened to clients with the connections of their fronts, and closed.
 
+A door that other machines reach is closed unless it was opened: its clients log in, or `allow.anonymous` names it.
+
 Theory of operation. `bind` binds all ports, so that one that is taken, or a package that is missing, fails before the
 log is read. `start_early` makes the fronts that answer while it is being read, and `start` the others, which hold the
 broker. The early ones learn the broker before any client of the others is let in.
 """
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from exacta.config.configuration import Configuration
+from exacta.config.configuration import Configuration, ConfigurationError
 from exacta.front.broker import Broker
-from exacta.front.doors import Door, Endpoint, Security
+from exacta.front.doors import Door, Security
 from exacta.server.errors import ServerError
 from exacta.server.fronts import FrontRow
 from exacta.server.host import Host
 from exacta.server.listeners import Listener
-from exacta.server.tls import Certificate, TlsListener
 
 if TYPE_CHECKING:
     from exacta.front.front import EarlyFront, Front
+    from exacta.security.tls import TlsSettings
+    from exacta.server.tls import Certificate
 
 
 class Reception:
     """All doors of one server."""
 
-    def __init__(
-        self, doors: Sequence[Door], fronts: Sequence[FrontRow], configuration: Configuration, certificate: Certificate
-    ) -> None:
+    def __init__(self, doors: Sequence[Door], fronts: Sequence[FrontRow], configuration: Configuration) -> None:
         names = {each.front for each in doors}
         self._fronts = [each for each in fronts if each.name in names]
         self._configuration = configuration
-        self._listeners = [
-            TlsListener(each, certificate) if each.security is Security.TLS else Listener(each) for each in doors
-        ]
+        self._listeners = [Listener(each) for each in doors]
+        self._certificates: dict[TlsSettings, Certificate] = {}
+        """The certificates of the doors with TLS: one at most for each door."""
         self._early: dict[str, EarlyFront] = {}
 
     @property
@@ -42,9 +45,9 @@ class Reception:
         return [each.door for each in self._listeners]
 
     @property
-    def reachable(self) -> list[Endpoint]:
-        """The endpoints to which other machines can connect, once the doors are bound."""
-        return [each.door.endpoint for each in self._listeners if each.is_for_all]
+    def open_to_all(self) -> list[Door]:
+        """The doors by which clients of other machines come in without a login, once they are bound."""
+        return [each.door for each in self._listeners if each.is_for_all and not each.has_login]
 
     @property
     def has_early(self) -> bool:
@@ -61,13 +64,55 @@ class Reception:
         """Bind all ports. Raises ServerError."""
         for row in self._fronts:
             row.check()
+        self._secure()
         for listener in self._listeners:
             listener.open()
-        for row in self._fronts:
-            why = row.only_here(self._configuration)
-            for listener in self._listeners:
-                if why and listener.is_for_all and listener.door.front == row.name:
-                    raise ServerError(why.format(listener.door.endpoint))
+        self._require_logins()
+
+    def _secure(self) -> None:
+        """Give the doors that speak TLS their certificates, which are read; doors of equal settings have one."""
+        from exacta.server.tls import Certificate, TlsListener  # a server without such doors does not load it
+
+        for place, door in enumerate(self.doors):
+            if door.login:
+                raise ServerError(
+                    f"the listener {door.name} asks for logins by SASL, which are not served yet: use SSL with "
+                    "ssl.client.auth=required, or PLAINTEXT"
+                )
+            if door.security is Security.TLS:
+                settings = self._settings(door)
+                certificate = self._certificates.get(settings)
+                if certificate is None:
+                    certificate = self._certificates[settings] = Certificate(settings)
+                    certificate.read(time.monotonic())
+                self._listeners[place] = TlsListener(door, certificate)
+
+    def _settings(self, door: Door) -> "TlsSettings":
+        from exacta.security.tls import tls_settings
+
+        try:
+            return tls_settings(replace(self._configuration, **door.options), door.front)  # type: ignore[arg-type]
+        except ConfigurationError as error:
+            raise ServerError(f"the door {door.name}: {error}") from error
+
+    def _require_logins(self) -> None:
+        allowed = {each.upper() for each in self._configuration.allow_anonymous.split(",") if each}
+        names = [each.door.name for each in self._listeners]
+        for name in sorted(allowed.difference(names)):
+            raise ServerError(f"allow.anonymous: there is no door {name}; the doors are {', '.join(names)}")
+        closed = [each for each in self.open_to_all if each.name not in allowed]
+        if closed:
+            where = " and ".join(f"{each.name} on {each.endpoint}" for each in closed)
+            names = [each.name for each in self.open_to_all]
+            raise ServerError(
+                f"other machines reach {where}, where clients need no login: listen on 127.0.0.1, ask for certificates "
+                f"(SSL with ssl.client.auth=required), or let everybody in by --set allow.anonymous={','.join(names)}"
+            )
+
+    def read_certificates_again(self, now_s: float) -> None:
+        """Read the files of all certificates again for the connections that come; nothing where there are none."""
+        for certificate in self._certificates.values():
+            certificate.read_again(now_s)
 
     async def start_early(self, host: Host) -> None:
         """Let clients in whose fronts need no broker yet, unless that is done. Raises ServerError."""

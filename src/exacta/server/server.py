@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -46,7 +47,6 @@ from exacta.server.open_files import files_allowed
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
 from exacta.server.run_time_options import tell_of_options_set_at_run_time
-from exacta.server.tls import Certificate
 
 logger = logging.getLogger("exacta.server")
 
@@ -113,8 +113,7 @@ class Server:
         self._configuration = configuration
         self._data = data
         self._seams = seams
-        self._certificate = Certificate(configuration.pulsar_tls_certificate, configuration.pulsar_tls_key)
-        self.reception = Reception(doors, seams.fronts, configuration, self._certificate)
+        self.reception = Reception(doors, seams.fronts, configuration)
         """The doors, and who comes in by them."""
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
         """None: the journal's threads are heard at once."""
@@ -135,9 +134,9 @@ class Server:
 
     # --- beginning ----------------------------------------------------------------------------------------------------
 
-    def read_certificate_again(self) -> None:
-        """Read the files of the certificate again for the connections that come; nothing where there is none."""
-        self._certificate.read_again(self._loop.time())
+    def read_certificates_again(self) -> None:
+        """See `Reception`."""
+        self.reception.read_certificates_again(self._loop.time())
 
     def open(self) -> None:
         """Bind the port, recover the journal. Blocks. Raises ServerError, and leaves nothing behind then."""
@@ -196,6 +195,12 @@ class Server:
             )
             journal = self._journal = self._progress.journal = self._seams.journal(place)
             identity = cluster_id(self._data / META_FILE)
+            if (mode := stat.S_IMODE(os.stat(self._data).st_mode)) & 0o077:
+                logger.warning(
+                    "other users of this machine may look into the data directory (its mode is %04o): chmod 700 %s",
+                    mode,
+                    self._data,
+                )
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
             require_authorizer(self._configuration, recovered.state, self._data)

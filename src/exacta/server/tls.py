@@ -1,4 +1,4 @@
-"""Sockets whose clients speak TLS: their certificate, and the handshakes that are under way.
+"""Sockets whose clients speak TLS: their certificate, their clients' names, and the handshakes that are under way.
 
 Theory of operation. Connections are taken one by one, and their handshakes run side by side. asyncio's own server would
 let any number of handshakes run, and a connection has no protocol before its handshake has ended, so that nothing would
@@ -10,12 +10,17 @@ import asyncio
 import logging
 import socket
 import ssl
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
 
 from exacta.front.doors import Door
+from exacta.front.identity import NotIdentified
+from exacta.key_stores import StoreError
+from exacta.ports.authorizer import ANONYMOUS, Principal
+from exacta.security.distinguished_names import owner_of
+from exacta.security.principal_rules import PrincipalRules, RuleError
+from exacta.security.tls import ClientAuth, TlsSettings, server_context
 from exacta.server.errors import ServerError
 from exacta.server.listeners import BACKLOG, Listener, cannot_listen
 
@@ -32,54 +37,52 @@ LOOK_SECONDS = 1.0
 SHUTDOWN_SECONDS = 5.0
 """The peer's goodbye is waited for so long."""
 
+_NO_TLS = "it does not speak TLS, and this door speaks nothing else (Kafka clients: security.protocol=SSL)"
+_REASONS = {
+    "HTTP_REQUEST": _NO_TLS,
+    "HTTPS_PROXY_REQUEST": _NO_TLS,
+    "WRONG_VERSION_NUMBER": _NO_TLS,
+    "PACKET_LENGTH_TOO_LONG": _NO_TLS,
+    "RECORD_LAYER_FAILURE": _NO_TLS,
+    "UNSUPPORTED_PROTOCOL": "its version of TLS is too old (ssl.enabled.protocols)",
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "it has no certificate, which this door asks for (ssl.client.auth)",
+}
+"""OpenSSL's names for the failures of a handshake that operators meet, and what is said of them."""
+
 _PAUSE_SECONDS = 1.0
 """The time after which connections are taken again when the system has refused one, as asyncio's own server has it."""
 
 
-def server_context(certificate: str, key: str) -> ssl.SSLContext:
-    """Return the context of a server with this certificate and key, both PEM files. Raises ServerError."""
-    for option, path in (("pulsar.tls.certificate", certificate), ("pulsar.tls.key", key)):
-        if not path:
-            raise ServerError(f"TLS needs a certificate and its key: set {option} to a PEM file")
-        try:
-            Path(path).read_bytes()
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise ServerError(f"cannot read {option}, {path}: {reason.lower()}") from error
-
-    def has_a_password() -> NoReturn:
-        raise ServerError(f"pulsar.tls.key, {key}, has a password: give a key without one")
-
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)  # TLS 1.2 or newer
-    try:
-        context.load_cert_chain(certificate, key, has_a_password)
-    except ssl.SSLError as error:
-        reason = (error.reason or "neither is in PEM").lower().replace("_", " ")
-        raise ServerError(
-            f"pulsar.tls.certificate, {certificate}, and pulsar.tls.key, {key}, are no certificate and its key in PEM: "
-            f"{reason}"
-        ) from error
-    return context
-
-
 class Certificate:
-    """A certificate and its key. Files that have changed are read again for the connections that come then.
+    """The TLS of doors with equal settings. Files that have changed are read again for the connections that come then.
 
     A renewed certificate needs no stop of the server. If the new files are of no use, the operator is told once,
     and what was read before is presented on.
     """
 
-    def __init__(self, certificate: str, key: str) -> None:
-        """Remember the files; `read` reads them."""
-        self._files = certificate, key
+    def __init__(self, settings: TlsSettings) -> None:
+        """Remember the settings; `read` reads the files. Raises ServerError for rules that cannot be read."""
+        self._settings = settings
         self._context: ssl.SSLContext | None = None
         self._known: tuple[object, ...] = ()
         self._looked_s = 0.0
+        try:
+            self._rules = PrincipalRules(settings.rules)
+        except RuleError as error:
+            raise ServerError(f"ssl.principal.mapping.rules: {error}") from error
+
+    @property
+    def is_login(self) -> bool:
+        """True if every client must have a certificate that is accepted."""
+        return self._settings.client_auth is ClientAuth.REQUIRED
 
     def read(self, now_s: float) -> None:
         """Read the files. Raises ServerError."""
         self._looked_s, self._known = now_s, self._states()
-        self._context = server_context(*self._files)
+        try:
+            self._context = server_context(self._settings)
+        except StoreError as error:
+            raise ServerError(str(error)) from error
 
     def context(self, now_s: float) -> ssl.SSLContext:
         """Return the context of a new connection; `now_s` is the time of the loop. `read` has succeeded before."""
@@ -91,20 +94,31 @@ class Certificate:
         return self._context
 
     def read_again(self, now_s: float) -> None:
-        """Read the files again, if they were read before, and go on with what there was if they are of no use."""
-        if self._context is None:
-            return
+        """Read the files again, and go on with what there was if they are of no use."""
         try:
             self.read(now_s)
         except ServerError as error:
             logger.warning("the certificate of before is presented on: %s", error)
         else:
-            logger.info("the certificate %s was read again", self._files[0])
+            logger.info("%s was read again", " and ".join(self._settings.files) or self._settings.keystore.name)
+
+    def identify(self, transport: asyncio.BaseTransport) -> Principal:
+        """Implement `Identify`: by the certificate that the client has shown, if it has shown one."""
+        connection = transport.get_extra_info("ssl_object")
+        shown = None if connection is None else connection.getpeercert(binary_form=True)
+        if shown is None:
+            if self.is_login:
+                raise NotIdentified("it has shown no certificate")
+            return ANONYMOUS
+        try:
+            return Principal(name=self._rules.name_of(owner_of(shown)))
+        except ValueError as error:
+            raise NotIdentified(str(error)) from error
 
     def _states(self) -> tuple[object, ...]:
         """Return what changes with the files; a file that cannot be looked at has no state."""
         found: list[object] = []
-        for path in self._files:
+        for path in self._settings.files:
             try:
                 state = Path(path).stat()
             except (OSError, ValueError):
@@ -118,17 +132,17 @@ class TlsListener(Listener):
     """One socket whose clients speak TLS."""
 
     def __init__(self, door: Door, certificate: Certificate) -> None:
-        """Remember the certificate; `open` reads it."""
+        """Remember the certificate, which has been read."""
         super().__init__(door)
-        self._certificate = certificate
+        self.certificate = certificate
         self._room = asyncio.Semaphore(MOST_HANDSHAKES)
         self._accepting: asyncio.Task[None] | None = None
         self._handshakes: set[asyncio.Task[None]] = set()
 
-    def open(self) -> None:
-        """Read certificate and key, bind the port. Raises ServerError."""
-        self._certificate.read(time.monotonic())
-        super().open()
+    @property
+    def has_login(self) -> bool:
+        """See `Listener`; a certificate that every client must have is a login."""
+        return self.door.login or self.certificate.is_login
 
     async def start(self, connect: Callable[[], asyncio.BaseProtocol]) -> None:
         """Accept clients; `connect` makes the protocol of each. Raises ServerError."""
@@ -180,12 +194,30 @@ class TlsListener(Listener):
     ) -> None:
         try:
             await loop.connect_accepted_socket(
-                connect,
+                partial(self._connected, connect),
                 client,
-                ssl=self._certificate.context(loop.time()),
+                ssl=self.certificate.context(loop.time()),
                 ssl_handshake_timeout=HANDSHAKE_SECONDS,
                 ssl_shutdown_timeout=SHUTDOWN_SECONDS,
             )
         except OSError as error:  # TLS's errors are of this kind
-            reason = getattr(error, "reason", None) or str(error) or type(error).__name__
-            logger.info("no TLS with %s:%d on %s: %s", *address[:2], self.door.endpoint, reason)
+            level, reason = why_no_tls(error)
+            logger.log(level, "no TLS with %s:%d at the door %s: %s", *address[:2], self.door.name, reason)
+
+    def _connected(self, connect: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
+        connection = connect()
+        connection.identify = self.certificate.identify  # type: ignore[attr-defined]  # connections of all fronts have it
+        return connection
+
+
+def why_no_tls(error: OSError) -> tuple[int, str]:
+    """Return why a handshake has failed, in words for the operator, and the level of their line."""
+    reason = getattr(error, "reason", None) or ""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return logging.WARNING, f"its certificate is not accepted: {error.verify_message}"
+    for beginning, words in _REASONS.items():
+        if beginning in reason:
+            return logging.WARNING, words
+    if "ALERT" in reason:
+        return logging.INFO, f"it does not accept our certificate, or our TLS ({reason})"
+    return logging.INFO, reason or str(error) or type(error).__name__

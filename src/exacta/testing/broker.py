@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from exacta.client.routing import Client
 from exacta.config.options import configure
-from exacta.front.doors import WILDCARDS, Endpoint, Security
+from exacta.front.doors import Endpoint
 from exacta.ports.log import Log
 from exacta.server.door_options import doors_of
 from exacta.server.errors import ServerError
@@ -31,20 +31,21 @@ from exacta.server.fronts import fronts_with
 from exacta.server.journals import open_local
 from exacta.server.listeners import DEFAULT_HOST
 from exacta.server.server import Seams, Server
+from exacta.testing.authority import Authority
 from exacta.testing.clock import MovableClock
 from exacta.testing.directory import DataDirectory
 from exacta.testing.fault_commands import Faults
 from exacta.testing.faults import Armed
 from exacta.testing.faulty_connection import FaultyConnection
 from exacta.testing.faulty_files import FaultyFiles
-from exacta.testing.questions import Questions
+from exacta.testing.reachable import Reachable
 
 T = TypeVar("T")
 
 logger = logging.getLogger("exacta.testing")
 
 
-class Broker(Questions):
+class Broker(Reachable):
     """An embedded broker; start it by `with` or `async with`, or by `start` and `close`.
 
     `Questions` has what a test may ask it. `clock` moves its time, and `faults` lets things go wrong.
@@ -55,9 +56,12 @@ class Broker(Questions):
     (`num_partitions=3`) or in `config` (`{"num.partitions": 3}`).
 
     The broker listens on `host`, by default for this machine alone, at `port`, and 0 takes a free one. With
-    `pulsar=True` it serves Apache Pulsar clients, too, at `pulsar_port` (`pulsar_url`) and by HTTP (`web_url`). With
-    `pulsar_tls_certificate` and `pulsar_tls_key` it also serves them by TLS (`pulsar_tls_url` and `web_tls_url`).
-    Pulsar needs the extra `exacta-log[pulsar]`.
+    `pulsar=True` it serves Apache Pulsar clients, too, at `pulsar_port` (`pulsar_url`) and by HTTP (`web_url`). Pulsar
+    needs the extra `exacta-log[pulsar]`. Where other machines can connect, `allow_anonymous` must name the doors.
+
+    With `tls=True` Kafka clients speak TLS (`security.protocol=SSL`), and Pulsar clients can, too (`pulsar_tls_url`,
+    `web_tls_url`). The broker makes an authority of its own: clients trust the file `tls_ca`, and `tls_certificate`
+    gives them certificates, which `ssl_client_auth="required"` asks for. It needs the extra `exacta-log[testing]`.
 
     Clients see a restart as they see one of Apache Kafka: connections break, and members of groups and open
     transactions go on. A transactional producer of librdkafka may take a second longer for its first
@@ -75,22 +79,25 @@ class Broker(Questions):
         port: int = 0,
         pulsar: bool = False,
         pulsar_port: int = 0,
+        tls: bool = False,
         config: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        self._configuration = configure({**(config or {}), **options})
+        authority = Authority(host) if tls else None
+        of_authority = {} if authority is None else authority.options()
+        given = {name.replace("_", "."): value for name, value in {**(config or {}), **options}.items()}
+        self._configuration = configure(of_authority | given)
         self._directory = DataDirectory(data)
         for each in (port, pulsar_port):
             if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each <= 65535:
                 raise ValueError(f"port must be a number from 0 to 65535, not {each!r}")
         any_port = Endpoint(host, 0)
-        by_tls = pulsar and bool(self._configuration.pulsar_tls_certificate)
         endpoints = {"listen": Endpoint(host, port)}
         if pulsar:
             endpoints |= {"pulsar_listen": Endpoint(host, pulsar_port), "web_listen": any_port}
-        if by_tls:
+        if pulsar and (tls or self._configuration.tlsCertificateFilePath):
             endpoints |= {"pulsar_tls_listen": any_port, "web_tls_listen": any_port}
-        self._doors = doors_of(endpoints)
+        super().__init__(doors_of(endpoints), authority)
         self.clock = MovableClock(self._move_clock)
         """The broker's time, which a test can move."""
         self._armed = Armed()
@@ -108,42 +115,6 @@ class Broker(Questions):
         listen = self._doors[0].endpoint
         at = f" at {listen}" if listen.port else ""
         return f"<exacta.Broker{at}, {'running' if self.is_running else 'not running'}>"
-
-    @property
-    def bootstrap_servers(self) -> str:
-        """Return where clients connect: `host:port`, known from the first start on."""
-        return str(_started(self._doors[0].endpoint))
-
-    @property
-    def pulsar_url(self) -> str:
-        """Return where Pulsar's clients connect: `pulsar://host:port`, known from the first start on.
-
-        Raises ServerError for a broker that was not made with `pulsar=True`.
-        """
-        return self._url("pulsar", "pulsar", Security.PLAINTEXT)
-
-    @property
-    def pulsar_tls_url(self) -> str:
-        """Return where Pulsar's clients connect by TLS: `pulsar+ssl://host:port`. See `pulsar_url`."""
-        return self._url("pulsar+ssl", "pulsar", Security.TLS)
-
-    @property
-    def web_url(self) -> str:
-        """Return where Pulsar's clients ask by HTTP: `http://host:port`. See `pulsar_url`."""
-        return self._url("http", "web", Security.PLAINTEXT)
-
-    @property
-    def web_tls_url(self) -> str:
-        """Return where Pulsar's clients ask by HTTPS: `https://host:port`. See `pulsar_url`."""
-        return self._url("https", "web", Security.TLS)
-
-    def _url(self, scheme: str, front: str, security: Security) -> str:
-        found = {(each.front, each.security): each.endpoint for each in self._doors}
-        if ("pulsar", Security.PLAINTEXT) not in found:
-            raise ServerError("the broker does not serve Pulsar's clients: make it with pulsar=True")
-        if (front, security) not in found:
-            raise ServerError("the broker has no TLS: make it with pulsar_tls_certificate and pulsar_tls_key")
-        return f"{scheme}://{_started(found[front, security])}"
 
     @property
     def data(self) -> Path:
@@ -370,14 +341,6 @@ class Broker(Questions):
             if not done.done():
                 raise ServerError("the broker has stopped")
             return done.result()
-
-
-def _started(endpoint: Endpoint) -> Endpoint:
-    if endpoint.port == 0:
-        raise ServerError("the broker has not been started")
-    if endpoint.host in WILDCARDS:
-        return Endpoint("::1" if ":" in endpoint.host else DEFAULT_HOST, endpoint.port)
-    return endpoint
 
 
 def _join(thread: threading.Thread) -> None:

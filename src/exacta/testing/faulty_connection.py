@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from exacta.kafka.connection import Connection
+from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler
 from exacta.kafka.handlers import HANDLERS
@@ -35,8 +35,8 @@ def refusable() -> Sequence[str]:
     return [handler.name for handler in HANDLERS.values() if handler.can_refuse or handler.key is ApiKey.FETCH]
 
 
-class FaultyConnection(Connection):
-    """A `Connection` with the faults of a broker."""
+class FaultyConnection(KafkaClientConnection):
+    """A `KafkaClientConnection` with the faults of a broker."""
 
     def __init__(self, armed: Armed, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -45,7 +45,7 @@ class FaultyConnection(Connection):
         self._is_refusing = False
 
     def serve(self, handler: Handler, request: Message, context: RequestContext) -> None:
-        """See `Connection.serve`."""
+        """See `KafkaClientConnection.serve`."""
         if self._is_lost:
             context.response = []  # no handler works on it
             return
@@ -59,7 +59,7 @@ class FaultyConnection(Connection):
             self._refuse(fault, handler, request, context)
 
     def answered(self, context: RequestContext, response: list[Buffer]) -> None:
-        """See `Connection.answered`."""
+        """See `KafkaClientConnection.answered`."""
         if self._closing or self._is_refusing:
             super().answered(context, response)
             return

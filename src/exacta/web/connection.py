@@ -7,7 +7,7 @@ uvicorn parses HTTP by h11 and runs the application. This module owns what uvico
 - A connection is closed where more than `REQUEST_SECONDS` pass from a request's first byte to the end of its body and
   of its answer, or more than `IDLE_SECONDS` between two requests.
 - Where there are too many connections (`server.py`), one that waits for its client makes room for the new one.
-- Where the connection's share of a turn is used up (`Turns`), its bytes wait, and it is not read meanwhile.
+- Where the connection's share of a turn is used up (`WorkLine`), its bytes wait, and it is not read meanwhile.
 
 A connection that has just been made must send its first request within `REQUEST_SECONDS`. uvicorn itself stops reading
 while the application has not taken 64 KiB of a body, and while a request waits behind another one.
@@ -23,7 +23,10 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from exacta.web.turns import Turns
+from exacta.front.doors import TLS_HANDSHAKE
+from exacta.front.identity import Identify, NotIdentified, anonymous
+from exacta.ports.authorizer import ANONYMOUS, Principal
+from exacta.web.turns import WorkLine
 
 logger = logging.getLogger("exacta.web")
 
@@ -35,13 +38,13 @@ IDLE_SECONDS = 60
 """Clients keep connections for their next request: Go's for 90 seconds, and it opens another one without a word."""
 
 
-class WebFront(Protocol):
+class WebShared(Protocol):
     """The part that all connections share, as one of them sees it."""
 
     config: Config
     state: ServerState
     loop: asyncio.AbstractEventLoop
-    turns: Turns
+    turns: WorkLine
     is_stopping: bool
 
     def register(self, connection: "WebConnection") -> bool:
@@ -59,11 +62,14 @@ class WebConnection(H11Protocol):
 
     front: ClassVar[str] = "web"
 
-    def __init__(self, server: WebFront) -> None:
+    def __init__(self, server: WebShared) -> None:
         super().__init__(server.config, server.state, {}, server.loop)
         self.access_log = False
         self.logger = logger
         self.peer_host = ""
+        self.principal: Principal = ANONYMOUS
+        self.identify: Identify = anonymous
+        """See `ClientConnection`."""
         self._web = server
         self._is_admitted = False
         self._received: list[bytes] = []
@@ -76,6 +82,12 @@ class WebConnection(H11Protocol):
         """Take the transport over, or close it where there are too many connections."""
         super().connection_made(cast("asyncio.Transport", transport))
         self.peer_host = str((transport.get_extra_info("peername") or ("",))[0])
+        try:
+            self.principal = self.identify(transport)
+        except NotIdentified as error:
+            logger.warning("closing the connection of %s: %s", self.peer_host, error)
+            self.abort()
+            return
         self._is_admitted = self._web.register(self)
         if self._is_admitted:
             self._begin_to_wait()
@@ -122,6 +134,14 @@ class WebConnection(H11Protocol):
     def _parse(self) -> None:
         data = b"".join(self._received)
         self._received.clear()
+        if data.startswith(TLS_HANDSHAKE):
+            logger.warning(
+                "closing the connection of %s: a TLS handshake came to a door for HTTP, which speaks no TLS: clients "
+                "use http://, or the door of --web-tls-listen",
+                self.peer_host,
+            )
+            self.abort()
+            return
         if self._timer is None:
             self._begin_to_wait()
         self._unset_keepalive_if_required()

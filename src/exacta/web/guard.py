@@ -4,11 +4,12 @@ There are no logins yet, so that every client that reaches the port may ask. A b
 its machine for every page that it shows. Therefore:
 
     what a request says                                         is answered
-    no `Host`, or another one than this server's                403: the name of a page was made to lead here *
-    an `Origin` that is not this server itself                  403: another site's page has sent it
-    `Sec-Fetch-Site` that is not `same-origin` or `none`        403: the same, also without an `Origin` **
+    no `Host`, or another one than this server's                403 *
+    an `Origin` that is not this server itself                  403 **
+    `Sec-Fetch-Site` that is not `same-origin` or `none`        403 ***
 
-* DNS rebinding. ** A browser sends no `Origin` for an image.
+* The name of a page was made to lead here (DNS rebinding). ** Another site's page has sent it. *** The same: a browser
+sends no `Origin` for an image.
 
 This server is called `localhost`, by the loopback address, by the address that the client has connected to, and by the
 names that the operator has set (`web.allowed.hosts`, `--pulsar-advertise`). A name in DNS can be made to lead to any of

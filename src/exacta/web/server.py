@@ -18,7 +18,7 @@ from exacta.config.configuration import Configuration
 from exacta.front.hosts import share_of
 from exacta.web.connection import IDLE_SECONDS, MOST_HEADER_BYTES, WebConnection
 from exacta.web.guard import Guard
-from exacta.web.turns import Turns
+from exacta.web.turns import WorkLine
 
 MOST_CONNECTIONS = 256
 """Clients ask by HTTP when they begin, and hardly ever again.
@@ -43,7 +43,7 @@ class WebServer:
         names: Iterable[str] = (),
     ) -> None:
         self.loop = loop
-        self.turns = Turns(loop)
+        self.turns = WorkLine(loop)
         self.state = ServerState()
         self.is_stopping = False
         """True: no request begins any more."""

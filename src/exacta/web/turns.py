@@ -12,7 +12,7 @@ MOST_A_TURN = 4
 """They take two or three milliseconds with their answers."""
 
 
-class Turns:
+class WorkLine:
     """A line of pieces of work, of which few are done in one turn of the loop. A piece must raise nothing."""
 
     def __init__(self, scheduler: Scheduler, most_a_turn: int = MOST_A_TURN) -> None:

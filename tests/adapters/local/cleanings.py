@@ -2,7 +2,7 @@
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.damage.inspection import Finding, inspect
-from exacta.ports.journal import Cleaned, Entry
+from exacta.ports.journal import Cleaned, JournalEntry
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.adapters.turns import Turns, append, batch, read
@@ -31,7 +31,7 @@ def append_some(turns: Turns, journal: LocalJournal, begin: int, end: int) -> No
 
 
 def snapshot(turns: Turns, journal: LocalJournal) -> None:
-    append(turns, journal, Entry(b"event"))
+    append(turns, journal, JournalEntry(b"event"))
     assert turns.wait(lambda done: journal.save_snapshot(b"%d" % journal.position, journal.position, done)) is None
 
 

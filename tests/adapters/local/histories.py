@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 from exacta.adapters.local import LocalJournal
-from exacta.ports.journal import AppendResult, Entry, Failed
+from exacta.ports.journal import AppendResult, Failed, JournalEntry
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.adapters.turns import Turns, append, batch, read
@@ -14,7 +14,7 @@ SEGMENT_BYTES = 1500
 STREAM = 3
 SEPARATOR = b"\n"
 
-Groups = list[list[Entry]]
+Groups = list[list[JournalEntry]]
 
 
 def make_groups(sizes: list[int]) -> Groups:
@@ -118,7 +118,7 @@ def open_and_append(disk: SimulatedDisk, groups: Groups) -> tuple[Turns, LocalJo
     return turns, journal
 
 
-def fails(turns: Turns, journal: LocalJournal, group: list[Entry]) -> str:
+def fails(turns: Turns, journal: LocalJournal, group: list[JournalEntry]) -> str:
     result: AppendResult = turns.wait(lambda done: journal.append(journal.position, group, done))
     assert isinstance(result, Failed)
     return result.reason

@@ -8,7 +8,7 @@ import pytest
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.space import cleaning
-from exacta.ports.journal import Buffer, Cleaned, Entry, Failed
+from exacta.ports.journal import Buffer, Cleaned, Failed, JournalEntry
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.adapters.local.cleanings import (
     COUNT,
@@ -158,7 +158,7 @@ def test_a_failing_call_loses_nothing(filled: tuple[SimulatedDisk, Turns, LocalJ
         assert isinstance(result, Failed) or call == "remove"
         del disk.failing[call]
         assert content(turns, journal, floors) == before
-        append(turns, journal, Entry(b"goes on"))
+        append(turns, journal, JournalEntry(b"goes on"))
         clean(turns, journal, floors)
         assert content(turns, journal, floors) == before
         for next_disk in (disk.restarted(), disk.crashed(), disk.crashed(keep_names=True)):
@@ -295,7 +295,7 @@ def test_a_fold_begins_at_the_latest_snapshot_though_two_of_one_segment_are_ther
     latest = journal.position
     assert clean(turns, journal, {1: 4, 2: 0})
     assert journal._segments[-1].base < latest
-    append(turns, journal, Entry(b"later"))
+    append(turns, journal, JournalEntry(b"later"))
     assert turns.wait(lambda done: journal.fold_snapshot(joined, done)) is None
     journal.close()
     assert opened(disk, turns).replay()[0] == b"%d+later" % latest

@@ -11,10 +11,10 @@ import pytest
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.damage.inspection import Finding, Verdict, inspect
 from exacta.adapters.local.damage.repair import put_in_place
-from exacta.adapters.local.damage.staging import Plan, stage
+from exacta.adapters.local.damage.repair_copy import Plan, write_copy
 from exacta.adapters.local.damage.surveyor import survey
 from exacta.adapters.local.space import compaction_plan, compaction_writer
-from exacta.ports.journal import CompactionOrder, Entry, Failed, Joining, JournalDamaged
+from exacta.ports.journal import CompactionOrder, Failed, Joining, JournalDamaged, JournalEntry
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import Operation, SimulatedDisk
 from tests.adapters.compacting import RULES, keyed, keys_of, last_of_each_key
@@ -40,7 +40,7 @@ def found(turns: Turns, journal: LocalJournal) -> Found:
 
 def sealed(turns: Turns, journal: LocalJournal) -> None:
     journal.seal()
-    append(turns, journal, Entry(b"begins another segment"))
+    append(turns, journal, JournalEntry(b"begins another segment"))
     turns.run_until(lambda: all(segment.index for segment in journal._segments[:-1]))
 
 
@@ -150,7 +150,7 @@ def test_a_failing_call_loses_nothing(filled: tuple[SimulatedDisk, Turns, LocalJ
     result = compact(turns, journal, 2, 3)
     assert isinstance(result, Failed) or call == "remove"
     del disk.failing[call]
-    append(turns, journal, Entry(b"goes on"))
+    append(turns, journal, JournalEntry(b"goes on"))
     now = found(turns, journal)
     after = {1: before[1], 2: before[2][-4:], 3: before[3][-4:]}
     assert now == (after if result is None else before)
@@ -317,7 +317,7 @@ def test_what_a_repair_leaves_of_a_compacted_segment_may_end_within_another_segm
     at = whole.index(b"17:b=")  # of stream 1, which is first; 16 lies in one segment with it
     disk.put(name, whole[: at + 10] + bytes(len(whole) - at - 10))
     damaged = survey(disk, lambda row, data: bytes(data).startswith(b"%d:" % row.first_offset) and 0 not in data)
-    put_in_place(disk, stage(damaged, Plan()), SimulatedDisk(), "")
+    put_in_place(disk, write_copy(damaged, Plan()), SimulatedDisk(), "")
     journal = opened(disk, turns)
     assert journal.compacted_to(1) == 17
     left = [(16, "a"), (17, "b"), (18, "c"), (19, "d")]

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES
-from exacta.ports.journal import Entry, JournalDamaged
+from exacta.ports.journal import JournalDamaged, JournalEntry
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
 from tests.adapters.turns import Turns, append, batch, read
@@ -66,7 +66,7 @@ def replayed(disk: SimulatedDisk) -> tuple[bytes | None, int]:
 def refuses(disk: SimulatedDisk, name: str) -> int:
     """Check that the journal is not opened or not replayed for a fault in `name`; return the byte that it names.
 
-    Nothing may have been changed: whoever wants to rescue something needs it as it was.
+    Nothing may have been changed: a rescue needs it as it was.
     """
     before = {file: disk.content(file) for file in disk.files if not file.endswith(".index")}
     with pytest.raises(JournalDamaged) as caught:
@@ -305,7 +305,7 @@ def test_segment_index_of_another_segment_or_time_is_made_again(disk: SimulatedD
     other.put(name, disk.content(name)[: SEGMENT_HEADER_BYTES + ends[0]])
     turns = Turns()
     journal = open_journal(other, turns.call_soon, segment_bytes=1)
-    append(turns, journal, Entry(b"in the next segment"))
+    append(turns, journal, JournalEntry(b"in the next segment"))
     journal.close()
     assert other.content(first) != whole
     disk.put(first, other.content(first))
@@ -347,7 +347,7 @@ def test_snapshot_that_fits_no_group_is_refused(disk: SimulatedDisk, ends: list[
     # A snapshot of another journal: sound in itself, of a position that is no boundary here.
     other = SimulatedDisk()
     journal = open_journal(other, turns.call_soon)
-    append(turns, journal, Entry(b"x" * 17))
+    append(turns, journal, JournalEntry(b"x" * 17))
     journal.save_snapshot(b"foreign", journal.position)
     journal.close()
     foreign = next(name for name in other.files if name.endswith(".snapshot"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exacta.adapters.local import DirectoryInUse, LocalJournal
-from exacta.ports.journal import Entry, JournalError
+from exacta.ports.journal import JournalEntry, JournalError
 from tests.adapters.turns import Turns, append, batch, read
 
 SEGMENT_BYTES = 1000
@@ -19,7 +19,7 @@ def test_second_opening_is_refused_and_leaves_the_first_alone(tmp_path: Path):
     journal = LocalJournal.open(directory, turns.call_soon)
     with pytest.raises(DirectoryInUse, match="is in use by another"):
         LocalJournal.open(directory, turns.call_soon)
-    append(turns, journal, Entry(b"a"))
+    append(turns, journal, JournalEntry(b"a"))
     journal.close()
     journal = LocalJournal.open(directory, turns.call_soon)
     assert list(journal.replay()[1]) == [b"a"]

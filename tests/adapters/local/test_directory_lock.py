@@ -13,7 +13,7 @@ import pytest
 from exacta.adapters.local import DirectoryInUse, LocalJournal
 from exacta.adapters.local import directory_lock as module
 from exacta.adapters.local.files import PosixFiles
-from exacta.ports.journal import Entry, Failed
+from exacta.ports.journal import Failed, JournalEntry
 from exacta.posix import fcntl
 from tests.adapters.turns import Turns, append
 from tests.docstring_tables import docstring_table
@@ -38,7 +38,7 @@ def opened_elsewhere(directory: Path) -> str:
 
 def append_fails(turns: Turns, journal: LocalJournal) -> bool:
     """Append one more, and return whether it was refused."""
-    result = turns.wait(lambda done: journal.append(journal.position, [Entry(b"b")], done))
+    result = turns.wait(lambda done: journal.append(journal.position, [JournalEntry(b"b")], done))
     return isinstance(result, Failed)
 
 
@@ -65,12 +65,12 @@ def test_the_directory_is_one_processs_whatever_becomes_of_the_lock_file(
 ) -> None:
     turns = Turns()
     journal = LocalJournal.open(tmp_path / "journal", turns.call_soon)
-    append(turns, journal, Entry(b"a"))
+    append(turns, journal, JournalEntry(b"a"))
     change(tmp_path / "journal")
     before = sorted(os.listdir(tmp_path / "journal"))
     assert opened_elsewhere(tmp_path / "journal") == f"{tmp_path / 'journal'} is in use by another journal"
     assert sorted(os.listdir(tmp_path / "journal")) == before, "and nothing is made"
-    append(turns, journal, Entry(b"b"))
+    append(turns, journal, JournalEntry(b"b"))
     journal.close()
     assert opened_elsewhere(tmp_path / "journal") == ""
 
@@ -105,7 +105,7 @@ def test_nothing_is_acknowledged_once_the_directory_is_elsewhere(
     """The next start would look where it was, and find none of it."""
     turns, directory = Turns(), tmp_path / "data" / "journal"
     journal = LocalJournal.open(directory, turns.call_soon, segment_bytes=1 if begins_segment else 1 << 20)
-    append(turns, journal, Entry(b"a"))
+    append(turns, journal, JournalEntry(b"a"))
     change(directory)
     there = sorted(os.listdir(directory)) if directory.exists() else None
     assert append_fails(turns, journal)
@@ -136,7 +136,7 @@ CHANGES: dict[str, list[Callable[[Path], None]]] = {
 def test_every_row_of_the_table(tmp_path: Path, row: str, change: Callable[[Path], None]) -> None:
     turns, directory = Turns(), tmp_path / "journal"
     journal = LocalJournal.open(directory, turns.call_soon)
-    append(turns, journal, Entry(b"a"))
+    append(turns, journal, JournalEntry(b"a"))
     change(directory)
     match TABLE[row, "the next opening"]:
         case "is refused":
@@ -160,7 +160,7 @@ def test_every_row_of_the_table(tmp_path: Path, row: str, change: Callable[[Path
 def test_a_directory_that_comes_back_is_opened_with_all_that_was_acknowledged(tmp_path: Path) -> None:
     turns, directory = Turns(), tmp_path / "journal"
     journal = LocalJournal.open(directory, turns.call_soon)
-    append(turns, journal, Entry(b"a"))
+    append(turns, journal, JournalEntry(b"a"))
     move(directory)
     assert append_fails(turns, journal)
     journal.close()
@@ -176,7 +176,7 @@ def test_a_link_that_leads_elsewhere_is_another_directory(tmp_path: Path) -> Non
     (tmp_path / "two").mkdir()
     link.symlink_to(tmp_path / "one")
     journal = LocalJournal.open(link / "journal", turns.call_soon)
-    append(turns, journal, Entry(b"a"))
+    append(turns, journal, JournalEntry(b"a"))
     link.unlink()
     link.symlink_to(tmp_path / "two")
     assert append_fails(turns, journal)
@@ -188,8 +188,8 @@ def test_the_working_directory_may_change(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     journal = LocalJournal.open(Path("journal"), turns.call_soon, segment_bytes=1)
     monkeypatch.chdir("/")
-    append(turns, journal, Entry(b"a"))
-    append(turns, journal, Entry(b"b"))
+    append(turns, journal, JournalEntry(b"a"))
+    append(turns, journal, JournalEntry(b"b"))
     journal.close()
 
 
@@ -198,12 +198,12 @@ def test_a_copy_of_hard_links_is_refused_while_its_segment_is_written_to(tmp_pat
     turns = Turns()
     journal = LocalJournal.open(tmp_path / "journal", turns.call_soon, segment_bytes=1 if begins_segment else 1 << 20)
     for _ in range(2):
-        append(turns, journal, Entry(b"a"))
+        append(turns, journal, JournalEntry(b"a"))
     copy(tmp_path / "journal")
     assert opened_elsewhere(tmp_path / "copy") == f"{tmp_path / 'copy'} is in use by another journal"
     with pytest.raises(DirectoryInUse):
         LocalJournal.open(tmp_path / "copy", turns.call_soon)
-    append(turns, journal, Entry(b"b"))
+    append(turns, journal, JournalEntry(b"b"))
     journal.close()
     again = LocalJournal.open(tmp_path / "journal", turns.call_soon)
     assert list(again.replay()[1]) == [b"a", b"a", b"b"]
@@ -235,7 +235,7 @@ class TestWhereDirectoriesCannotBeLocked:
     def test_its_holder_fails_once_it_is_gone(self, tmp_path: Path, change: Callable[[Path], None]) -> None:
         turns = Turns()
         journal = LocalJournal.open(tmp_path, turns.call_soon)
-        append(turns, journal, Entry(b"a"))
+        append(turns, journal, JournalEntry(b"a"))
         change(tmp_path)
         assert append_fails(turns, journal)
         journal.close()

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from exacta.adapters.local.damage.inspection import Finding, Place, Verdict, inspect
+from exacta.adapters.local.damage.inspection import Finding, SoundGroup, Verdict, inspect
 from exacta.ports.journal import JournalError
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
@@ -38,13 +38,15 @@ def written() -> SimulatedDisk:
     return disk
 
 
-def inspected(disk: SimulatedDisk) -> tuple[list[Place], list[Finding]]:
+def inspected(disk: SimulatedDisk) -> tuple[list[SoundGroup], list[Finding]]:
     """Inspect, which changes nothing."""
     calls = len(disk.log)
     found = list(inspect(disk))
     assert len(disk.log) == calls
     assert disk.open_handles == []
-    return [each for each in found if isinstance(each, Place)], [each for each in found if isinstance(each, Finding)]
+    return [each for each in found if isinstance(each, SoundGroup)], [
+        each for each in found if isinstance(each, Finding)
+    ]
 
 
 def opens(disk: SimulatedDisk, segment_bytes: int = SEGMENT_BYTES) -> bool:

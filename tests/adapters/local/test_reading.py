@@ -1,5 +1,8 @@
 """How the local journal reads: few system calls, a bounded number of open files, never waiting on the event loop."""
 
+from collections.abc import Callable
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,7 +92,7 @@ def test_open_handles_are_limited(sealed: tuple[SimulatedDisk, Turns, LocalJourn
     whole = b"".join(b"%02d" % number * 50 for number in range(20))
     for _ in range(2):
         assert read(turns, journal, journal.find(1, 0, 20, EVERYTHING)) == whole
-        assert len(disk.open_handles) == 3 + 1  # and that of the active segment
+        assert len(disk.open_handles) == 3 + 1  # and the active segment's handle
     # Those used last are the ones that stay open.
     recent = [extent for number in (3, 5, 7) for extent in journal.find(1, number, number + 1, 0)]
     read(turns, journal, recent)
@@ -106,6 +109,40 @@ def test_open_handles_are_limited(sealed: tuple[SimulatedDisk, Turns, LocalJourn
     turns.run_until(lambda: len(results) == 40)
     assert all(result == [b"%02d" % number * 50] for number, result in results)
     assert len(disk.open_handles) == 3 + 1
+    journal.close()
+    assert disk.open_handles == []
+
+
+def test_a_handle_stays_open_as_long_as_its_thread_reads(
+    sealed: tuple[SimulatedDisk, Turns, LocalJournal], monkeypatch: pytest.MonkeyPatch
+):
+    """Two threads have opened the same segment, and the first one ends while the second one reads."""
+    disk, turns, journal = sealed
+    jobs: list[Callable[[], None]] = []
+    worker = SimpleNamespace(submit=jobs.append, close=lambda: None)
+    reader = reading.Reader(disk, turns.call_soon, lambda name, threads: worker)
+    open_file, read_file = disk.open, disk.read
+
+    def open_second(name: str) -> int:
+        monkeypatch.setattr(disk, "open", open_file)
+        first()
+        monkeypatch.setattr(disk, "read", read_second)
+        return open_file(name)
+
+    def read_second(handle: int, size: int, offset: int) -> bytes:
+        turns.drain()  # the first read hands its handle over
+        return read_file(handle, size, offset)
+
+    results: list[list[Buffer | Failed]] = []
+    extents = journal.find(1, 3, 4, 0)
+    for _ in range(2):
+        reader.read(extents, results.append)
+    first, second = jobs
+    monkeypatch.setattr(disk, "open", open_second)
+    second()
+    turns.drain()
+    assert results == [[b"03" * 50]] * 2
+    reader.close()
     journal.close()
     assert disk.open_handles == []
 

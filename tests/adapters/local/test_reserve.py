@@ -9,7 +9,7 @@ import pytest
 
 from exacta.adapters.local import LocalJournal
 from exacta.adapters.local.space.reserve import NAME, PLENTY_BYTES, Reserve
-from exacta.ports.journal import Appended, Failed, Room
+from exacta.ports.journal import Failed, GroupAppended, Room
 from simulation.disk.in_place import InPlace
 from tests.adapters.turns import Turns, append, batch
 from tests.docstring_tables import docstring_table
@@ -30,7 +30,7 @@ class Disk(SmallDisk):
         return max(0, super().available_bytes() - self.taken)
 
     def leave(self, free: int) -> None:
-        """Let others take all but so many free bytes."""
+        """Let others take all free bytes but this many."""
         self.taken = 0
         self.taken = self.available_bytes() - free
 
@@ -217,7 +217,7 @@ def test_a_sync_that_meets_a_full_disk_is_never_tried_again(tmp_path: Path, monk
     monkeypatch.setattr(disk, "sync_data", full)
     failed = turns.wait(lambda done: journal.append(journal.position, [batch(1, 1, b"b")], done))
     assert isinstance(failed, Failed)
-    assert not isinstance(failed, Appended)
+    assert not isinstance(failed, GroupAppended)
     assert len(syncs) == 1
     assert size(disk) == WHOLE
     monkeypatch.undo()

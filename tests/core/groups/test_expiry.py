@@ -155,7 +155,7 @@ def test_a_group_whose_offsets_were_deleted_goes_in_its_time(world: World) -> No
 
 @pytest.mark.parametrize("most", [1, 2, 3, 100])
 def test_many_groups_are_looked_at_in_steps_and_none_is_left_out(most: int) -> None:
-    """One step looks at so many offsets and stops; groups that it has removed do not count for the next one."""
+    """One step looks at this many offsets and stops; groups that it has removed do not count for the next one."""
     world = World(replace(LIMITS, max_offsets_looked_at=most))
     world.topic(partition_count=2)
     for number in range(20):

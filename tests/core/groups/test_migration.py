@@ -419,7 +419,7 @@ def test_patterns_stay_as_they_were_matched_while_others_join(world: World) -> N
     a = Classic(world, "a", "t")
     a.join()
     group: ConsumerGroup = group_of(world)
-    assert group.matched == {"s.*": frozenset({"s1"})}, "whoever joined may not see the new topic"
+    assert group.matched == {"s.*": frozenset({"s1"})}, "the member that joined may not see the new topic"
     x.step()
     assert group_of(world).matched == {"s.*": frozenset({"s1", "s2"})}
 

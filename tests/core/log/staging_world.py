@@ -17,7 +17,7 @@ from tests.core.world import SMALL, Handle, Producer, World
 ONE = 62
 """The bytes of a batch of one record, as `tests.core.world` writes it."""
 WIDE = 150
-"""So many records in one batch are too much for the state."""
+"""This many records in one batch are too much for the state."""
 SIDECAR, MARKER = {"transaction.buffer": "sidecar"}, {"transaction.buffer": "marker"}
 LIMITS = replace(
     SMALL,

@@ -1,6 +1,6 @@
 """Random histories of sidecar topics: every invariant holds after every step, and so little is held that most spills.
 
-`tests/core/test_machine.py` has all commands, of which so many are drawn that hardly anything is staged.
+`tests/core/test_machine.py` has all commands, and hardly anything is staged there.
 """
 
 from hypothesis import settings

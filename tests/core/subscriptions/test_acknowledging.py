@@ -106,7 +106,7 @@ def test_all_messages_before_an_offset(world: World, consumer: Consumer, where: 
         consumer.acknowledge((2, 2), inside=other)
     elif where in (OWN_BEFORE, OTHER_BEFORE):
         consumer.acknowledge_before(4, inside=own if where == OWN_BEFORE else other)
-    state = snapshot(world.state)
+    state, length = snapshot(world.state), len(world.log)
     answer = consumer.acknowledge_before(4, inside=own if inside else None, consumer_id=sender)
     match cell:
         case "acknowledged":
@@ -116,9 +116,10 @@ def test_all_messages_before_an_offset(world: World, consumer: Consumer, where: 
             assert {consumer.state_of(message) for message in range(4)} == {f"pending in {own.transaction_id}"}
         case "nothing to do" | "CONFLICT":
             assert answer == (CONFLICT if cell == "CONFLICT" else DONE)
-            assert snapshot(world.state) == state, "nothing changes"
+            assert (snapshot(world.state), len(world.log)) == (state, length), "nothing changes"
         case other_cell:
             raise AssertionError(other_cell)
+    assert (len(world.log) > length) is (cell in ("acknowledged", "pending"))
     assert consumer.state_of(4) == FREE
     world.check()
 

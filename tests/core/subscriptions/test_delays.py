@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from exacta.core.commands import EndDelays
 from exacta.core.ids import ConsumerId, PartitionId
 from exacta.core.replies import DONE, Delivering
-from exacta.core.subscriptions.description import Wait, waits
+from exacta.core.subscriptions.description import WaitReason, waits
 from exacta.core.values.subscriptions import IN_ORDER, SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import KEYS, Dispatcher
@@ -30,7 +30,7 @@ def bases(sent: list[tuple[ConsumerId, Delivering]]) -> list[int]:
     return [each.base for _, each in sent]
 
 
-def waiting_for(world: World, dispatcher: Dispatcher) -> list[Wait]:
+def waiting_for(world: World, dispatcher: Dispatcher) -> list[WaitReason]:
     partition = world.state.partitions[dispatcher.key[0]]
     return list(waits(partition, dispatcher.subscription, dispatcher.delivery, world.state.limits, has_room=True))
 
@@ -203,7 +203,7 @@ def test_delivery_waits_where_too_many_are_delayed(world: World) -> None:
     write(world, dispatcher, 50, 0, 20, 0, 90)
     dispatcher.connect(permits=100)
     assert bases(dispatcher.pump()) == [1], "the second delay is the last one for now"
-    assert waiting_for(world, dispatcher) == [Wait.DELAYED]
+    assert waiting_for(world, dispatcher) == [WaitReason.DELAYED]
     world.check()
     world.pass_time(20)
     assert bases(dispatcher.pump()) == [2, 3]

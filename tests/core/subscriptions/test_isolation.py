@@ -7,8 +7,8 @@ from exacta.core.commands.subscriptions import LATEST
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Subscribed
-from exacta.core.subscriptions.backlog import Counted, ranges_to_count
-from exacta.core.subscriptions.description import Wait, Wanted, page_of
+from exacta.core.subscriptions.backlog import BacklogPart, ranges_to_count
+from exacta.core.subscriptions.description import SubscriptionsWanted, WaitReason, page_of
 from exacta.core.values.subscriptions import IsolationLevel, SubscriptionType
 from tests.core.subscriptions.consumer import Consumer
 from tests.core.subscriptions.delivering import Dispatcher
@@ -172,16 +172,18 @@ def test_a_backlog_is_cleared_up_to_what_its_consumers_may_see(
 def test_what_is_left_and_what_is_held_back(world: World, level: IsolationLevel) -> None:
     reader = Consumer(world, durable=False, level=level).begin()
     held_back(world)
-    page = page_of(world.state, Wanted(topics={"t": {0}}, most=9, most_size=9, most_partitions=9, has_details=True))
+    page = page_of(
+        world.state, SubscriptionsWanted(topics={"t": {0}}, most=9, most_size=9, most_partitions=9, has_details=True)
+    )
     [found] = page.subscriptions
     details = found.told.details
     assert (found.told.reads_uncommitted, found.reads_committed) == (level is UNCOMMITTED, level is COMMITTED)
     assert details is not None
-    waits = {COMMITTED: (Wait.NO_CONSUMER, Wait.HELD_BACK), UNCOMMITTED: (Wait.NO_CONSUMER,)}
+    waits = {COMMITTED: (WaitReason.NO_CONSUMER, WaitReason.HELD_BACK), UNCOMMITTED: (WaitReason.NO_CONSUMER,)}
     assert (details.waits, details.uncommitted) == (waits[level], 3)
     ranges = {
-        COMMITTED: [(Counted.LEFT, 1, Offset(0), Offset(1)), (Counted.HELD_BACK, 1, Offset(1), Offset(5))],
-        UNCOMMITTED: [(Counted.LEFT, 1, Offset(0), Offset(5))],
+        COMMITTED: [(BacklogPart.LEFT, 1, Offset(0), Offset(1)), (BacklogPart.HELD_BACK, 1, Offset(1), Offset(5))],
+        UNCOMMITTED: [(BacklogPart.LEFT, 1, Offset(0), Offset(5))],
     }
     assert list(ranges_to_count(found)) == ranges[level]
     assert reader.exists()

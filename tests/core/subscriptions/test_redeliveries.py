@@ -21,7 +21,7 @@ SHARED = (SubscriptionType.SHARED, SubscriptionType.KEY_SHARED)
 def delivered_again(
     world: World, count: int = 3, kind: SubscriptionType = SubscriptionType.SHARED
 ) -> tuple[Dispatcher, ConsumerId]:
-    """Deliver so many messages, and all but the first once more, whose counts nobody has written yet."""
+    """Deliver this many messages, and all but the first once more, whose counts nobody has written yet."""
     dispatcher = Dispatcher(world, kind)
     for _ in range(count):
         Consumer(world).write(1)

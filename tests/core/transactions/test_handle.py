@@ -126,7 +126,7 @@ def test_two_are_open_at_once_and_apart_in_one_partition(world: World) -> None:
 
 
 def test_an_owned_transaction_is_no_handle(world: World) -> None:
-    """Whoever guesses its id can neither write into it nor end it."""
+    """A client that guesses its id can neither write into it nor end it."""
     owner = world.producer()
     owner.add()
     owner.append()

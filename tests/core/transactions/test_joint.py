@@ -87,6 +87,7 @@ def test_every_join_in_every_state(world: World, state: str, named: str, version
         assert len(world.log) == length
     else:
         assert isinstance(answer, expected)
+        assert (len(world.log) > length) is (TABLE[state, named] == "joins"), "the same answer changes nothing"
         assert producer.ask_to_join(handle) == answer == producer.ask_to_join(), "a repeat is answered the same"
     world.check()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from exacta.core.commands import ExpireTransaction, InitProducerId
-from exacta.core.events import TransactionBegun
+from exacta.core.events import TransactionBegun, TransactionEnded
 from exacta.core.ids import ProducerEpoch, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Appended, ProducerBoundReply, TransactionEndedReply
@@ -72,6 +72,7 @@ CELLS: dict[str, tuple[object, Phase | None]] = {
     "abort, bump": (DONE, EMPTY),
     "-": (DONE, None),
 }
+HAPPENS = {TransactionBegun: "begin", TransactionEnded: "end"}
 TABLE: dict[tuple[Phase, str], tuple[object, Phase, int]] = {
     # (phase, input): (answer, phase afterwards, epoch afterwards), for what stands in no docstring
     **{(phase, "init"): (ProducerBoundReply, EMPTY, 1) for phase in Phase},
@@ -99,6 +100,12 @@ def test_every_input_in_every_phase(world: World, phase: Phase, name: str) -> No
     assert answer == expected or (isinstance(expected, type) and isinstance(answer, expected))
     held = world.state.transactional_ids["x"]
     assert (held.phase, held.producer_epoch) == (phase_after, epoch_after)
+    if name in COLUMNS:
+        said = COLUMNS[name][0][phase.name, COLUMNS[name][1]].split(",")[0]
+        found = {
+            word for event, word in HAPPENS.items() if any(isinstance(each, event) for each in world.log[log_before:])
+        }
+        assert found == ({"end" if said in ("commit", "abort") else said} & {"begin", "end"})
     if isinstance(answer, Rejection):
         assert len(world.log) == log_before, "a rejection changes nothing durable"
     world.check()
@@ -300,5 +307,5 @@ def test_bad_arguments(world: World) -> None:
     assert producer.add_group("") is Rejection.INVALID_GROUP_ID
     stranger = Producer(world, "y", producer.producer_id, producer.epoch)
     assert stranger.add() is Rejection.INVALID_PRODUCER_ID_MAPPING
-    assert isinstance(stranger.init_again(), ProducerBoundReply), "an id that we forgot begins anew"
+    assert isinstance(stranger.init_again(), ProducerBoundReply), "an id that we forgot begins again"
     assert stranger.producer_id != producer.producer_id

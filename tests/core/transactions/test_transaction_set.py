@@ -100,6 +100,7 @@ def test_every_pair_of_entries(first: str, second: str, commit: bool) -> None:
     match SETS[which, "the set"]:
         case "every transaction ends, in one outcome":
             assert answer == DONE
+            assert len(world.log) == length + 2
             held = [world.state.transactional_ids[name] for name in "xy"]
             assert [each.phase for each in held] == [COMMITTED if commit else ABORTED] * 2
         case "answered as the first time: this is the repeat after a lost answer":

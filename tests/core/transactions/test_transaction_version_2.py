@@ -169,7 +169,7 @@ def test_exhausted_epochs_rotate_the_producer_id_and_the_repeat_is_recognised(wo
 
 
 def test_after_an_end_the_pair_before_may_initialise_once_more(world: World) -> None:
-    """KIP-360: a client that lost the answer to its EndTxn, and begins anew, is still the same client."""
+    """KIP-360: a client that lost the answer to its EndTxn, and begins again, is still the same client."""
     producer = in_phase(world, ONGOING)
     producer.end(commit=True, adopts=False)
     assert isinstance(producer.init_again(), ProducerBoundReply)

@@ -154,7 +154,7 @@ def test_who_has_lost_the_id_can_neither_write_nor_end(world: World, version: Tr
 
 
 def test_a_pair_of_two_phase_commits_names_one_transaction_in_version_1_too(world: World) -> None:
-    """Whoever recovers is told the pair, and takes what is open under it for what was decided."""
+    """A client that recovers is told the pair, and takes what is open under it for what was decided."""
     producer = world.producer(two_phase=True)
     producer.add()
     producer.append()

@@ -1,6 +1,6 @@
 """The corpus: small data directories of a released format, and the state and the batches that each holds.
 
-`python -m tests.engine.corpus` makes the directory of the present format anew, and says so in its expected state.
+`python -m tests.engine.corpus` makes the directory of the present format again, and says so in its expected state.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Make the corpus of the present format anew."""
+"""Make the corpus of the present format again."""
 
 import json
 import shutil

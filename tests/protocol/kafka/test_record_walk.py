@@ -26,7 +26,7 @@ def varint(records: bytes, at: int, most_bytes: int) -> tuple[int, int]:
 
 
 def plainly_read(records: bytes, count: int) -> tuple[int, int] | None:
-    """Return the lowest and the highest timestamp delta; None: they are not so many records at successive offsets."""
+    """Return the lowest and the highest timestamp delta; None unless `count` records have successive offsets."""
     at, deltas_ms = 0, []
     try:
         for offset_delta in range(count):

@@ -129,7 +129,7 @@ def test_what_a_producer_may_not_send(case: str) -> None:
 
 
 def test_a_log_may_hold_what_no_producer_may_send() -> None:
-    """Whoever reads a log says which bodies it understands; a producer's batch is always Kafka's."""
+    """A reader of a log says which bodies it understands; a producer's batch is always Kafka's."""
     foreign = patched(GOOD, magic=FOREIGN, base_offset=0, partition_leader_epoch=0)
     assert parse_batch_header(foreign).magic == FOREIGN
     assert sound_batches(foreign, (0,)) == (len(foreign), "")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exacta.protocol.pulsar.compression import CODECS, NotDecompressed, compress, decompress
+from exacta.protocol.pulsar.compression import CODECS, EntryNotDecompressed, compress, decompress
 from exacta.protocol.pulsar.messages_pb2 import CompressionType
 
 codecs = st.sampled_from(sorted(CODECS))
@@ -25,7 +25,7 @@ def test_it_becomes_smaller(codec: CompressionType) -> None:
 @pytest.mark.parametrize("codec", sorted(CODECS))
 @pytest.mark.parametrize("size", [0, len(APPLES) - 1, len(APPLES) + 1])
 def test_another_size_than_is_said_is_a_fault(codec: CompressionType, size: int) -> None:
-    with pytest.raises(NotDecompressed):
+    with pytest.raises(EntryNotDecompressed):
         decompress(codec, compress(codec, APPLES), size)
 
 
@@ -33,7 +33,7 @@ def test_another_size_than_is_said_is_a_fault(codec: CompressionType, size: int)
 def test_any_bytes_are_decompressed_or_refused(codec: CompressionType, data: bytes, size: int) -> None:
     try:
         plain = decompress(codec, data, size)
-    except NotDecompressed:
+    except EntryNotDecompressed:
         return
     assert len(plain) == size
 
@@ -45,6 +45,6 @@ def test_damaged_bytes_are_decompressed_or_refused(codec: CompressionType, chang
         damaged[at % len(damaged)] = byte
     try:
         plain = decompress(codec, bytes(damaged), len(APPLES))
-    except NotDecompressed:
+    except EntryNotDecompressed:
         return
     assert len(plain) == len(APPLES)

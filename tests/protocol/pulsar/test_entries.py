@@ -84,7 +84,7 @@ def test_a_batch() -> None:
     walked = list(walk_batch(entry.payload, 2))
     assert [(each.index, bytes(each.payload)) for each in walked] == [(0, b"0 pears"), (1, b"1 pears")]
     assert [partition_key(each.metadata) for each in walked] == [b"k0", b"k1"]
-    assert partition_key(entry.metadata) == b"k0"  # the client for C++ takes that of the first message
+    assert partition_key(entry.metadata) == b"k0"  # the client for C++ takes the first message's key
 
 
 def test_a_compressed_batch() -> None:

@@ -1,4 +1,4 @@
-"""The generated code is that of `messages.proto`, and only those who ask for Pulsar load it."""
+"""The generated code is made of `messages.proto`, and only those who ask for Pulsar load it."""
 
 import subprocess
 import sys

@@ -47,7 +47,7 @@ class KafkaRecord(NamedTuple):
 
 
 class KafkaBatch(NamedTuple):
-    """A batch of Kafka's; its timestamps are those that a client sees."""
+    """A Kafka batch; its timestamps are those that a client sees."""
 
     base_offset: int
     last_offset: int
@@ -60,7 +60,7 @@ class KafkaBatch(NamedTuple):
 
 
 class PulsarMessage(NamedTuple):
-    """A message of Pulsar's, as a client sees it."""
+    """A Pulsar message, as a client sees it."""
 
     offset: int
     key: bytes | None
@@ -75,7 +75,7 @@ class PulsarMessage(NamedTuple):
 
 
 class PulsarEntry(NamedTuple):
-    """An entry of Pulsar's: what all its messages share, and those that are left of them."""
+    """A Pulsar entry: what all its messages share, and those that are left of them."""
 
     base_offset: int
     last_offset: int
@@ -280,7 +280,7 @@ kafka_records = st.tuples(times_ms, st.none() | small, st.none() | values, st.ju
 
 @st.composite
 def kafka_batches(draw: st.DrawFn) -> LogEntry:
-    """Draw a batch of Kafka's."""
+    """Draw a Kafka batch."""
     records = draw(st.lists(kafka_records, min_size=1, max_size=8))
     kept = draw(st.none() | st.sets(st.integers(0, len(records) - 1), min_size=1).map(sorted))
     producer = draw(st.just((-1, -1, -1)) | st.tuples(st.integers(0, 1 << 40), st.integers(0, 9), st.integers(0, 99)))
@@ -326,7 +326,7 @@ def _bytes_key(key: bytes) -> dict[str, Any]:
 
 @st.composite
 def pulsar_entries(draw: st.DrawFn) -> LogEntry:
-    """Draw an entry of Pulsar's, as a client writes it, or as compaction leaves it."""
+    """Draw a Pulsar entry, as a client writes it, or as compaction leaves it."""
     shared = {
         "producer_name": draw(st.text(max_size=8)),
         "sequence_id": draw(unsigned),

@@ -1,4 +1,4 @@
-"""A bound of what an entry of Pulsar's becomes: conversions are bounded by what entries say of themselves."""
+"""A bound of what a Pulsar entry becomes: conversions are bounded by what entries say of themselves."""
 
 from exacta.core.ids import Body
 from exacta.ports.record_format import Buffer

@@ -311,7 +311,7 @@ def test_the_copy_of_a_query_that_decides_meanwhile_is_found_out_too(query, monk
 
 
 def test_a_batch_of_the_same_number_that_reads_other_offsets_is_refused(query):
-    """A checkpoint that was restored, or lost its last file, plans the last batch anew."""
+    """A checkpoint that was restored, or lost its last file, plans the last batch again."""
     query.driver().commit([query.task(query.driver().prepare(), 0, 0, [0])], 0, tasks=1, reads="0 to 100")
     result = query.task(query.driver().prepare(), 0, 0, [0, 1])
     with pytest.raises(SinkError, match="batch 0 of this query is committed, but it covered other offsets"):

@@ -71,7 +71,7 @@ def test_no_task_is_repeated_within_one_transaction(query):
 
 @pytest.mark.usefixtures("way")
 def test_a_stage_that_is_run_again_writes_nothing_into_a_transaction_that_all_share(query, monkeypatch):
-    """Spark counts its attempts anew, and a broker would take its records for repeats of the first ones."""
+    """Spark counts its attempts from zero, and a broker would take its records for repeats of the first ones."""
     prepared = query.driver().prepare()
     shared(query, prepared, 0, 0, [0, 1, 2])  # its worker is killed, and nobody hears of it
     with pytest.raises(SinkError, match=r"partition 0 of topic .* is already written to in this batch's transaction"):

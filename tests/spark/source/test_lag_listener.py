@@ -19,7 +19,7 @@ def test_the_gap_of_each_partition():
     end = '{"t":{"0":5,"1":7},"t#0123456789012345678901":{}}'
     assert behind(end, '{"t":{"0":5,"1":17,"2":2},"t#0123456789012345678901":{}}') == Behind(3, 0, 10, 4.0, 12)
     assert behind(end, end) == Behind(2, 0, 0, 0.0, 0)
-    # Made anew, and shorter than what was read of the old one.
+    # Made again, and shorter than what was read of the old one.
     assert behind(end, '{"t":{"0":1,"1":8}}') == Behind(2, 0, 1, 0.5, 1)
     # As Spark Connect of 4.2 shows them.
     assert behind("{'t': {'0': 5}}", "{'t': {'0': 6}}") == Behind(1, 1, 1, 1.0, 1)

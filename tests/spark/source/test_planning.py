@@ -22,7 +22,7 @@ def test_a_batch_stays_between_its_start_and_what_there_is(start, sizes, limit):
     end = planning.limited(start, available, limit)
     taken = {partition: end[partition] - start[partition] for partition in start}
     assert all(0 <= taken[partition] <= sizes[partition] for partition in start)
-    # Whoever has something gets on, and the limit is exceeded only by that.
+    # A partition that has something gets on, and the limit is exceeded only by that.
     assert all(taken[partition] > 0 for partition in start if sizes[partition])
     if limit is None:
         assert end == available

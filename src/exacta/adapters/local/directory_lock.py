@@ -86,7 +86,7 @@ class DirectoryLock:
     def _open_locked(self, path: str, flags: int) -> tuple[int, bool]:
         """Return a handle of what the path leads to, and whether it could be locked."""
         for number in range(_TRIES):
-            handle = os.open(path, flags | os.O_CLOEXEC, 0o644)
+            handle = os.open(path, flags | os.O_CLOEXEC, 0o600)
             try:
                 is_locked = take_file(handle, self._directory)
                 # Another may have been put in its place, and locked, between the two calls. (Where a file system's

@@ -93,9 +93,6 @@ class Files(Protocol):
         False: not all of it is in memory. None: this file system cannot tell.
         """
 
-    def release_cached(self, handle: int) -> None:
-        """Release the page cache of what is synced of the file; it can be read as before."""
-
     def map(self, name: str) -> memoryview:
         """Map the whole file into memory, read-only; the mapping lives as long as the view."""
 
@@ -167,7 +164,7 @@ class PosixFiles:
 
     def _open(self, name: str, flags: int) -> int:
         path, directory = self._place(name)
-        return os.open(path, flags | os.O_CLOEXEC, 0o644, dir_fd=directory)
+        return os.open(path, flags | os.O_CLOEXEC, 0o600, dir_fd=directory)
 
     def _place(self, name: str) -> tuple[str, int | None]:
         """Return the path of a file, and the handle of the directory that the path begins at.
@@ -190,7 +187,7 @@ class PosixFiles:
         if directory.is_dir():
             return
         self._make_directory(directory.parent)
-        directory.mkdir(exist_ok=True)
+        directory.mkdir(mode=0o700, exist_ok=True)
         self._sync_path(directory.parent)
 
     @staticmethod
@@ -299,11 +296,6 @@ class PosixFiles:
             if error.errno in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
                 return None
             raise
-
-    def release_cached(self, handle: int) -> None:
-        """See `Files.release_cached`; nothing happens where the system takes no such advice (macOS)."""
-        if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def map(self, name: str) -> memoryview:
         """See `Files.map`."""

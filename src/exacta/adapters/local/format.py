@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from exacta.ports.journal import Buffer, Entry, IndexEntry
+from exacta.ports.journal import Buffer, IndexEntry, JournalEntry
 
 VERSION = 6
 FORMAT_NAME = "format"
@@ -208,7 +208,7 @@ def unpack_group_header(data: Buffer, mark: bytes) -> GroupHeader | None:
     return header if sound else None
 
 
-def pack_entry(entry: Entry, payload_size: int) -> list[bytes]:
+def pack_entry(entry: JournalEntry, payload_size: int) -> list[bytes]:
     """Return the entry's part of the table: lengths, index rows, event."""
     index = entry.index
     parts = [_ENTRY.pack(len(entry.event), payload_size, len(index))]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from exacta.adapters.local.format import GROUP_HEADER_BYTES, pack_entry
-from exacta.ports.journal import Buffer, Entry, IndexEntry
+from exacta.ports.journal import Buffer, IndexEntry, JournalEntries
 
 PlacedRows: TypeAlias = tuple[int, Sequence[IndexEntry]]
 """The position at which an entry's payload begins, and its index."""
@@ -20,7 +20,7 @@ class Framed(NamedTuple):
     rows: Sequence[PlacedRows]
 
 
-def frame(entries: Sequence[Entry], position: int, last_offset: Callable[[int], int]) -> Framed:
+def frame(entries: JournalEntries, position: int, last_offset: Callable[[int], int]) -> Framed:
     """Lay out a group that begins at `position`; `last_offset` returns a stream's last offset, -1 for an empty stream.
 
     Raises ValueError for an index that points outside its payload or goes back in a stream.

@@ -34,19 +34,18 @@ from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.journal_space import LocalJournalSpace
 from exacta.adapters.local.opening import recovery
 from exacta.adapters.local.opening.unsynced_end import Tail
-from exacta.adapters.local.page_cache import KEPT_BYTES, Growth
-from exacta.adapters.local.snapshots.snapshot_schedule import Done as SnapshotDone
+from exacta.adapters.local.snapshots.snapshotter import Done as SnapshotDone
 from exacta.adapters.local.space.reserve import Reserve
 from exacta.adapters.local.sync_pace import Pace
 from exacta.adapters.local.worker import NewWorker, Worker
 from exacta.histogram import SECONDS, Histogram
 from exacta.ports.journal import (
-    Appended,
     AppendResult,
     Conflict,
-    Entry,
     Failed,
     Fold,
+    GroupAppended,
+    JournalEntries,
     JournalError,
     Schema,
 )
@@ -65,10 +64,10 @@ SLOW_SYNC_SECONDS = 1.0
 logger = logging.getLogger(__name__)
 
 
-class _Outcome(NamedTuple):
+class _AppendOutcome(NamedTuple):
     """Tell how an append ended on the journal thread; `sealed` is set if it began a new segment."""
 
-    result: Appended | Failed
+    result: GroupAppended | Failed
     sealed: Sealed | None
 
 
@@ -78,11 +77,9 @@ class _Options(Struct, frozen=True, kw_only=True):
     segment_bytes: int
     snapshot_events: int
     unsynced_writes: bool
-    trims_page_cache: bool
     reserve_bytes: int
     new_worker: NewWorker
     elapsed_seconds: Callable[[], float]
-    busy_seconds: Callable[[], float]
 
 
 class LocalJournal(LocalJournalSpace):
@@ -91,7 +88,7 @@ class LocalJournal(LocalJournalSpace):
     def __init__(
         self,
         files: Files,
-        recovered: recovery.Recovered,
+        recovered: recovery.OpenedDirectory,
         call_soon: Callable[..., object],
         job_runner: JobRunner,
         options: _Options,
@@ -111,7 +108,6 @@ class LocalJournal(LocalJournalSpace):
         self._pace = Pace()
         self.syncs = Histogram(SECONDS)
         """The times that syncs of groups took."""
-        self._cache_growth = Growth() if options.trims_page_cache else None
         self._writer = recovered.writer
         self._writer.give_room = reserve.give
         self._tail = Tail(files, recovered.position)
@@ -119,7 +115,7 @@ class LocalJournal(LocalJournalSpace):
         # The append in flight: the position at its end, and the index rows with the position of their payload.
         self._in_flight_end: int | None = None
         self._in_flight_rows: Sequence[PlacedRows] = []
-        self._outcome: _Outcome | None = None  # set by the journal thread, taken by `_settle`
+        self._outcome: _AppendOutcome | None = None  # set by the journal thread, taken by `_settle`
 
     @classmethod
     def open(
@@ -131,25 +127,20 @@ class LocalJournal(LocalJournalSpace):
         segment_bytes: int = SEGMENT_BYTES,
         snapshot_events: int = SNAPSHOT_EVENTS,
         unsynced_writes: bool = True,
-        trims_page_cache: bool = False,
         reserve_bytes: int = 0,
         job_runner: JobRunner | None = None,
         new_worker: NewWorker = Worker,
         elapsed_seconds: Callable[[], float] = time.perf_counter,
-        busy_seconds: Callable[[], float] = time.thread_time,
     ) -> Self:
         """Open the journal in `directory`, created if need be; blocks until it is recovered.
 
         `call_soon(callback, *args)` is called from any thread and must run the callback on the event loop. `schema` is
         what the caller's events and snapshots have; without one a directory of any schema is opened. A segment is
         sealed once it has `segment_bytes`. Without `unsynced_writes`, `write` takes only what it is to make durable.
-        `trims_page_cache` gives cached segments back where writing is slow (`page_cache`). `reserve_bytes` is the most
-        that the reserve of the disk holds (`space.reserve`); 0: there is none. `job_runner` runs long jobs
-        over the files: a child process unless given. `new_worker` makes what runs the journal's other jobs: threads,
-        except in simulations. `elapsed_seconds` measures how long a sync takes; `busy_seconds` measures the processor
-        time of the thread that writes, since its wait for the interpreter's lock says nothing of the disk or the
-        memory. Raises JournalError: DirectoryInUse, JournalDamaged, UnsupportedFormat, or itself where the operating
-        system refuses.
+        `reserve_bytes` is the most that the reserve of the disk holds (`space.reserve`); 0: there is none. `job_runner`
+        runs long jobs over the files: a child process unless given. `new_worker` makes what runs the journal's other
+        jobs: threads, except in simulations. `elapsed_seconds` measures how long a sync takes. Raises JournalError:
+        DirectoryInUse, JournalDamaged, UnsupportedFormat, or itself where the operating system refuses.
         """
         files = PosixFiles(directory) if isinstance(directory, Path) else directory
         if job_runner is None:
@@ -158,11 +149,9 @@ class LocalJournal(LocalJournalSpace):
             segment_bytes=segment_bytes,
             snapshot_events=snapshot_events,
             unsynced_writes=unsynced_writes,
-            trims_page_cache=trims_page_cache,
             reserve_bytes=reserve_bytes,
             new_worker=new_worker,
             elapsed_seconds=elapsed_seconds,
-            busy_seconds=busy_seconds,
         )
         try:
             files.lock()
@@ -182,7 +171,7 @@ class LocalJournal(LocalJournalSpace):
 
     # --- appending ---------------------------------------------------------------------------------------------------
 
-    def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
+    def append(self, expected_position: int, entries: JournalEntries, done: Callable[[AppendResult], None]) -> int:
         """See `Journal.append`."""
         position = self.position
         if self._failure is not None:
@@ -217,7 +206,7 @@ class LocalJournal(LocalJournalSpace):
     def _is_full(self) -> bool:
         return self._wants_seal or self.position - self._segments[-1].base >= self._options.segment_bytes
 
-    def write(self, expected_position: int, entries: Sequence[Entry], *, durably: bool = False) -> AppendResult | None:
+    def write(self, expected_position: int, entries: JournalEntries, *, durably: bool = False) -> AppendResult | None:
         """See `Journal.write`."""
         position = self.position
         if self._failure is not None:
@@ -248,14 +237,14 @@ class LocalJournal(LocalJournalSpace):
         assert end == group.end
         self._snapshotter.count(len(entries))
         self._take_in(end, group.rows)
-        return Appended(end)
+        return GroupAppended(end)
 
-    def _frame(self, entries: Sequence[Entry]) -> Framed:
+    def _frame(self, entries: JournalEntries) -> Framed:
         return frame(entries, self.position, self._index.last_offset)
 
     def _append(self, position: int, group: Framed | None, roll: bool, done: Callable[[AppendResult], None]) -> None:
         """Write one group if there is one, and sync; on the journal thread."""
-        result: Appended | Failed = Failed("the append did not finish")
+        result: GroupAppended | Failed = Failed("the append did not finish")
         sealed: Sealed | None = None
         try:
             if roll:
@@ -264,24 +253,16 @@ class LocalJournal(LocalJournalSpace):
                 self._writer.roll(position)
             end = position
             if group is not None:
-                end = self._write_group(position, group)
+                end = self._writer.write_group(position, group.table, group.payload, group.entry_count, unsynced=False)
             self._sync(end)
             if not self._tail.has_begun:
                 self._tail.begin(end, unsynced_writes=self._options.unsynced_writes)
-            result = Appended(end)
+            result = GroupAppended(end)
         except OSError as error:
             result = Failed(str(error))
         finally:
-            self._outcome = _Outcome(result, sealed)
+            self._outcome = _AppendOutcome(result, sealed)
             self._post(self._finish_append, result, done)
-
-    def _write_group(self, position: int, group: Framed) -> int:
-        growth = self._cache_growth
-        began = self._options.busy_seconds() if growth is not None else 0.0
-        end = self._writer.write_group(position, group.table, group.payload, group.entry_count, unsynced=False)
-        if growth is not None:
-            growth.took(end - position, self._options.busy_seconds() - began)
-        return end
 
     def _sync(self, end: int) -> None:
         began = self._options.elapsed_seconds()
@@ -296,7 +277,7 @@ class LocalJournal(LocalJournalSpace):
                 {"seconds": seconds},
             )
 
-    def _finish_append(self, result: Appended | Failed, done: Callable[[AppendResult], None]) -> None:
+    def _finish_append(self, result: GroupAppended | Failed, done: Callable[[AppendResult], None]) -> None:
         self._settle()
         done(result)
 
@@ -330,15 +311,8 @@ class LocalJournal(LocalJournalSpace):
         self._segments.append(segment)
         self._index.add_segment(segment)
         self._reader.seal(old_segment)
-        self._trim_page_cache(old_segment)
         self._snapshotter.want()
         self._index_writer.write(old_segment, self.position, sealed)
-
-    def _trim_page_cache(self, sealed: Segment) -> None:
-        if self._cache_growth is not None:
-            can_give_back = self._reader.cached_bytes >= KEPT_BYTES + sealed.size
-            if self._cache_growth.is_refused(can_give_back):
-                self._reader.release(sealed.size, KEPT_BYTES)
 
     # --- snapshots ---------------------------------------------------------------------------------------------------
 

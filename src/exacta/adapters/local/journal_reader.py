@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.index.segment_rows import DamagedIndex
-from exacta.adapters.local.opening.recovery import Recovered
+from exacta.adapters.local.opening.recovery import OpenedDirectory
 from exacta.adapters.local.reading import Reader
 from exacta.ports.journal import Buffer, Extent, Failed, TimeEntry
 
@@ -12,7 +12,7 @@ from exacta.ports.journal import Buffer, Extent, Failed, TimeEntry
 class LocalJournalReader:
     """Implement what `exacta.ports.journal.JournalReader` finds and reads; `LocalJournal` closes it."""
 
-    def __init__(self, files: Files, recovered: Recovered, reader: Reader) -> None:
+    def __init__(self, files: Files, recovered: OpenedDirectory, reader: Reader) -> None:
         self.position = recovered.position
         self._files = files
         self._segments = recovered.segments

@@ -12,9 +12,9 @@ from exacta.adapters.local.files import Files
 from exacta.adapters.local.index.index_writer import IndexWriter
 from exacta.adapters.local.index.segment_rows import Segment
 from exacta.adapters.local.journal_reader import LocalJournalReader
-from exacta.adapters.local.opening.recovery import Recovered
+from exacta.adapters.local.opening.recovery import OpenedDirectory
 from exacta.adapters.local.reading import Reader
-from exacta.adapters.local.snapshots.snapshot_schedule import Snapshotter
+from exacta.adapters.local.snapshots.snapshotter import Snapshotter
 from exacta.adapters.local.space.compaction_plan import Compactor
 from exacta.adapters.local.space.reserve import Reserve
 from exacta.adapters.local.space.rewrite_queue import RewriteQueue
@@ -29,7 +29,7 @@ class LocalJournalSpace(LocalJournalReader):
     def __init__(
         self,
         files: Files,
-        recovered: Recovered,
+        recovered: OpenedDirectory,
         call_soon: Callable[..., object],
         job_runner: JobRunner,
         new_worker: NewWorker,

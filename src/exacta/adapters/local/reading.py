@@ -7,18 +7,15 @@ Theory of operation. Batches of one stream lie between those of others. Reading 
 every batch, thousands where batches are small; so neighbours are read in one go, gaps included, and the gaps cut out
 in memory.
 
-All book-keeping of handles happens on the event-loop thread. A handle is opened on a reading thread, handed over with
-the result, and closed again when more than `HANDLE_LIMIT` are open and no read uses it. The active segment's handle
-is its writer's, and open as long as it is active. Segments that were used least recently are the first to leave the
-page cache, if it is trimmed (see `page_cache`).
+All book-keeping of handles happens on the event-loop thread. A handle is opened on a reading thread, handed over when
+that thread has done with it, and closed again when more than `HANDLE_LIMIT` are open and no read uses it. The active
+segment's handle is its writer's, and open as long as it is active.
 """
 
 import errno
-import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import chain
 from operator import add, sub
 from typing import NamedTuple
@@ -33,8 +30,6 @@ GAP_BYTES = 4096
 RUN_BYTES = 4 << 20
 HANDLE_LIMIT = 128
 READER_THREADS = 2
-
-logger = logging.getLogger(__name__)
 
 
 class Run(NamedTuple):
@@ -100,53 +95,15 @@ class Reader:
         self._worker = new_worker("exacta-journal-read", READER_THREADS)
         self._can_read_nowait = True
         self._closed = False
-        # Handles opened by the threads and not yet taken over; a deque, since appending to it is atomic.
+        # Handles that the threads have opened and done with, not yet taken over; a deque, as extending it is atomic.
         self._opened: deque[tuple[Segment, int]] = deque()
-        # In order of last use; and whether some of it may be in the page cache.
-        self._sealed_open: dict[Segment, bool] = {}
-        self._to_release = 0
+        self._sealed_open: dict[Segment, None] = {}  # in order of last use
         self._retiring: list[tuple[Sequence[Segment], Callable[[], None]]] = []
 
     def seal(self, segment: Segment) -> None:
         """Take over the handle of a segment that was active."""
-        self._sealed_open[segment] = True
+        self._sealed_open[segment] = None
         self._evict()
-
-    @property
-    def cached_bytes(self) -> int:
-        """The number of bytes of sealed segments that may be in the page cache."""
-        return sum(segment.size for segment, is_cached in self._sealed_open.items() if is_cached)
-
-    def release(self, size: int, kept: int) -> None:
-        """Release `size` cached bytes of the segments that were used least recently; keep at least `kept` bytes.
-
-        Segments leave the cache whole. One leaves if more than half of it is wanted, and the difference counts the next
-        time.
-        """
-        self._to_release += size
-        spare = self.cached_bytes - kept
-        for segment, is_cached in self._sealed_open.items():
-            if not is_cached:
-                continue
-            spare -= segment.size
-            if spare < 0:
-                self._to_release = 0
-            if self._to_release * 2 <= segment.size:
-                break
-            self._to_release -= segment.size
-            self._sealed_open[segment] = False
-            segment.readers += 1  # which keeps its handle open
-            self._worker.submit(partial(self._release_on_thread, segment))
-
-    def _release_on_thread(self, segment: Segment) -> None:
-        try:
-            assert segment.handle is not None
-            self._files.release_cached(segment.handle)
-        except OSError as error:
-            logger.warning("the cache of %s could not be given back: %s", segment.name, error)
-        finally:
-            with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
-                self._call_soon(self._finish, [segment], [], _nobody_waits)
 
     def retire(self, segments: Sequence[Segment], done: Callable[[], None]) -> None:
         """Call back once nobody reads these any more, in which nothing will be found from now on."""
@@ -208,18 +165,20 @@ class Reader:
         done: Callable[[list[Buffer | Failed]], None],
     ) -> None:
         results: list[Buffer | Failed] = []
+        opened: list[tuple[Segment, int]] = []
         try:
             for segment, runs in plans:
                 try:
                     handle = handles[segment]
                     if handle is None:
                         handle = handles[segment] = self._files.open(segment.name)
-                        self._opened.append((segment, handle))
+                        opened.append((segment, handle))
                     results.append(assemble(runs, [self._read_run(segment, handle, run) for run in runs]))
                 except OSError as error:
                     results.append(Failed(str(error)))
         finally:
             results += [Failed("the read did not finish")] * (len(plans) - len(results))
+            self._opened.extend(opened)  # not before: of two handles of one segment the second is closed at once
             with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
                 self._call_soon(self._finish, list(handles), results, done)
 
@@ -248,14 +207,14 @@ class Reader:
             segment, handle = self._opened.popleft()
             if segment.handle is None:
                 segment.handle = handle
-                self._sealed_open[segment] = True
+                self._sealed_open[segment] = None
             else:
                 self._files.close(handle)  # two threads opened it at once
 
     def _touch(self, segment: Segment) -> None:
         if segment in self._sealed_open:
             del self._sealed_open[segment]
-            self._sealed_open[segment] = True
+            self._sealed_open[segment] = None
 
     def _evict(self) -> None:
         excess = len(self._sealed_open) - HANDLE_LIMIT
@@ -271,7 +230,3 @@ class Reader:
         self._closed = True
         for segment in list(self._sealed_open):
             self._close(segment)
-
-
-def _nobody_waits(results: list[Buffer | Failed]) -> None:
-    pass

@@ -16,19 +16,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from exacta.adapters.memory.journal_reader import MemoryJournalReader
-from exacta.adapters.memory.storage import Group, MemoryStorage
+from exacta.adapters.memory.storage import MemoryStorage, StoredGroup
 from exacta.ports.compaction import Compact, Compaction, Rewritten
 from exacta.ports.journal import (
-    Appended,
     AppendResult,
     Cleaned,
     CompactionOrder,
     Conflict,
-    Entry,
     Failed,
     Fold,
+    GroupAppended,
     IndexEntry,
     Joining,
+    JournalEntries,
     Room,
 )
 
@@ -72,7 +72,7 @@ class MemoryJournal(MemoryJournalReader):
     def _goes_on(self) -> bool:
         return self._has_appended and not self._is_full
 
-    def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
+    def append(self, expected_position: int, entries: JournalEntries, done: Callable[[AppendResult], None]) -> int:
         """See `Journal.append`."""
         storage = self._storage
         if self._failure is not None:
@@ -98,7 +98,7 @@ class MemoryJournal(MemoryJournalReader):
         size = self._position - self._segment_base
         return size >= self._segment_bytes or self._wants_seal
 
-    def write(self, expected_position: int, entries: Sequence[Entry], *, durably: bool = False) -> AppendResult | None:
+    def write(self, expected_position: int, entries: JournalEntries, *, durably: bool = False) -> AppendResult | None:
         """See `Journal.write`."""
         storage = self._storage
         if self._failure is not None:
@@ -121,9 +121,9 @@ class MemoryJournal(MemoryJournalReader):
         storage.unsynced = 0 if durably else storage.unsynced + 1
         self._position = group.end
         self._publish(group)
-        return Appended(group.end)
+        return GroupAppended(group.end)
 
-    def _make_group(self, entries: Sequence[Entry]) -> Group:
+    def _make_group(self, entries: JournalEntries) -> StoredGroup:
         size = GROUP_OVERHEAD_BYTES if entries else 0
         batches: list[tuple[IndexEntry, bytes]] = []
         last_offsets: dict[int, int] = {}
@@ -142,19 +142,19 @@ class MemoryJournal(MemoryJournalReader):
                 last_offsets[row.stream] = row.last_offset
                 batches.append((row, payload[row.start : row.start + row.size]))
         events = tuple(bytes(entry.event) for entry in entries)
-        return Group(position=self._position, end=self._position + size, events=events, batches=tuple(batches))
+        return StoredGroup(position=self._position, end=self._position + size, events=events, batches=tuple(batches))
 
-    def _finish_append(self, group: Group, done: Callable[[AppendResult], None]) -> None:
+    def _finish_append(self, group: StoredGroup, done: Callable[[AppendResult], None]) -> None:
         storage = self._storage
         if storage.in_flight is group:
             self._settle(group)
         if self._failure is not None:
             done(self._failure)
         elif storage.last_appended is group:
-            done(Appended(group.end))
+            done(GroupAppended(group.end))
         # Else the storage was opened again meanwhile: this journal is the past, and nobody waits for its answers.
 
-    def _settle(self, group: Group) -> None:
+    def _settle(self, group: StoredGroup) -> None:
         storage = self._storage
         if storage.append_fault is not None:
             self._failure = Failed(storage.append_fault)

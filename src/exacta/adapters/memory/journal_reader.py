@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-from exacta.adapters.memory.storage import Group, MemoryStorage
+from exacta.adapters.memory.storage import MemoryStorage, StoredGroup
 from exacta.ports.journal import Buffer, Extent, Failed, IndexEntry, TimeEntry
 
 
@@ -30,7 +30,7 @@ class MemoryJournalReader:
         for group in self._storage.groups:
             self._publish(group)
 
-    def _publish(self, group: Group) -> None:
+    def _publish(self, group: StoredGroup) -> None:
         for row, batch in group.batches:
             if row.last_offset >= self.compacted_to(row.stream):
                 self._batches.setdefault(row.stream, []).append((row, batch))

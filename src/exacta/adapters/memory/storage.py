@@ -5,7 +5,7 @@ from msgspec import Struct, field
 from exacta.ports.journal import IndexEntry, Room
 
 
-class Group(Struct, frozen=True, kw_only=True):
+class StoredGroup(Struct, frozen=True, kw_only=True):
     """Hold what one append or write wrote: events, and batches with their rows."""
 
     position: int
@@ -21,9 +21,9 @@ class Group(Struct, frozen=True, kw_only=True):
 class MemoryStorage(Struct, eq=False):
     """Hold what a disk would keep, and the faults to come: a reason in one of them makes `Failed`."""
 
-    groups: list[Group] = field(default_factory=list)
-    in_flight: Group | None = None
-    last_appended: Group | None = None
+    groups: list[StoredGroup] = field(default_factory=list)
+    in_flight: StoredGroup | None = None
+    last_appended: StoredGroup | None = None
     """The last group that a journal which is still in use has been told is durable."""
     unsynced: int = 0
     """The number of groups at the end that are written, and not durable."""

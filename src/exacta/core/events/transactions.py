@@ -116,7 +116,7 @@ Marker = tuple[PartitionId, Offset, ProducerId]
 """The place of a control batch, and the one of the transaction's producer ids that it is for."""
 
 
-Entry = tuple[PartitionId, Offset, ProducerId, int]
+StreamEntry = tuple[PartitionId, Offset, ProducerId, int]
 """The offset at which what a producer id has staged in a partition enters it, and the number of records."""
 
 
@@ -144,7 +144,7 @@ class TransactionEnded(Event, frozen=True, kw_only=True, array_like=True):
     client_id: str = ""
     """The client that asked for it in another's place; empty where the holder, or nobody, did."""
     client_host: str = ""
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[StreamEntry, ...] = ()
     """The places where staged streams enter the partitions, if the transaction commits. Batches that the state has held
     are the event's payload, behind the markers."""
 

@@ -19,7 +19,7 @@ Named = tuple[str, int]
 """Topic name and index."""
 
 
-class Subscription(Struct, frozen=True, kw_only=True):
+class ConsumerProtocolSubscription(Struct, frozen=True, kw_only=True):
     """The words of a member that joins; `owned` are the partitions that it has not given up (KIP-429)."""
 
     topics: frozenset[str]
@@ -70,7 +70,7 @@ class _Reader:
         return tuple(found)
 
 
-def read_subscription(words: bytes) -> Subscription | None:
+def read_subscription(words: bytes) -> ConsumerProtocolSubscription | None:
     """Return what a member subscribes to and owns; None where the words are none of the consumer protocol."""
     reader = _Reader(words)
     try:
@@ -87,7 +87,7 @@ def read_subscription(words: bytes) -> Subscription | None:
             rack_id = None if said is None else said.decode()
     except (struct.error, ValueError):
         return None
-    return Subscription(topics=topics, owned=owned, rack_id=rack_id)
+    return ConsumerProtocolSubscription(topics=topics, owned=owned, rack_id=rack_id)
 
 
 def version_of(words: bytes) -> int:

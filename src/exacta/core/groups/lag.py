@@ -25,7 +25,7 @@ MAX_OPEN_TRANSACTIONS = 100
 """The number of a partition's oldest transactions that are named: the first alone holds back what follows it."""
 
 
-class Counted(Struct, frozen=True):
+class CountedPartition(Struct, frozen=True):
     """One partition of a group, and from where on its records are to be counted."""
 
     partition_id: PartitionId
@@ -92,7 +92,7 @@ def visible_begin(count_from: Callable[[int], int], start: int, end: int) -> int
 
 def lag_of_group(
     state: State, now_ms: int, group_id: str, places: Iterable[tuple[str, int]] | None = None
-) -> Iterator[Counted]:
+) -> Iterator[CountedPartition]:
     """Yield the partitions in which the group has a position, or will have one if an open transaction commits.
 
     `places` are some of them; None: all.
@@ -108,7 +108,7 @@ def lag_of_group(
             high_watermark=partition.next_offset,
             held_by=tuple(blocking_transactions(state, now_ms, partition)),
         )
-        yield Counted(partition.partition_id, Offset(max(committed_offset, partition.log_start_offset)), shown)
+        yield CountedPartition(partition.partition_id, Offset(max(committed_offset, partition.log_start_offset)), shown)
 
 
 def places_of_group(state: State, group_id: str) -> list[tuple[str, int]]:

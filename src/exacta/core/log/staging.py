@@ -24,7 +24,7 @@ below zero and is never given out a second time (decision 0042).
 from bisect import bisect
 from enum import Enum, auto
 
-from exacta.core.events import BatchAppended, Entry, Event
+from exacta.core.events import BatchAppended, Event, StreamEntry
 from exacta.core.events.staging import BatchStaged, StagedStreamSpilled
 from exacta.core.ids import Offset, ProducerId, TransactionId
 from exacta.core.rejections import Rejection
@@ -119,7 +119,7 @@ def _can_hold(state: State, known: StagedStream, size: int) -> bool:
     )
 
 
-def entry(partition: Partition, producer_id: ProducerId, first_offset: Offset) -> Entry:
+def entry(partition: Partition, producer_id: ProducerId, first_offset: Offset) -> StreamEntry:
     """Return how a producer's staged stream enters the partition at an offset, if its transaction commits now."""
     return partition.partition_id, first_offset, producer_id, partition.staged[producer_id].record_count
 

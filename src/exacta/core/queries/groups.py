@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from exacta.core.groups import description
 from exacta.core.groups.description import DescribedConsumerGroup, DescribedGroup, ListedGroup
-from exacta.core.groups.lag import Counted, lag_of_group, places_of_group
+from exacta.core.groups.lag import CountedPartition, lag_of_group, places_of_group
 from exacta.core.state.state import State
 
 
@@ -30,6 +30,6 @@ def places_read(state: State, now_ms: int, group: str) -> list[tuple[str, int]] 
     return places_of_group(state, group) if state.has_group(group) else None
 
 
-def lags(state: State, now_ms: int, group: str, places: Sequence[tuple[str, int]]) -> list[Counted]:
+def lags(state: State, now_ms: int, group: str, places: Sequence[tuple[str, int]]) -> list[CountedPartition]:
     """See `lag_of_group`."""
     return list(lag_of_group(state, now_ms, group, places))

@@ -39,7 +39,7 @@ class AcknowledgedSubscription(Struct, frozen=True):
     """It has acknowledged all messages before this offset; None: it has acknowledged messages one by one."""
 
 
-class OpenTransaction(Struct, frozen=True):
+class OpenTransactionFacts(Struct, frozen=True):
     """A transaction that is open."""
 
     start_ms: int
@@ -54,12 +54,12 @@ def why_not_open(state: State, now_ms: int, transaction_id: TransactionId) -> Re
     return found if isinstance(found, Rejection) else None
 
 
-def describe_open_transaction(state: State, now_ms: int, transaction_id: TransactionId) -> OpenTransaction | None:
+def describe_open_transaction(state: State, now_ms: int, transaction_id: TransactionId) -> OpenTransactionFacts | None:
     """Describe a transaction that is known by its id; None if it is not open."""
     found = state.transactions.get(transaction_id)
     if found is None or not found.is_known_by_id:
         return None
-    return OpenTransaction(
+    return OpenTransactionFacts(
         found.start_ms, found.timeout_ms, tuple(_written(state, found)), tuple(_acknowledged(state, found))
     )
 

@@ -5,7 +5,7 @@ from msgspec import Struct
 from exacta.core.ids import ConsumerId, Offset
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
-from exacta.core.subscriptions.description import DescribedSubscription, Wanted, page_of
+from exacta.core.subscriptions.description import DescribedSubscription, SubscriptionsWanted, page_of
 from exacta.core.subscriptions.isolation import reads_committed
 from exacta.core.subscriptions.subscribing import find
 
@@ -17,7 +17,7 @@ class SubscriptionPosition(Struct, frozen=True):
     reads_committed: bool
 
 
-class DescribedConsumer(Struct, frozen=True):
+class ConsumerStats(Struct, frozen=True):
     """A consumer that is connected, and its subscription, as they are in one state."""
 
     subscription: DescribedSubscription
@@ -39,7 +39,7 @@ def subscription_position(
 
 def describe_consumer(
     state: State, now_ms: int, topic: str, partition: int, subscription: str, consumer_id: ConsumerId
-) -> DescribedConsumer | None:
+) -> ConsumerStats | None:
     """Describe a consumer; None if it is not connected any more."""
     found = find(state, topic, partition, subscription)
     delivery = None if isinstance(found, Rejection) else found[2]
@@ -47,9 +47,11 @@ def describe_consumer(
     if delivery is None or consumer is None:
         return None
     names = frozenset({subscription})
-    page = page_of(state, Wanted(topics={topic: {partition}}, names=names, most=1, most_size=1, most_partitions=1))
+    page = page_of(
+        state, SubscriptionsWanted(topics={topic: {partition}}, names=names, most=1, most_size=1, most_partitions=1)
+    )
     held = 0 if delivery.is_in_order else consumer.held
-    return DescribedConsumer(page.subscriptions[0], held, held >= state.limits.max_unacknowledged_per_consumer)
+    return ConsumerStats(page.subscriptions[0], held, held >= state.limits.max_unacknowledged_per_consumer)
 
 
 def subscription_count(state: State) -> int:

@@ -21,7 +21,7 @@ from exacta.core.values.runs import Run, add, runs_between, subtract
 from exacta.core.values.subscriptions import IN_ORDER, KeyShared, KeySharedMode, SubscriptionType
 
 
-class Consumer(Struct):
+class ConnectedConsumer(Struct):
     """A consumer that is connected."""
 
     consumer_id: ConsumerId
@@ -46,7 +46,7 @@ class SeenEntry(Struct, frozen=True):
     """The offsets of it that have no message any more, because compaction has removed it; they are for nobody."""
 
 
-class Entry(Struct):
+class NotedEntry(Struct):
     """An entry that was delivered, or waits for that, and is not acknowledged as a whole."""
 
     base: Offset
@@ -70,7 +70,7 @@ class Delivery(Struct):
     subscription_type: SubscriptionType
     read_to: Offset
     """Every entry before this offset was looked at: it was delivered, waits, is acknowledged, or is for nobody."""
-    consumers: dict[ConsumerId, Consumer] = field(default_factory=dict)
+    consumers: dict[ConsumerId, ConnectedConsumer] = field(default_factory=dict)
     """Consumers in the order in which they came."""
     mode: KeySharedMode = KeySharedMode.AUTO_SPLIT
     is_out_of_order: bool = False
@@ -80,7 +80,7 @@ class Delivery(Struct):
     active: ConsumerId | None = None
     served: ConsumerId | None = None
     """The consumer that was served last, after which the next one has its turn."""
-    entries: dict[Offset, Entry] = field(default_factory=dict)
+    entries: dict[Offset, NotedEntry] = field(default_factory=dict)
     order: list[Offset] = field(default_factory=list)
     """The names of all entries, in order."""
     waiting: list[Offset] = field(default_factory=list)
@@ -117,7 +117,7 @@ class Delivery(Struct):
                 subtract(runs, passed_first, passed_last)
         return runs
 
-    def take_in(self, consumer: Consumer, shared: KeyShared) -> None:
+    def take_in(self, consumer: ConnectedConsumer, shared: KeyShared) -> None:
         """Let a consumer be there, after all others."""
         self.consumers[consumer.consumer_id] = consumer
         self.mode, self.is_out_of_order = shared.mode, shared.out_of_order
@@ -141,7 +141,7 @@ class Delivery(Struct):
             self.forgotten_to = max(self.forgotten_to, Offset(self.passed[forgotten - 1][1] + 1))
             del self.passed[:forgotten]
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: NotedEntry) -> None:
         """Note an entry, which waits, or is delayed."""
         self.entries[entry.base] = entry
         insort(self.order, entry.base)
@@ -150,7 +150,7 @@ class Delivery(Struct):
         else:
             insort(self.waiting, entry.base)
 
-    def give(self, entry: Entry, consumer: Consumer) -> None:
+    def give(self, entry: NotedEntry, consumer: ConnectedConsumer) -> None:
         """Let a consumer have an entry that waits."""
         entry.consumer = consumer.consumer_id
         consumer.held += entry.count
@@ -158,7 +158,7 @@ class Delivery(Struct):
         _, count = self.key_holders.get(entry.key, (consumer.consumer_id, 0))
         self.key_holders[entry.key] = (consumer.consumer_id, count + 1)
 
-    def take_back(self, entry: Entry, *, waits: bool) -> None:
+    def take_back(self, entry: NotedEntry, *, waits: bool) -> None:
         """Let no consumer have an entry any more; it waits to be delivered, unless it is delayed, or is withheld."""
         if entry.consumer is not None:
             holder, count = self.key_holders[entry.key]
@@ -179,7 +179,7 @@ class Delivery(Struct):
         place = bisect_left(self.waiting, base)
         return place < len(self.waiting) and self.waiting[place] == base
 
-    def forget(self, entry: Entry) -> None:
+    def forget(self, entry: NotedEntry) -> None:
         """Forget an entry of which nothing is left to acknowledge."""
         self.take_back(entry, waits=False)
         self.end_delay(entry)
@@ -194,13 +194,13 @@ class Delivery(Struct):
             return entry.redeliveries
         return 0 if self.counts_anew or not subscription.redelivered else count_of(subscription.redelivered, base)
 
-    def count_again(self, subscription: Subscription, entry: Entry) -> None:
+    def count_again(self, subscription: Subscription, entry: NotedEntry) -> None:
         """Count that an entry is delivered once more."""
         entry.redeliveries += 1
         if subscription.is_durable and entry.redeliveries > count_of(subscription.redelivered, entry.base):
             self.unwritten[entry.base] = None
 
-    def end_delay(self, entry: Entry) -> None:
+    def end_delay(self, entry: NotedEntry) -> None:
         """Let an entry have no time before which it is not delivered."""
         if entry.deliver_at_ms:
             del self.delayed[bisect_left(self.delayed, (entry.deliver_at_ms, entry.base))]
@@ -220,7 +220,7 @@ class Delivery(Struct):
             consumer.held = 0
         subtract(self.passed, Offset(0), Offset(position - 1))
 
-    def touching(self, first: Offset, last: Offset) -> Iterator[Entry]:
+    def touching(self, first: Offset, last: Offset) -> Iterator[NotedEntry]:
         """Yield the entries that have one of these messages; they may be forgotten meanwhile."""
         start = bisect_left(self.order, first)
         if start and self.entries[self.order[start - 1]].last >= first:

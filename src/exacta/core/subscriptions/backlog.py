@@ -21,7 +21,7 @@ from exacta.core.subscriptions.description import DescribedSubscription
 from exacta.core.values.runs import Run
 
 
-class Counted(IntEnum):
+class BacklogPart(IntEnum):
     """The numbers that are counted."""
 
     LEFT = 0
@@ -29,7 +29,7 @@ class Counted(IntEnum):
     HELD_BACK = 2
 
 
-Range = tuple[Counted, int, Offset, Offset]
+Range = tuple[BacklogPart, int, Offset, Offset]
 """The number that changes, by 1 or -1 for each message; the first offset of the range, and the one after its last."""
 
 
@@ -42,16 +42,16 @@ def _ranges(found: DescribedSubscription) -> Iterator[Range]:
     position, end = Offset(found.told.position), Offset(found.told.high_watermark)
     stable = Offset(found.told.last_stable_offset) if found.reads_committed else end
     split = max((position, *(each.before for each in found.pending)))
-    yield Counted.LEFT, 1, split, stable
-    yield Counted.PENDING, 1, position, split
+    yield BacklogPart.LEFT, 1, split, stable
+    yield BacklogPart.PENDING, 1, position, split
     for first, behind in _ends(found.acknowledged):
-        yield Counted.PENDING, -1, first, min(behind, split)
-        yield Counted.LEFT, -1, max(first, split), behind
+        yield BacklogPart.PENDING, -1, first, min(behind, split)
+        yield BacklogPart.LEFT, -1, max(first, split), behind
     for pending in found.pending:
         for first, behind in _ends(pending.runs):
-            yield Counted.PENDING, 1, max(first, split), behind
-            yield Counted.LEFT, -1, max(first, split), behind
-    yield Counted.HELD_BACK, 1, max(position, stable), end
+            yield BacklogPart.PENDING, 1, max(first, split), behind
+            yield BacklogPart.LEFT, -1, max(first, split), behind
+    yield BacklogPart.HELD_BACK, 1, max(position, stable), end
 
 
 def _ends(runs: Sequence[Run]) -> Iterator[tuple[Offset, Offset]]:

@@ -24,7 +24,7 @@ from exacta.core.ids import ConsumerId
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
-from exacta.core.state.delivery import Consumer, Delivery
+from exacta.core.state.delivery import ConnectedConsumer, Delivery
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.subscriptions import isolation, keys
@@ -50,7 +50,7 @@ def connect(state: State, command: Connect, now_ms: int) -> Outcome:
     refused = _refusal(state, delivery, command)
     if refused is not None:
         return Outcome(events=() if others else gone_without_consumers(partition, subscription), reply=refused)
-    new = Consumer(command.consumer_id, command.name, command.priority)
+    new = ConnectedConsumer(command.consumer_id, command.name, command.priority)
     active = _active(partition, command.subscription_type, (*others.values(), new))
     connected = ConsumerConnected(
         partition_id=partition.partition_id,
@@ -82,7 +82,7 @@ def _refusal(state: State, delivery: Delivery | None, command: Connect) -> Rejec
 
 
 def _active(
-    partition: Partition, subscription_type: SubscriptionType, consumers: Iterable[Consumer]
+    partition: Partition, subscription_type: SubscriptionType, consumers: Iterable[ConnectedConsumer]
 ) -> ConsumerId | None:
     """Return the consumer that an Exclusive or Failover subscription delivers to."""
     if subscription_type not in IN_ORDER:
@@ -133,7 +133,7 @@ def permit(state: State, command: Permit, now_ms: int) -> Outcome:
     return Outcome(events=(granted,), reply=DONE)
 
 
-def consumer_of(state: State, command: Permit | Redeliver) -> tuple[Partition, Delivery, Consumer] | Rejection:
+def consumer_of(state: State, command: Permit | Redeliver) -> tuple[Partition, Delivery, ConnectedConsumer] | Rejection:
     """Look up a consumer that is connected."""
     found = find(state, command.topic, command.partition, command.subscription)
     if isinstance(found, Rejection):

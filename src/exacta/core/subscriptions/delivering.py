@@ -35,7 +35,7 @@ from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Delivered, Delivering
 from exacta.core.state import weights
-from exacta.core.state.delivery import Consumer, Delivery, SeenEntry
+from exacta.core.state.delivery import ConnectedConsumer, Delivery, SeenEntry
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
 from exacta.core.state.subscription import Subscription
@@ -268,13 +268,13 @@ class _Round:
             return True
         return not looks_further(self._subscription, self._delivery, self._limits, more, seen.base)
 
-    def _can_take(self, consumer: Consumer) -> bool:
+    def _can_take(self, consumer: ConnectedConsumer) -> bool:
         if self._permits[consumer.consumer_id] <= 0:
             return False
         is_bounded = not self._delivery.is_in_order
         return not is_bounded or self._held[consumer.consumer_id] < self._limits.max_unacknowledged_per_consumer
 
-    def _choose(self, seen: SeenEntry) -> Consumer | None:
+    def _choose(self, seen: SeenEntry) -> ConnectedConsumer | None:
         """Return the consumer that takes this entry now."""
         delivery = self._delivery
         if delivery.is_in_order:
@@ -282,7 +282,7 @@ class _Round:
             return active if active is not None and self._can_take(active) else None
         return self._by_key(seen) if self._is_by_key else self._next_in_turn()
 
-    def _next_in_turn(self) -> Consumer | None:
+    def _next_in_turn(self) -> ConnectedConsumer | None:
         if self._takers is None:
             takers = [each for each in self._consumers if self._can_take(each)]
             lowest = min((each.priority for each in takers), default=0)
@@ -292,7 +292,7 @@ class _Round:
         served = -1 if self._served is None else self._places.get(self._served, -1)
         return self._consumers[self._takers[bisect_right(self._takers, served) % len(self._takers)]]
 
-    def _by_key(self, seen: SeenEntry) -> Consumer | None:
+    def _by_key(self, seen: SeenEntry) -> ConnectedConsumer | None:
         owner = keys.owner(self._delivery, self._consumers, seen.key)
         if owner is None or not self._can_take(owner):
             return None
@@ -305,7 +305,7 @@ class _Round:
             holder = self._delivery.key_holders[seen.key][0]
         return owner if holder in (None, owner.consumer_id) else None
 
-    def _give(self, consumer: Consumer, seen: SeenEntry, left: list[Run]) -> None:
+    def _give(self, consumer: ConnectedConsumer, seen: SeenEntry, left: list[Run]) -> None:
         consumer_id = consumer.consumer_id
         permits = count(left)
         self._permits[consumer_id] -= permits
@@ -360,6 +360,6 @@ def redeliver(state: State, command: Redeliver, now_ms: int) -> Outcome:
     return Outcome(events=(taken_back,), reply=DONE)
 
 
-def _has(delivery: Delivery, consumer: Consumer, base: Offset) -> bool:
+def _has(delivery: Delivery, consumer: ConnectedConsumer, base: Offset) -> bool:
     entry = delivery.entries.get(base)
     return entry is not None and entry.consumer == consumer.consumer_id

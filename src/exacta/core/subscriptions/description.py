@@ -40,7 +40,7 @@ TYPES = {
 """The types by the names that Pulsar clients read."""
 
 
-class Wait(StrEnum):
+class WaitReason(StrEnum):
     """A reason why messages of a subscription are not delivered now."""
 
     NO_CONSUMER = "no consumer is connected"
@@ -75,11 +75,11 @@ class DescribedSubscription(Struct, frozen=True, kw_only=True):
     reads_committed: bool
     acknowledged: tuple[Run, ...]
     pending: tuple[PendingRuns, ...]
-    told: told.Subscription
+    told: told.SubscriptionDescription
     """The subscription as it is shown, in which nothing is counted yet."""
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class SubscriptionsWanted(Struct, frozen=True, kw_only=True):
     """A question for a page of subscriptions."""
 
     topics: Mapping[str, Container[int] | None]
@@ -101,7 +101,7 @@ class Page(Struct):
     end: Place | None = None
 
 
-def page_of(state: State, wanted: Wanted, now_ms: int = 0) -> Page:
+def page_of(state: State, wanted: SubscriptionsWanted, now_ms: int = 0) -> Page:
     """Describe the subscriptions that are wanted, up to a bound. `now_ms` is for the age of transactions."""
     page, size = Page(), 0
     for number, partition in enumerate(_partitions(state, wanted)):
@@ -122,7 +122,7 @@ def page_of(state: State, wanted: Wanted, now_ms: int = 0) -> Page:
     return page
 
 
-def _partitions(state: State, wanted: Wanted) -> Iterator[Partition]:
+def _partitions(state: State, wanted: SubscriptionsWanted) -> Iterator[Partition]:
     for name in sorted(each for each in wanted.topics if each >= wanted.after[0]):
         topic = state.topics.get(name)
         if topic is None:
@@ -134,7 +134,7 @@ def _partitions(state: State, wanted: Wanted) -> Iterator[Partition]:
                 yield state.partitions[partition_id]
 
 
-def _names(known: Iterable[str], wanted: Wanted, after: str) -> Iterator[str]:
+def _names(known: Iterable[str], wanted: SubscriptionsWanted, after: str) -> Iterator[str]:
     """Yield the names after one that are wanted, in any order."""
     return (each for each in known if each > after and (wanted.names is None or each in wanted.names))
 
@@ -158,7 +158,7 @@ def _described(
         reads_committed=reads_committed,
         acknowledged=tuple(subscription.acknowledged),
         pending=pending,
-        told=told.Subscription(
+        told=told.SubscriptionDescription(
             topic=partition.topic,
             partition=partition.index,
             name=subscription.name,
@@ -226,9 +226,9 @@ def _details(
     )
 
 
-def _consumers(delivery: Delivery | None) -> Iterator[told.Consumer]:
+def _consumers(delivery: Delivery | None) -> Iterator[told.ConsumerDescription]:
     for each in () if delivery is None else delivery.consumers.values():
-        yield told.Consumer(
+        yield told.ConsumerDescription(
             consumer_id=each.consumer_id,
             name=each.name,
             priority=each.priority,
@@ -240,30 +240,30 @@ def _consumers(delivery: Delivery | None) -> Iterator[told.Consumer]:
 
 def waits(
     partition: Partition, subscription: Subscription, delivery: Delivery | None, limits: Limits, *, has_room: bool
-) -> Iterator[Wait]:
+) -> Iterator[WaitReason]:
     """Yield every reason why messages that there are, or will be, are not delivered now."""
     if delivery is None or not delivery.consumers:
-        yield Wait.NO_CONSUMER
+        yield WaitReason.NO_CONSUMER
     else:
         if not permits(delivery):
-            yield Wait.NO_PERMITS
+            yield WaitReason.NO_PERMITS
         elif not delivery.is_in_order and _are_full(delivery, limits):
-            yield Wait.FULL_CONSUMERS
+            yield WaitReason.FULL_CONSUMERS
         if not looks_further(subscription, delivery, limits):
             if len(subscription.acknowledged) >= limits.max_acknowledged_runs:
-                yield Wait.MANY_RUNS
+                yield WaitReason.MANY_RUNS
             elif len(delivery.entries) >= limits.max_noted_entries:
-                yield Wait.MANY_ENTRIES
+                yield WaitReason.MANY_ENTRIES
         elif not has_room and not delivery.is_in_order:
-            yield Wait.NO_ROOM
+            yield WaitReason.NO_ROOM
         if delivery.delayed:
-            yield Wait.DELAYED
+            yield WaitReason.DELAYED
         if delivery.waiting and delivery.subscription_type is SubscriptionType.KEY_SHARED:
-            yield Wait.KEY
+            yield WaitReason.KEY
     if subscription.withholds:
-        yield Wait.PENDING
+        yield WaitReason.PENDING
     if end_of(partition, subscription) < partition.next_offset:
-        yield Wait.HELD_BACK
+        yield WaitReason.HELD_BACK
 
 
 def _are_full(delivery: Delivery, limits: Limits) -> bool:

@@ -23,7 +23,7 @@ from exacta.core.events import (
     SubscriptionMoved,
 )
 from exacta.core.ids import ConsumerId
-from exacta.core.state.delivery import Consumer, Delivery, Entry
+from exacta.core.state.delivery import ConnectedConsumer, Delivery, NotedEntry
 from exacta.core.state.state import State
 from exacta.core.state.subscription import NonDurableSubscription, Subscription
 from exacta.core.subscriptions import progress
@@ -108,7 +108,7 @@ def _connected(state: State, event: ConsumerConnected) -> None:
         delivery.counts_anew = key in state.volatile.left_by_all
         if isinstance(subscription, NonDurableSubscription):
             subscription.idle_since_ms = None
-    delivery.take_in(Consumer(event.consumer_id, event.consumer_name, event.priority), event.key_shared)
+    delivery.take_in(ConnectedConsumer(event.consumer_id, event.consumer_name, event.priority), event.key_shared)
     _activate(state, event, delivery, event.active)
 
 
@@ -144,7 +144,7 @@ def _entries_delivered(state: State, event: EntriesDelivered) -> None:
     delivery.pass_over(event.passed, FEW_PASSED if is_full else state.limits.max_acknowledged_runs)
     for seen in event.noted:
         redeliveries = delivery.redeliveries_of(subscription, seen.base)
-        entry = Entry(seen.base, seen.count, seen.key, redeliveries, deliver_at_ms=seen.deliver_at_ms)
+        entry = NotedEntry(seen.base, seen.count, seen.key, redeliveries, deliver_at_ms=seen.deliver_at_ms)
         delivery.note(entry)
         if not delivery.left(subscription, entry.base, entry.last):
             delivery.take_back(entry, waits=False)
@@ -155,7 +155,7 @@ def _entries_delivered(state: State, event: EntriesDelivered) -> None:
         if not delivery.is_in_order:
             if seen.base not in delivery.entries:
                 redeliveries = delivery.redeliveries_of(subscription, seen.base)
-                delivery.note(Entry(seen.base, seen.count, seen.key, redeliveries))
+                delivery.note(NotedEntry(seen.base, seen.count, seen.key, redeliveries))
             delivery.give(delivery.entries[seen.base], consumer)
 
 

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from exacta.core.rejections import Rejection
-from exacta.core.state.delivery import Consumer, Delivery
+from exacta.core.state.delivery import ConnectedConsumer, Delivery
 from exacta.core.values.subscriptions import KeyShared, KeySharedMode
 
 HASHES = 1 << 16
@@ -45,7 +45,7 @@ def _is_alike(delivery: Delivery, wanted: KeyShared) -> bool:
     return (delivery.mode, delivery.is_out_of_order) == (wanted.mode, wanted.out_of_order)
 
 
-def owner(delivery: Delivery, consumers: Sequence[Consumer], key: int) -> Consumer | None:
+def owner(delivery: Delivery, consumers: Sequence[ConnectedConsumer], key: int) -> ConnectedConsumer | None:
     """Return the consumer that a key belongs to; `consumers` are those of the delivery, in order."""
     hash_ = key % HASHES or 1  # Apache Pulsar gives nobody the hash 0
     if delivery.mode is KeySharedMode.AUTO_SPLIT:

@@ -22,10 +22,10 @@ position on, in order. No client asks for it by itself after an abort, least of 
     an entry that is   acknowledged, skipped,   the subscription is   it is moved to the      it is deleted,
                        or its records deleted   moved beyond it *     entry, or before it *   or its topic is *
     not looked at      passed over              passed over           delivered               gone
-    with a consumer    forgotten                passed over           delivered               gone
-    waiting            forgotten                passed over           delivered               gone
-    delayed            forgotten                passed over           delivered in its time   gone
-    withheld           forgotten                passed over           withheld                gone
+    with a consumer    passed over              passed over           delivered               gone
+    waiting            passed over              passed over           delivered               gone
+    delayed            passed over              passed over           delivered in its time   gone
+    withheld           passed over              passed over           withheld                gone
 
 * Its consumers are disconnected, and delivery begins again with the next one that connects.
 """

@@ -207,7 +207,7 @@ def _open(
     )
 
 
-def _acknowledged(state: State, transaction: Transaction) -> Iterator[told.Acknowledged]:
+def _acknowledged(state: State, transaction: Transaction) -> Iterator[told.PendingMessages]:
     """Yield what it has acknowledged of each subscription; nothing of one that is gone."""
     there = ((state.partitions[key[0]], key[1]) for key in transaction.subscriptions if key[0] in state.partitions)
     first = nsmallest(MOST_DESCRIBED, there, key=lambda each: (*_by_name(each[0]), each[1]))
@@ -216,7 +216,7 @@ def _acknowledged(state: State, transaction: Transaction) -> Iterator[told.Ackno
         if subscription is None:
             continue
         runs, before = subscription.pending_of(transaction.transaction_id)
-        yield told.Acknowledged(
+        yield told.PendingMessages(
             topic=partition.topic,
             partition=partition.index,
             subscription=name,
@@ -226,15 +226,15 @@ def _acknowledged(state: State, transaction: Transaction) -> Iterator[told.Ackno
         )
 
 
-def _partitions(state: State, transaction: Transaction) -> tuple[told.Held, ...]:
+def _partitions(state: State, transaction: Transaction) -> tuple[told.HeldPartition, ...]:
     found = sorted((state.partitions[each] for each in transaction.partitions), key=_by_name)
     return tuple(_partition(each, transaction) for each in found)
 
 
-def _partition(partition: Partition, transaction: Transaction) -> told.Held:
+def _partition(partition: Partition, transaction: Transaction) -> told.HeldPartition:
     staged = [partition.staged[each] for each in transaction.producer_ids if each in partition.staged]
     opened = partition.open_transactions
-    return told.Held(
+    return told.HeldPartition(
         topic=partition.topic,
         partition=partition.index,
         first_offset=min((opened[each] for each in transaction.producer_ids if each in opened), default=None),
@@ -267,8 +267,8 @@ def _ended(state: State, ended: EndedHandle) -> Explanation:
     )
 
 
-def _incident(incident: Incident) -> told.Incident:
-    return told.Incident(
+def _incident(incident: Incident) -> told.IncidentDescription:
+    return told.IncidentDescription(
         what=incident.kind.name.lower(),
         cause=CAUSES[incident.cause],
         at_ms=incident.at_ms,

@@ -4,7 +4,7 @@ Owns what is in the event. Owns neither who may end a transaction (`transaction.
 changes (`fold.py`).
 """
 
-from exacta.core.events import Entry, Marker, TransactionEnded
+from exacta.core.events import Marker, StreamEntry, TransactionEnded
 from exacta.core.ids import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -41,7 +41,7 @@ def ending(
     if next_offsets is None:
         next_offsets = {}
     markers: list[Marker] = []
-    entries: list[Entry] = []
+    entries: list[StreamEntry] = []
     for partition_id in sorted(transaction.partitions):
         partition = state.partitions[partition_id]
         for producer_id in transaction.producer_ids:

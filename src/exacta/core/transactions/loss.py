@@ -4,13 +4,16 @@ A write into an open transaction is acknowledged before it is durable: all that 
 end will tell. So where such writes may be missing, the transaction cannot be allowed to commit any more. It is aborted
 and its producer fenced, as when it is open for too long; its client is told the same.
 
-    at recovery, by what is durable          what may be missing      it is
-    ONGOING                                  writes                   aborted, and fenced
-    ended or bound of late *                 the begin and writes     fenced
-    ended or bound before that               the begin **             left as it is
-    of two-phase commits                     nothing ***              left as it is
-    prepared                                 nothing ***              left as it is
-    an open handle                           writes                   aborted ****
+    at recovery, by what is durable   it is
+    ONGOING                           aborted, and fenced
+    ended or bound of late *          fenced
+    ended or bound before that        left as it is **
+    of two-phase commits              left as it is ***
+    prepared                          left as it is ***
+    an open handle                    aborted ****
+
+What may be missing is writes, of an ONGOING one and of an open handle; the begin and writes, of one that ended or was
+bound of late; the begin alone, of one before that; and nothing, of two-phase commits.
 
 * Writes are acknowledged while the begin is not durable yet only if its producer's last transaction had ended, or the
 producer had been bound, at most `UNSEEN_MS` before (`may_begin_unseen`). Time never goes back, so that a begin which is

@@ -132,6 +132,10 @@ class _Describer:
     def _option(self, option: Option, values: Sequence[Value]) -> DescribeConfigsResourceResult:
         config = self._config(option.name, values, config_type=_TYPES[option.type], text=option.description)
         config.read_only = not option.dynamic
+        if option.is_secret:
+            config.value, config.is_sensitive, config.config_type = None, True, ConfigType.PASSWORD
+            for each in config.synonyms:
+                each.value = None
         return config
 
     def _config(

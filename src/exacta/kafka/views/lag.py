@@ -9,7 +9,7 @@ from functools import partial
 
 from msgspec import json, structs
 
-from exacta.core.groups.lag import Counted
+from exacta.core.groups.lag import CountedPartition
 from exacta.core.queries.groups import lags, places_read
 from exacta.front.broker import Broker
 from exacta.front.turns import STEP_ELEMENTS, Steps, Until
@@ -51,7 +51,7 @@ def _steps(broker: Broker, context: RequestContext, asker: Asker, group: str, do
     broker.when_durable(context, lambda: done(answer))
 
 
-def _count(broker: Broker, found: Counted) -> Lag:
+def _count(broker: Broker, found: CountedPartition) -> Lag:
     lookups, lag = broker.engine.lookups, found.lag
     stable = lag.last_stable_offset
     from_there = max(found.next_offset, stable)

@@ -9,14 +9,21 @@ from collections.abc import Container
 from msgspec import json, structs
 
 from exacta.core.queries.topic_lists import topic_names
-from exacta.core.subscriptions.description import FIRST, DescribedSubscription, Page, Wait, Wanted, page_of
+from exacta.core.subscriptions.description import (
+    FIRST,
+    DescribedSubscription,
+    Page,
+    SubscriptionsWanted,
+    WaitReason,
+    page_of,
+)
 from exacta.front.backlog_counts import Backlog, count_backlogs
 from exacta.front.broker import Broker
 from exacta.kafka.access import describable_topics
 from exacta.kafka.context import RequestContext
 from exacta.kafka.views.view import Asker, Done
 from exacta.ports.authorizer import ResourceKind
-from exacta.readmodel.subscriptions import AskSubscriptions, Subscription, Subscriptions
+from exacta.readmodel.subscriptions import AskSubscriptions, SubscriptionDescription, Subscriptions
 
 MOST_SUBSCRIPTIONS = 1_000
 """The bound on subscriptions of one answer, whatever a client asks for."""
@@ -40,7 +47,7 @@ def tell(broker: Broker, context: RequestContext, asked: AskSubscriptions, done:
     if topics is None:
         topics = tuple(describable_topics(broker, context, broker.engine.advice.look(topic_names)))
     indexes: Container[int] | None = None if asked.partitions is None else frozenset(asked.partitions)
-    wanted = Wanted(
+    wanted = SubscriptionsWanted(
         topics=dict.fromkeys(topics, indexes),
         names=None if asked.names is None else frozenset(asked.names),
         after=asked.after or FIRST,
@@ -56,18 +63,18 @@ def tell(broker: Broker, context: RequestContext, asked: AskSubscriptions, done:
     def counted(page: Page, backlogs: list[Backlog]) -> None:
         pairs = zip(page.subscriptions, backlogs, strict=True)
         found = tuple(_told(broker, asker, each, backlog) for each, backlog in pairs)
-        done(json.encode(Subscriptions(subscriptions=found, is_last=page.end is None, end=page.end)))
+        done(json.encode(Subscriptions(subscriptions=found, end=page.end)))
 
     broker.read(context, lambda state, now_ms: page_of(state, wanted, now_ms), described)
 
 
-def _told(broker: Broker, asker: Asker, found: DescribedSubscription, backlog: Backlog) -> Subscription:
+def _told(broker: Broker, asker: Asker, found: DescribedSubscription, backlog: Backlog) -> SubscriptionDescription:
     told = found.told
     details = told.details
     if details is not None:
         details = asker.blocking(details)
         if (found.partition_id, told.name) in broker.engine.dispatcher.unread:
-            details = structs.replace(details, waits=(*details.waits, Wait.UNREADABLE))
+            details = structs.replace(details, waits=(*details.waits, WaitReason.UNREADABLE))
     return structs.replace(
         told, left=backlog.left, pending=backlog.pending, held_back=backlog.held_back, details=details
     )

@@ -26,15 +26,15 @@ loop. Opening, `replay` and `close` may block. `write` may block for as long as 
 durable where that has been quick. No other method may block.
 """
 
-from exacta.ports.journal.entries import Buffer, Entry, Extent, IndexEntry, TimeEntry
+from exacta.ports.journal.entries import Buffer, Extent, IndexEntry, JournalEntries, JournalEntry, TimeEntry
 from exacta.ports.journal.journal import Journal
 from exacta.ports.journal.reader import JournalReader
 from exacta.ports.journal.results import (
-    Appended,
     AppendResult,
     Cleaned,
     Conflict,
     Failed,
+    GroupAppended,
     JournalDamaged,
     JournalError,
 )
@@ -44,19 +44,20 @@ from exacta.ports.journal.space import CompactionOrder, Joining, JournalSpace, R
 
 __all__ = [
     "AppendResult",
-    "Appended",
     "Buffer",
     "Cleaned",
     "CompactionOrder",
     "Conflict",
-    "Entry",
     "Extent",
     "Failed",
     "Fold",
+    "GroupAppended",
     "IndexEntry",
     "Joining",
     "Journal",
     "JournalDamaged",
+    "JournalEntries",
+    "JournalEntry",
     "JournalError",
     "JournalReader",
     "JournalSnapshots",

@@ -23,7 +23,7 @@ class IndexEntry(NamedTuple):
     record_count: int = 0
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """Hold one event and the bytes that belong to it, both opaque.
 
     The payload's buffers are written one after another. They must stay unchanged until the append's `done`. A
@@ -33,6 +33,10 @@ class Entry(NamedTuple):
     event: bytes
     payload: Sequence[Buffer] = ()
     index: Sequence[IndexEntry] = ()  # type: ignore[assignment]  # hides tuple.index, which nobody asks an entry for
+
+
+JournalEntries = Sequence[JournalEntry]
+"""The entries of one group, in their order."""
 
 
 class Extent(NamedTuple):

@@ -1,9 +1,9 @@
 """The whole journal, as the engine that writes it sees it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from exacta.ports.journal.entries import Entry
+from exacta.ports.journal.entries import JournalEntries
 from exacta.ports.journal.reader import JournalReader
 from exacta.ports.journal.results import AppendResult
 from exacta.ports.journal.snapshots import JournalSnapshots
@@ -32,23 +32,23 @@ class Journal(JournalReader, JournalSnapshots, JournalSpace, Protocol):
         not what was written.
         """
 
-    def append(self, expected_position: int, entries: Sequence[Entry], done: Callable[[AppendResult], None]) -> int:
+    def append(self, expected_position: int, entries: JournalEntries, done: Callable[[AppendResult], None]) -> int:
         """Write the entries as one group and make it durable; return the position at which the group will end.
 
-        `done` gets `Appended` with that position once the group is durable, and `find` sees it from then on. It gets
-        `Conflict` when the journal does not end at `expected_position`. It gets `Failed` when nobody knows whether the
-        group was made durable, and from then on always. At most one append may be in flight. An append without entries
-        makes durable what was written. Raises ValueError for no entries where all is durable, or an index that points
-        outside its payload or goes back in a stream; nothing is written then.
+        `done` gets `GroupAppended` with that position once the group is durable, and `find` sees it from then on. It
+        gets `Conflict` when the journal does not end at `expected_position`. It gets `Failed` when nobody knows whether
+        the group was made durable, and from then on always. At most one append may be in flight. An append without
+        entries makes durable what was written. Raises ValueError for no entries where all is durable, or an index that
+        points outside its payload or goes back in a stream; nothing is written then.
         """
 
-    def write(self, expected_position: int, entries: Sequence[Entry], *, durably: bool = False) -> AppendResult | None:
+    def write(self, expected_position: int, entries: JournalEntries, *, durably: bool = False) -> AppendResult | None:
         """Write the entries as one group at once; `find` sees it when this returns.
 
-        The group is not durable yet, unless `durably` asks for that. Returns `Appended` with the position at its end,
-        else what `append` hands to `done`. Returns None where the journal does not take the group so; then `append`
-        takes it. A journal may refuse every group. It refuses one that takes longer than the event loop may wait, or
-        comes when too much is not durable yet, or before the first append of this opening; and, not `durably`, all of
-        them unless it was opened for that. Not to be called while an append is in flight. Raises ValueError as `append`
-        does, and for no entries.
+        The group is not durable yet, unless `durably` asks for that. Returns `GroupAppended` with the position at its
+        end, else what `append` hands to `done`. Returns None where the journal does not take the group so; then
+        `append` takes it. A journal may refuse every group. It refuses one that takes longer than the event loop may
+        wait, or comes when too much is not durable yet, or before the first append of this opening; and, not `durably`,
+        all of them unless it was opened for that. Not to be called while an append is in flight. Raises ValueError as
+        `append` does, and for no entries.
         """

@@ -11,7 +11,7 @@ class JournalDamaged(JournalError):
     """The stored data contradicts itself, and no crash can explain it: acknowledged data is lost or altered."""
 
 
-class Appended(NamedTuple):
+class GroupAppended(NamedTuple):
     """The group is durable, and all that was written before it; the journal now ends at `position`."""
 
     position: int
@@ -42,4 +42,4 @@ class Cleaned(NamedTuple):
     may_free_more: bool = False
 
 
-AppendResult: TypeAlias = Appended | Conflict | Failed
+AppendResult: TypeAlias = GroupAppended | Conflict | Failed

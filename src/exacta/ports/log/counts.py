@@ -13,7 +13,7 @@ FENCING = frozenset({Cause.NEW_INSTANCE, Cause.TIME_OUT, Cause.MARKER, Cause.IDL
 """The causes that take its pair from the holder of a transactional id, against its will."""
 
 
-class Appended:
+class AppendCounts:
     """The batches that were appended to one partition, or staged for it."""
 
     __slots__ = ("batches", "bytes", "records")
@@ -28,7 +28,7 @@ class Counts:
     """The work that one engine has done since its start."""
 
     def __init__(self) -> None:
-        self.appended: defaultdict[PartitionId, Appended] = defaultdict(Appended)
+        self.appended: defaultdict[PartitionId, AppendCounts] = defaultdict(AppendCounts)
         self.read_bytes: defaultdict[str, int] = defaultdict(int)
         """The bytes of the batches that readers were given, by topic."""
         self.groups = Histogram(ENTRIES)

@@ -17,7 +17,7 @@ _LEVELS: Final = {CompressionType.ZLIB: 6, CompressionType.ZSTD: 3}
 """The libraries' own, which Pulsar's clients leave as they are. LZ4 and Snappy have none."""
 
 
-class NotDecompressed(Exception):
+class EntryNotDecompressed(Exception):
     """The bytes are none that the codec has made, or were not as many as is said."""
 
 
@@ -37,7 +37,7 @@ def compress(codec: CompressionType, plain: Buffer) -> bytes:
 
 
 def decompress(codec: CompressionType, compressed: Buffer, size: int) -> bytes:
-    """Return what was compressed, which has exactly `size` bytes; raises `NotDecompressed`.
+    """Return what was compressed, which has exactly `size` bytes; raises `EntryNotDecompressed`.
 
     No more room is ever taken than for this many bytes. The caller has decided how many those may be.
     """
@@ -45,7 +45,7 @@ def decompress(codec: CompressionType, compressed: Buffer, size: int) -> bytes:
 
     if codec == CompressionType.NONE:
         if len(compressed) != size:
-            raise NotDecompressed(f"there are {len(compressed)} bytes, where {size} are said")
+            raise EntryNotDecompressed(f"there are {len(compressed)} bytes, where {size} are said")
         return bytes(compressed)
     into: Callable[[Any, Any], int] = {
         CompressionType.LZ4: cramjam.lz4.decompress_block_into,
@@ -57,7 +57,7 @@ def decompress(codec: CompressionType, compressed: Buffer, size: int) -> bytes:
     try:
         found = into(compressed, plain)
     except cramjam.DecompressionError as error:
-        raise NotDecompressed(str(error)) from error
+        raise EntryNotDecompressed(str(error)) from error
     if found != size:
-        raise NotDecompressed(f"there are {found} bytes in it, where {size} are said")
+        raise EntryNotDecompressed(f"there are {found} bytes in it, where {size} are said")
     return bytes(plain)

@@ -5,7 +5,7 @@ from functools import partial
 
 from google.protobuf.message import Message
 
-from exacta.core.queries.subscriptions import DescribedConsumer, describe_consumer
+from exacta.core.queries.subscriptions import ConsumerStats, describe_consumer
 from exacta.front.backlog_counts import Backlog, count_backlogs
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import (
@@ -28,7 +28,7 @@ def handle(broker: Broker, command: CommandConsumerStats, request: PulsarRequest
     if consumer is None:
         return
 
-    def found(described: DescribedConsumer | None) -> None:
+    def found(described: ConsumerStats | None) -> None:
         if described is None:
             request.refuse(ServerError.ConsumerNotFound, f"the subscription of consumer {consumer.number} is gone")
             return
@@ -45,7 +45,7 @@ def _stats(
     request: PulsarRequest,
     command: CommandConsumerStats,
     consumer: Consumer,
-    described: DescribedConsumer,
+    described: ConsumerStats,
     backlog: Backlog,
 ) -> CommandConsumerStatsResponse:
     return CommandConsumerStatsResponse(

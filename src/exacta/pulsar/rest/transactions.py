@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from exacta.core.ids import Offset, TransactionId
-from exacta.core.queries.open_transactions import InPartition, OpenTransaction, describe_open_transaction
+from exacta.core.queries.open_transactions import InPartition, OpenTransactionFacts, describe_open_transaction
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName, parse_topic_name
 from exacta.pulsar.announced import Names
@@ -33,7 +33,7 @@ def metadata(broker: Broker, request: RestRequest) -> None:
         return
     transaction_id = TransactionId(least)
 
-    def answer(found: OpenTransaction | None) -> None:
+    def answer(found: OpenTransactionFacts | None) -> None:
         if found is None:
             request.refuse_with(NOT_FOUND, f"The transaction with this txdID `{_named(transaction_id)}` not found ")
         else:
@@ -51,7 +51,7 @@ def _named(transaction_id: TransactionId) -> str:
     return f"({COORDINATOR_NUMBER},{transaction_id})"
 
 
-def _described(transaction_id: TransactionId, transaction: OpenTransaction, names: Names) -> Metadata:
+def _described(transaction_id: TransactionId, transaction: OpenTransactionFacts, names: Names) -> Metadata:
     return {
         "txnId": _named(transaction_id),
         "status": "OPEN",
@@ -62,7 +62,7 @@ def _described(transaction_id: TransactionId, transaction: OpenTransaction, name
     }
 
 
-def _produced(transaction: OpenTransaction, names: Names) -> Metadata:
+def _produced(transaction: OpenTransactionFacts, names: Names) -> Metadata:
     """Return the partitions that it writes to. What was announced has the name by which it was announced."""
     told = {_parsed(name): name for name in sorted(names.topics)}
     found: Metadata = {name: {"aborted": False} for name in told.values()}
@@ -74,7 +74,7 @@ def _produced(transaction: OpenTransaction, names: Names) -> Metadata:
     return found
 
 
-def _acknowledged(transaction: OpenTransaction, names: Names) -> Metadata:
+def _acknowledged(transaction: OpenTransactionFacts, names: Names) -> Metadata:
     told = {_parsed(topic): topic for topic, _ in sorted(names.subscriptions)}
     found: Metadata = {}
     for topic, name in sorted(names.subscriptions):

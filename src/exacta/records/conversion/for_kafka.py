@@ -12,14 +12,14 @@ from exacta.records.admission import MAX_DECOMPRESSED_BYTES
 from exacta.records.conversion.into_kafka import to_kafka
 
 
-class Room(NamedTuple):
+class ConversionRoom(NamedTuple):
     """The room for converted batches, in bytes: for all of them, and for the first one, which may need more."""
 
     most_bytes: int
     most_of_first: int
 
 
-def converted(buffers: Sequence[Buffer], room: Room, *, zstd: bool) -> list[Buffer]:
+def converted(buffers: Sequence[Buffer], room: ConversionRoom, *, zstd: bool) -> list[Buffer]:
     """Return whole batches of magic 2 from the first one on, as many as have room.
 
     Kafka's own batches are views of the buffers. Without `zstd` no converted batch is compressed by it.
@@ -57,7 +57,7 @@ def all_converted(shares: Sequence[tuple[Sequence[Buffer], int]], *, zstd: bool)
     found: list[list[Buffer]] = []
     for buffers, room in shares:
         most_of_first = left if any(found) else _ANY
-        batches = converted(buffers, Room(min(room, left), most_of_first), zstd=zstd) if left > 0 else []
+        batches = converted(buffers, ConversionRoom(min(room, left), most_of_first), zstd=zstd) if left > 0 else []
         left -= sum(map(len, batches))
         found.append(batches)
     return found

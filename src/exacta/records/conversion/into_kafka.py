@@ -124,7 +124,7 @@ def _opened(header: BatchHeader, entry: Entry, common_bytes: int, allowed_bytes:
         raise Unopenable(OpaqueReason.SIZE)
     try:
         return pulsar_codecs.decompress(metadata.compression, entry.payload, metadata.uncompressed_size)
-    except pulsar_codecs.NotDecompressed as error:
+    except pulsar_codecs.EntryNotDecompressed as error:
         raise Unopenable(OpaqueReason.DAMAGED) from error
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from exacta.spark.options.kafka_clients import COMMON_REFUSED, HARMLESS_FOR_SINK, PRODUCER_REFUSED
+from exacta.spark.options.kafka_clients import COMMON_REFUSED, PRODUCER_REFUSED
 from exacta.spark.options.parsing import Option, Parsed, parse, positive_long, refuse_without_effect, whole
 from exacta.spark.options.sink import (
     AT_LEAST_ONCE,
@@ -40,7 +40,10 @@ FOREACH_BATCH = (
         field="driver_rows",
         parse=whole,
         default="5000",
-        about="the driver alone writes a batch of at most this many rows, in one transaction; 0 means never",
+        about=(
+            "the driver alone writes a batch of at most this many rows, in one transaction; 0 means never, for batches "
+            "that are expensive to compute: a batch that turns out to be larger is computed twice"
+        ),
     ),
     Option(
         name="driver.bytes",
@@ -49,7 +52,8 @@ FOREACH_BATCH = (
         default="16777216",
         about=(
             "the same limit in bytes, estimated by the rows of the batches before (1 KiB while none was seen). A "
-            "partition may send the driver its share of it; if it has more, tasks write"
+            "partition may send the driver its share of it; if it has more, tasks write. "
+            "Raise it where the rows lie mostly in one of many partitions"
         ),
     ),
 )
@@ -69,7 +73,7 @@ def parse_foreach_batch(options: Mapping[str, str], *, acknowledges: bool = Fals
     """Return what the options of a call of `write` say, which `acknowledges` messages, and all that is wrong."""
     own, writers = _split(options)
     table = (*FOREACH_BATCH, *SINK, *COMMON_REFUSED, *PRODUCER_REFUSED)
-    parsed = parse(options, table, "writing", HARMLESS_FOR_SINK)
+    parsed = parse(options, table, "writing")
     judge_sink(parsed, writers)
     if parsed.values.get("exactly_once") is False:
         with parsed.noting():

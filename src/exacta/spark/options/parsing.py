@@ -1,9 +1,11 @@
 """Read options: this module has the form of their tables, the parsers of values, and the sentences for mistakes.
 
 One error says everything that is wrong with a mapping of options, so that a user who moves a job mends it in one go. An
-option that is not known is refused, and so is one whose effect would be missed. An option of Kafka's Java clients that
-can change nothing here (`kafka_clients.py`) is accepted, and the log says so. Spark hands names over in lower case or
-as written, so they are compared without case.
+option that is not known is refused, and so is one whose effect would be missed. Kafka's Java clients have many options
+that can change nothing here, and each release of Kafka has others. So one that begins with `kafka.` and is not known is
+accepted, and the log says so. It is refused all the same if it is a known option misspelt, or would say who may read.
+`kafka_clients.py` has those that are refused by their names. Spark hands names over in lower case or as written, so
+they are compared without case.
 """
 
 import json
@@ -15,7 +17,7 @@ from typing import Any, NoReturn
 
 from msgspec import Struct
 
-from exacta.spelling import did_you_mean
+from exacta.spelling import did_you_mean, is_misspelt
 
 logger = logging.getLogger("exacta.spark")
 
@@ -56,6 +58,16 @@ _SPARKS_OWN = frozenset({"queryname", "outputmode"})
 
 _PREFIX = "kafka."
 
+_OF_SECURITY = ("kafka.ssl.", "kafka.security.")
+"""The beginnings of options that say who may read or write: what is not known of them is refused."""
+
+_OF_THE_JAVA_READER = frozenset(
+    {"groupidprefix", "kafkaconsumer.polltimeoutms", "fetchoffset.numretries", "fetchoffset.retryintervalms"}
+)
+"""The options by which Spark's own source tunes its consumers in Java."""
+
+_UNKNOWN = "unknown here"
+
 _NEAR = 0.75
 """A name that is at least this near to a known one counts as that name misspelt, as difflib's ratio."""
 
@@ -93,7 +105,7 @@ class Parsed(Struct, kw_only=True):
         line = self.notice()
         if line is not None and line not in _said:
             _said.add(line)
-            logger.info("%s", line)
+            logger.warning("%s", line)
         return self.values
 
     def notice(self) -> str | None:
@@ -107,12 +119,9 @@ class Parsed(Struct, kw_only=True):
         return f'options without effect with format "exacta": {reasons}'.replace("`", "'")
 
 
-def parse(
-    options: Mapping[str, str], table: Iterable[Option], doing: str, harmless: Mapping[str, str] | None = None
-) -> Parsed:
-    """Return what options say, and what is wrong with each of them; `harmless` says why an option has no effect."""
+def parse(options: Mapping[str, str], table: Iterable[Option], doing: str) -> Parsed:
+    """Return what options say, and what is wrong with each of them."""
     known = {option.name.lower(): option for option in table}
-    reasons = {name.lower(): (name, why) for name, why in (harmless or {}).items() if name.lower() not in known}
     parsed = Parsed()
     for given, value in options.items():
         name = given.lower()
@@ -126,13 +135,17 @@ def parse(
                 continue
             if option.field is not None:
                 parsed.values[option.field] = found
-        elif name in reasons:
-            shown, why = reasons[name]
-            parsed.without_effect[shown] = why
+        elif name in _OF_THE_JAVA_READER or _is_of_the_java_clients(name, known):
+            parsed.without_effect[given] = _UNKNOWN
         elif name not in _SPARKS_OWN:
-            names = [each.name for each in known.values()] + [shown for shown, _ in reasons.values()]
-            parsed.problems.append(_unknown(given, names, doing))
+            parsed.problems.append(_unknown(given, [each.name for each in known.values()], doing))
     return parsed
+
+
+def _is_of_the_java_clients(name: str, known: Iterable[str]) -> bool:
+    """Return whether an option that is not known can be one of Kafka's that has no effect here."""
+    is_free = name.startswith(_PREFIX) and not name.startswith(_OF_SECURITY)
+    return is_free and not any(is_misspelt(name, each) for each in known)
 
 
 def _unknown(given: str, names: Iterable[str], doing: str) -> str:

@@ -8,8 +8,8 @@ are made, which may be on another machine.
 from typing import Any
 
 from exacta.client.sasl import MECHANISMS
-from exacta.client.security import JKS, PEM, PKCS12, PLAIN, KeyStore, Sasl, Security, Tls, TrustStore
-from exacta.client.tls_stores import convert_jks
+from exacta.client.security import PLAIN, KeyStore, Sasl, Security, Tls, TrustStore
+from exacta.key_stores import JKS, PEM, PKCS12, convert_jks
 from exacta.spark.options.jaas import PLAIN_MODULE, SCRAM_MODULE, Login, parse_jaas
 from exacta.spark.options.parsing import Option, OptionError, Parsed, text
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from exacta.client.producer_settings import COMPRESSION
 from exacta.spark.options.connection import CONNECTION, ConnectionOptions, judge_connection
-from exacta.spark.options.kafka_clients import COMMON_REFUSED, HARMLESS_FOR_SINK, PRODUCER_REFUSED
+from exacta.spark.options.kafka_clients import COMMON_REFUSED, PRODUCER_REFUSED
 from exacta.spark.options.parsing import (
     Option,
     OptionError,
@@ -253,7 +253,7 @@ _NO_MARKER_TOPIC = (
 
 def sink_options(options: Mapping[str, str], *, stream: bool = False) -> SinkOptions:
     """Return the options of a writer, and of one of a `stream`, which needs a checkpoint; raises `OptionError`."""
-    parsed = parse(options, (*SINK, *COMMON_REFUSED, *PRODUCER_REFUSED), "writing", HARMLESS_FOR_SINK)
+    parsed = parse(options, (*SINK, *COMMON_REFUSED, *PRODUCER_REFUSED), "writing")
     judge_sink(parsed, options, stream=stream)
     return SinkOptions(**parsed.finished())
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from exacta.spark.options.connection import CONNECTION, ConnectionOptions, judge_connection
-from exacta.spark.options.kafka_clients import COMMON_REFUSED, CONSUMER_REFUSED, HARMLESS_FOR_SOURCE
+from exacta.spark.options.kafka_clients import COMMON_REFUSED, CONSUMER_REFUSED
 from exacta.spark.options.offsets import (
     EARLIEST,
     LATEST,
@@ -325,7 +325,7 @@ def includes_headers(options: Mapping[str, str]) -> bool:
 
 def _common(options: Mapping[str, str]) -> Parsed:
     """Return what the options say, with all that is wrong for a stream and for a batch."""
-    parsed = parse(options, (*SOURCE, *COMMON_REFUSED, *CONSUMER_REFUSED), "reading", HARMLESS_FOR_SOURCE)
+    parsed = parse(options, (*SOURCE, *COMMON_REFUSED, *CONSUMER_REFUSED), "reading")
     judge_connection(parsed, "reading")
     _judge_topics(parsed)
     values = parsed.values

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Struct
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from exacta.client.acknowledging import Acknowledged
+from exacta.client.acknowledging import AcknowledgedRuns
 from exacta.client.errors import ClientError
 from exacta.client.routing import Client
 from exacta.client.transactions import TopicPartition
@@ -61,7 +61,7 @@ class Job(Struct, frozen=True, kw_only=True):
     batch_id: int
     location: str  # of the checkpoint, in its comparable form; "": there is none
     reads: str  # digest of what the batch covers
-    acknowledged: tuple[Acknowledged, ...] = ()  # with the batch
+    acknowledged: tuple[AcknowledgedRuns, ...] = ()  # with the batch
 
     def to_option(self) -> str:
         """Return the job as the value of an option."""

@@ -10,7 +10,7 @@ Four rooms lie behind it. `query_records.py` reads and writes the decision recor
 
 from collections.abc import Collection, Iterable, Sequence
 
-from exacta.client.acknowledging import Acknowledged
+from exacta.client.acknowledging import AcknowledgedRuns
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import Producer, TopicPartition, end_transaction, end_transactions
@@ -110,7 +110,7 @@ class QueryOnCluster:
             raise
 
     def decide_and_end(
-        self, driver: Producer, decision: Decision, written: Written, acknowledged: Sequence[Acknowledged] = ()
+        self, driver: Producer, decision: Decision, written: Written, acknowledged: Sequence[AcknowledgedRuns] = ()
     ) -> bool:
         """Decide a batch, end its transactions, the driver's among them, and acknowledge messages, all in one step.
 

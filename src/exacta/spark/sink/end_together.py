@@ -22,7 +22,7 @@ is of the same step.
 
 from collections.abc import Sequence
 
-from exacta.client.acknowledging import Acknowledged, acknowledge
+from exacta.client.acknowledging import AcknowledgedRuns, acknowledge
 from exacta.client.errors import KafkaError
 from exacta.client.joint import NotJoined, join
 from exacta.client.routing import Client
@@ -48,7 +48,7 @@ def decide_and_end(
     driver: Producer,
     decision: Decision,
     written: Written,
-    acknowledged: Sequence[Acknowledged] = (),
+    acknowledged: Sequence[AcknowledgedRuns] = (),
 ) -> dict[Producer, KafkaError] | None:
     """Commit all of a batch, and with it acknowledge messages; return the producers that stood in the way.
 
@@ -81,7 +81,7 @@ def decide_and_end(
     return refused
 
 
-def _acknowledge(client: Client, driver: Producer, messages: Sequence[Acknowledged]) -> KafkaError | None:
+def _acknowledge(client: Client, driver: Producer, messages: Sequence[AcknowledgedRuns]) -> KafkaError | None:
     """Let acknowledgements join the driver's transaction; return the error if somebody has ended that."""
     try:
         acknowledge(client, join(client, driver.transactional_id, producer=driver), messages)

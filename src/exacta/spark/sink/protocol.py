@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
-from exacta.client.acknowledging import Acknowledged
+from exacta.client.acknowledging import AcknowledgedRuns
 from exacta.client.errors import ClientError, KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import Producer, TopicPartition
@@ -201,7 +201,7 @@ class SinkDriver:
         *,
         tasks: int,
         reads: str,
-        acknowledged: Sequence[Acknowledged] = (),
+        acknowledged: Sequence[AcknowledgedRuns] = (),
     ) -> None:
         """Decide a batch of this many tasks and end its transactions; `reads` is a digest of what it covers.
 
@@ -316,7 +316,7 @@ class SinkDriver:
         self.cluster.sweep(driver, protected=protected, silent=silent)
 
 
-def _refuse_alone(acknowledged: Sequence[Acknowledged], batch_id: int, tasks: int) -> None:
+def _refuse_alone(acknowledged: Sequence[AcknowledgedRuns], batch_id: int, tasks: int) -> None:
     if acknowledged:
         raise SinkError(
             f"batch {batch_id}, of {tasks} tasks, has too many transactions or partitions for one step, and messages "

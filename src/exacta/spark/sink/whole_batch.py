@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from exacta.client.acknowledging import Acknowledged
+from exacta.client.acknowledging import AcknowledgedRuns
 from exacta.client.errors import ClientError
 from exacta.client.routing import Client
 from exacta.spark.options import BATCH_SCOPE, SinkOptions
@@ -45,7 +45,7 @@ def write_alone(
     *,
     batch_id: int,
     reads: str,
-    acknowledged: Sequence[Acknowledged] = (),
+    acknowledged: Sequence[AcknowledgedRuns] = (),
 ) -> int:
     """Write pyarrow record batches as one micro-batch, in one transaction; return how many rows they had.
 

@@ -6,6 +6,7 @@ from msgspec import structs
 from exacta.core.commands import CommitOffsets, OffsetToCommit
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, Joined, MemberIdRequired, OffsetsTaken, Synced
+from exacta.core.state.classic_membership import NOBODY
 from exacta.core.values.classic_groups import Phase
 from tests.core.groups.classic.members import REBALANCE_MS, SESSION_MS, Group
 from tests.core.groups.reading import fetch_offsets
@@ -180,6 +181,10 @@ CELLS: dict[str, tuple[object, Phase | None]] = {
 }
 
 
+def deadline_of(group: Group) -> int:
+    return group.world.state.volatile.memberships.get("g", NOBODY).deadline_ms
+
+
 def expected_of(phase: Phase, name: str, cell: str) -> tuple[object, Phase | None]:
     if cell != "begin a rebalance":
         return CELLS[cell]
@@ -212,7 +217,11 @@ def test_the_table_is_complete() -> None:
 def test_every_input_in_every_phase(group: Group, row: str, column: str, cell: str) -> None:
     phase, name = PHASES[row], INPUTS[column]
     generation = in_phase(group, phase)
+    before = deadline_of(group)
+    group.world.pass_time(1)
     answer = act(group, name, generation)
+    if name == "join c":
+        assert (deadline_of(group) != before) is (cell == "begin a rebalance"), "who takes part delays nobody"
     expected, phase_after = expected_of(phase, name, cell)
     assert answer == expected or (isinstance(expected, type) and isinstance(answer, expected))
     assert group.phase() is (phase_after or phase)

@@ -1,4 +1,4 @@
-"""A heartbeat that was rehearsed is taken if nothing has changed that it looked at, and decided anew otherwise."""
+"""A heartbeat that was rehearsed is taken if nothing has changed that it looked at, and decided again otherwise."""
 
 from collections.abc import Callable
 from typing import cast
@@ -107,9 +107,9 @@ def test_what_has_changed_meanwhile_is_decided_anew(world: World, what: str) -> 
     command = rehearsed(world)
     CHANGES[what](world)
     assert not command.rehearsed.scene.is_as_it_was(world.state)
-    anew = decide(world.state, command, world.now_ms)
-    assert anew == decide(world.state, JOIN, world.now_ms)
-    assert anew is not outcome_of(command)
+    again = decide(world.state, command, world.now_ms)
+    assert again == decide(world.state, JOIN, world.now_ms)
+    assert again is not outcome_of(command)
 
 
 def test_a_heartbeat_that_only_says_that_the_member_lives_is_not_rehearsed(world: World) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from exacta.adapters.local.files import Files, write_fully
 from exacta.adapters.local.format import SEGMENT_HEADER_BYTES, SegmentHeader, pack_entry, pack_segment_header
 from exacta.adapters.local.writer import Writer
-from exacta.ports.journal import Buffer, Entry, IndexEntry
+from exacta.ports.journal import Buffer, IndexEntry, JournalEntry
 
 _GROUP_BYTES = 1 << 20
 _GROUP_ROWS = 5_000
@@ -40,6 +40,6 @@ class BatchesSegment:
     def _write_group(self) -> None:
         if not self._rows:
             return
-        table = b"".join(pack_entry(Entry(b"", (), self._rows), self._payload_bytes))
+        table = b"".join(pack_entry(JournalEntry(b"", (), self._rows), self._payload_bytes))
         self._position = self._writer.write_group(self._position, table, self._payload, 1, unsynced=False)
         self._payload, self._rows, self._payload_bytes = [], [], 0

@@ -27,7 +27,7 @@ from exacta.adapters.local.index.segment_index import pack_segment_index
 from exacta.adapters.local.index.segment_rows import Segment
 from exacta.adapters.local.layout import begin_of_replay, lay_out
 from exacta.adapters.local.opening.recovery import evidence_of_damage, misplaced, sealed_at
-from exacta.adapters.local.opening.segment_scan import Fault, Group, SegmentScan
+from exacta.adapters.local.opening.segment_scan import ScanFault, ScannedGroup, SegmentScan
 from exacta.ports.journal import Schema
 
 
@@ -51,15 +51,15 @@ class Finding(NamedTuple):
     verdict: Verdict
 
 
-class Place(NamedTuple):
+class SoundGroup(NamedTuple):
     """A sound group, and where it lies."""
 
     name: str
     offset: int
-    group: Group
+    group: ScannedGroup
 
 
-def inspect(files: Files, schema: Schema | None = None) -> Iterator[Place | Finding]:
+def inspect(files: Files, schema: Schema | None = None) -> Iterator[SoundGroup | Finding]:
     """Yield all groups that can be read, and everything that is not as it was written, in the journal's order.
 
     The directory must be locked. Without a schema, the journal's schema is not judged. Raises OSError, and
@@ -78,7 +78,7 @@ def inspect(files: Files, schema: Schema | None = None) -> Iterator[Place | Find
     previous: int | None = None
     for segment, following in pairwise([*segments, None]):
         assert segment is not None
-        walk = _Walk(files, segment, previous)
+        walk = _SegmentInspection(files, segment, previous)
         yield from walk.groups(None if following is None else following.base)
         if following is not None:
             yield from walk.segment_index(names)
@@ -87,7 +87,7 @@ def inspect(files: Files, schema: Schema | None = None) -> Iterator[Place | Find
             yield Finding(segment.name, walk.size, reason, Verdict.DAMAGED)
         previous = walk.last_checksum
     for segment in compacted:
-        walk = _Walk(files, segment, None)
+        walk = _SegmentInspection(files, segment, None)
         yield from walk.groups(0)
         yield from walk.segment_index(names)
     newest = 0
@@ -113,7 +113,7 @@ def _format(files: Files, names: list[str], schema: Schema | None) -> Iterator[F
         raise UnsupportedFormat(format_file.refusal(files, found, schema))
 
 
-class _Walk:
+class _SegmentInspection:
     """Walk over one segment; afterwards `end` and `last_checksum` (None: not known) say where the walk ended."""
 
     def __init__(self, files: Files, segment: Segment, previous_checksum: int | None) -> None:
@@ -126,7 +126,7 @@ class _Walk:
         self._mark = b""
         self._is_whole = True
 
-    def groups(self, end: int | None) -> Iterator[Place | Finding]:
+    def groups(self, end: int | None) -> Iterator[SoundGroup | Finding]:
         """Yield what lies in it, up to `end`, where the next segment begins (None: it is the last one)."""
         handle = self._files.open(self.segment.name)
         try:
@@ -155,7 +155,7 @@ class _Walk:
         finally:
             self._files.close(handle)
 
-    def _scan(self, scan: SegmentScan, *, is_last: bool) -> Iterator[Place | Finding]:
+    def _scan(self, scan: SegmentScan, *, is_last: bool) -> Iterator[SoundGroup | Finding]:
         while True:
             at = scan.offset
             for group in scan.groups():
@@ -163,7 +163,7 @@ class _Walk:
                     for entry in group.entries:
                         for row in entry.rows:
                             self.segment.add(group.payload_position + entry.payload_start, row)
-                yield Place(self.segment.name, at, group)
+                yield SoundGroup(self.segment.name, at, group)
                 at = scan.offset
             if scan.fault is None:
                 return
@@ -174,7 +174,7 @@ class _Walk:
                 return
             scan.resume(*later)
 
-    def _judged(self, scan: SegmentScan, fault: Fault, *, is_last: bool) -> Finding:
+    def _judged(self, scan: SegmentScan, fault: ScanFault, *, is_last: bool) -> Finding:
         if not is_last or not self._is_whole:  # what follows damage was not cut short
             return self._fault(fault.offset, fault.reason, Verdict.DAMAGED)
         evidence = evidence_of_damage(scan, fault)

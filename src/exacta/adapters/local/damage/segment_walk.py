@@ -19,7 +19,7 @@ from exacta.adapters.local.format import (
     unpack_table,
 )
 from exacta.adapters.local.opening.recovery import evidence_of_damage
-from exacta.adapters.local.opening.segment_scan import Fault, Group, SegmentScan
+from exacta.adapters.local.opening.segment_scan import ScanFault, ScannedGroup, SegmentScan
 
 
 def mend_segment(found: Survey, number: int) -> None:
@@ -27,12 +27,12 @@ def mend_segment(found: Survey, number: int) -> None:
     _Walk(found, number).mend()
 
 
-def pieces(found: Survey, number: int) -> Iterator[Group | Lost]:
+def pieces(found: Survey, number: int) -> Iterator[ScannedGroup | Lost]:
     """Yield what lies in a slot, in order."""
     return _Walk(found, number).pieces()
 
 
-def events_from(found: Survey, position: int, end: int) -> Iterator[Group | Lost]:
+def events_from(found: Survey, position: int, end: int) -> Iterator[ScannedGroup | Lost]:
     """Yield the groups that lie between these positions, and what is lost there, in order."""
     for number, slot in enumerate(found.slots):
         if slot.base >= end:
@@ -82,7 +82,7 @@ class _Walk:
                     return
                 scan.resume(*later)
 
-    def _mended(self, handle: int, scan: SegmentScan, fault: Fault) -> tuple[Patch, GroupHeader] | None:
+    def _mended(self, handle: int, scan: SegmentScan, fault: ScanFault) -> tuple[Patch, GroupHeader] | None:
         view, offset = self._found.view, fault.offset
         segment = scan.header
         assert segment is not None
@@ -129,7 +129,7 @@ class _Walk:
             return False
         return True
 
-    def pieces(self) -> Iterator[Group | Lost]:
+    def pieces(self) -> Iterator[ScannedGroup | Lost]:
         slot, found = self._slot, self._found
         witness = found.snapshots[-1] if found.snapshots else 0
         if slot.header is None:
@@ -172,7 +172,7 @@ class _Walk:
             elif slot.end is None and scan.end < witness:
                 yield self._lost(scan.offset, scan.end, witness, f"the journal ends before its snapshot of {witness}")
 
-    def _end(self, scan: SegmentScan, fault: Fault, later: GroupHeader | None) -> int:
+    def _end(self, scan: SegmentScan, fault: ScanFault, later: GroupHeader | None) -> int:
         if later is not None:
             return later.position
         if self._slot.end is not None:
@@ -197,7 +197,7 @@ class _Walk:
             payload_position=payload,
         )
 
-    def _table(self, handle: int, scan: SegmentScan, fault: Fault) -> tuple[tuple[TableEntry, ...], int]:
+    def _table(self, handle: int, scan: SegmentScan, fault: ScanFault) -> tuple[tuple[TableEntry, ...], int]:
         """Return what the table of a group says whose header is sound, and where its payload begins."""
         header = fault.header
         if header is None or header.position != scan.end or header.previous_checksum != scan.last_checksum:

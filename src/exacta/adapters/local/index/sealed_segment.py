@@ -24,7 +24,7 @@ from exacta.adapters.local.format import (
 )
 from exacta.adapters.local.index.segment_index import is_sound, map_segment_index, pack_segment_index
 from exacta.adapters.local.index.segment_rows import DamagedIndex, Segment, SegmentIndex
-from exacta.ports.journal import Buffer, Entry, IndexEntry
+from exacta.ports.journal import Buffer, IndexEntry, JournalEntry
 
 GROUP_BYTES = 1 << 20
 GROUP_ROWS = 5_000
@@ -110,7 +110,7 @@ class NewSegmentWriter:
     def _write_group(self) -> None:
         if not self._rows:
             return
-        table = b"".join(pack_entry(Entry(b"", (), self._rows), self._payload_bytes))
+        table = b"".join(pack_entry(JournalEntry(b"", (), self._rows), self._payload_bytes))
         payload_position = self._position + GROUP_HEADER_BYTES + len(table)
         for row in self._rows:
             self.segment.add(payload_position, row)

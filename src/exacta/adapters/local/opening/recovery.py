@@ -39,14 +39,14 @@ from exacta.adapters.local.index.segment_index import is_sound, map_segment_inde
 from exacta.adapters.local.index.segment_rows import Segment, SegmentIndex
 from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.layout import lay_out
-from exacta.adapters.local.opening.segment_scan import WINDOW_BYTES, Fault, SegmentScan
+from exacta.adapters.local.opening.segment_scan import WINDOW_BYTES, ScanFault, SegmentScan
 from exacta.adapters.local.writer import Writer, create_segment, write_file, write_segment_header
 from exacta.ports.journal import Schema
 
 logger = logging.getLogger(__name__)
 
 
-class Recovered(Struct, frozen=True, kw_only=True):
+class OpenedDirectory(Struct, frozen=True, kw_only=True):
     """Hold an opened directory: its segments, also the compacted ones, oldest first, the index of all, and the writer.
 
     `position` is its end, `next_compacted` the number of the next compacted segment.
@@ -60,7 +60,7 @@ class Recovered(Struct, frozen=True, kw_only=True):
     position: int
 
 
-def recover(files: Files, schema: Schema | None = None) -> Recovered:
+def recover(files: Files, schema: Schema | None = None) -> OpenedDirectory:
     """Open the locked directory; raise JournalDamaged or UnsupportedFormat."""
     names = files.names()
     if REPAIR_NAME in names:  # case 18
@@ -100,7 +100,7 @@ def recover(files: Files, schema: Schema | None = None) -> Recovered:
         index.add_compacted(segment)
     for name in left_over:
         files.remove(name)  # case 14: a crash while cleaning
-    return Recovered(
+    return OpenedDirectory(
         segments=segments,
         compacted=compacted,
         next_compacted=next_compacted,
@@ -253,7 +253,7 @@ def _scan_into(index: Index, scan: SegmentScan) -> None:
             index.add(group.payload_position + entry.payload_start, entry.rows)
 
 
-def evidence_of_damage(scan: SegmentScan, fault: Fault) -> str | None:
+def evidence_of_damage(scan: SegmentScan, fault: ScanFault) -> str | None:
     """Return what proves that the last segment was whole at this place once; None: writes may have been cut short."""
     if fault.header is not None:
         end = fault.offset + fault.header.size
@@ -268,7 +268,7 @@ def evidence_of_damage(scan: SegmentScan, fault: Fault) -> str | None:
     return None
 
 
-def _require_torn_tail(files: Files, segment: Segment, scan: SegmentScan, fault: Fault) -> None:
+def _require_torn_tail(files: Files, segment: Segment, scan: SegmentScan, fault: ScanFault) -> None:
     """Say that what follows the last sound group is dropped; raise JournalDamaged if a sync can have covered it."""
     evidence = evidence_of_damage(scan, fault)
     if evidence is not None:

@@ -24,7 +24,7 @@ from exacta.adapters.local.format import (
 WINDOW_BYTES = 1 << 20
 
 
-class Group(NamedTuple):
+class ScannedGroup(NamedTuple):
     """A group whose checksums are right."""
 
     position: int
@@ -33,7 +33,7 @@ class Group(NamedTuple):
     entries: list[TableEntry]
 
 
-class Fault(NamedTuple):
+class ScanFault(NamedTuple):
     """Tell why a scan ended before the file did.
 
     `header` is what could be read of the group at `offset`: with it, the group's length is certain.
@@ -62,7 +62,7 @@ class SegmentScan:
         self.durable_offset = 0
         """The byte up to which all is durable, as far as the groups tell; 0 if there are none."""
         self.last_checksum = self.header.previous_checksum if self.header else 0
-        self.fault: Fault | None = None
+        self.fault: ScanFault | None = None
 
     @property
     def end(self) -> int:
@@ -82,25 +82,25 @@ class SegmentScan:
             start = 0
         return self._window[start : start + size]
 
-    def groups(self) -> Iterator[Group]:
+    def groups(self) -> Iterator[ScannedGroup]:
         """Yield the groups, up to the end of the file or to the first fault."""
         assert self.header is not None
         while self.offset < self.size:
             header = unpack_group_header(self._view(self.offset, GROUP_HEADER_BYTES), self.header.mark)
             reason = self._check(header)
             if reason:
-                self.fault = Fault(self.offset, reason, header)
+                self.fault = ScanFault(self.offset, reason, header)
                 return
             assert header is not None
             table_offset = self.offset + GROUP_HEADER_BYTES
             table = self._view(table_offset, header.table_size)
             position = self._position(self.offset)
             payload_position = position + GROUP_HEADER_BYTES + header.table_size
-            group = Group(position, position + header.size, payload_position, [])
+            group = ScannedGroup(position, position + header.size, payload_position, [])
             try:
                 group.entries.extend(unpack_table(table, header.entry_count))
             except ValueError as error:
-                self.fault = Fault(self.offset, str(error), header)
+                self.fault = ScanFault(self.offset, str(error), header)
                 return
             durable_offset = header.durable_end - self.header.base + SEGMENT_HEADER_BYTES
             self.durable_offset = max(self.durable_offset, durable_offset, SEGMENT_HEADER_BYTES)

@@ -4,12 +4,12 @@ A write ahead of its sync outlives the process, since the kernel has it, but not
 same way, up to date without a sync. So the next opening finds one of these:
 
     the note says                            the journal ends there, or later   it ends before
-    all is synced                            nothing is missing                 a write is missing *
-    written, in the machine's present run    nothing is missing **              a write is missing *
-    written, in another run                  a write may be missing             a write is missing *
-    written, in a run that has no name       a write may be missing             a write is missing *
+    all is synced                            nothing is missing                 a write may be missing *
+    written, in the machine's present run    nothing is missing **              a write may be missing *
+    written, in another run                  a write may be missing             a write may be missing *
+    written, in a run that has no name       a write may be missing             a write may be missing *
 
-* The kernel lost it, after a failed sync. ** Only the process died.
+* One is: the kernel lost it, after a failed sync. ** Only the process died.
 
 Where there is no note that can be read, nothing is missing if the journal is empty, in a new directory; else a write
 may be missing.

@@ -38,7 +38,7 @@ T = TypeVar("T")
 Done = Callable[[Cleaned | Failed], None]
 
 
-class _Outcome(NamedTuple):
+class _JobOutcome(NamedTuple):
     """Tell how a job ended; `new` (None: nothing is left) takes the place of `old`, if there are any."""
 
     result: Cleaned | Failed
@@ -94,14 +94,14 @@ class RewriteQueue:
         """See `JournalSpace.clean`. `segments` are the oldest, sealed ones."""
         kept = dict(floors)
 
-        def clean() -> _Outcome:
+        def clean() -> _JobOutcome:
             outcome = self._make_room(segments, kept)
             if waits_for_index and isinstance(outcome.result, Cleaned):
                 return outcome._replace(result=outcome.result._replace(may_free_more=True))
             return outcome
 
-        def finish(result: _Outcome | Failed) -> None:
-            self._finish(_Outcome(result) if isinstance(result, Failed) else result, done)
+        def finish(result: _JobOutcome | Failed) -> None:
+            self._finish(_JobOutcome(result) if isinstance(result, Failed) else result, done)
 
         self._submit(clean, "no space could be freed", finish)
 
@@ -172,13 +172,13 @@ class RewriteQueue:
 
         self._thread.submit(job)
 
-    def _make_room(self, segments: Sequence[Segment], floors: Mapping[int, int]) -> _Outcome:
+    def _make_room(self, segments: Sequence[Segment], floors: Mapping[int, int]) -> _JobOutcome:
         """Let it be chosen and written, and put it in place; on the keeping thread."""
         if not segments:
-            return _Outcome(Cleaned(0))
+            return _JobOutcome(Cleaned(0))
         known = snapshot_files.positions(self._files), floors
         if self._waited_with == known:
-            return _Outcome(Cleaned(0, may_free_more=True))
+            return _JobOutcome(Cleaned(0, may_free_more=True))
         ids = [segment.id for segment in segments]
         made = self._job_runner.run(cleaning.make_room, ids, floors, self._segment_bytes)
         if self._is_stopped:
@@ -186,7 +186,7 @@ class RewriteQueue:
         if not made.segments:
             waits = made.waits_for_snapshot
             self._waited_with = known if waits else None
-            return _Outcome(Cleaned(0, may_free_more=waits), wants_snapshot=waits)
+            return _JobOutcome(Cleaned(0, may_free_more=waits), wants_snapshot=waits)
         begin = ids.index(made.segments[0])
         old = segments[begin : begin + len(made.segments)]
         assert [segment.id for segment in old] == [*made.segments], "what is replaced lies side by side"
@@ -196,10 +196,10 @@ class RewriteQueue:
             first_position.write(self._files, last.end)
             with self._uncertain_till_done():
                 first_position.put_in_place(self._files)
-            return _Outcome(Cleaned(made.freed_bytes), old)
+            return _JobOutcome(Cleaned(made.freed_bytes), old)
         with self._uncertain_till_done():
             new = sealed_segment.put_in_place(self._files, made.new)
-        return _Outcome(Cleaned(made.freed_bytes), old, new)
+        return _JobOutcome(Cleaned(made.freed_bytes), old, new)
 
     @contextmanager
     def _uncertain_till_done(self) -> Iterator[None]:
@@ -218,7 +218,7 @@ class RewriteQueue:
                 with suppress(OSError):
                     self._files.remove_gradually(name, self._says_stopped)
 
-    def _finish(self, outcome: _Outcome, done: Done) -> None:
+    def _finish(self, outcome: _JobOutcome, done: Done) -> None:
         """Change over; on the event loop."""
         if self._is_stopped:
             return

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from exacta.core.commands import Heartbeat, SyncGroup
 from exacta.core.events import Event, MemberSeen
-from exacta.core.groups.classic.step import Step, check_generation, synced_reply
+from exacta.core.groups.classic.step import ClassicStep, check_generation, synced_reply
 from exacta.core.groups.consumer import classic_members
 from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
@@ -18,7 +18,7 @@ def sync(state: State, command: SyncGroup, now_ms: int) -> Outcome:
     """Fetch the assignment of a member; a leader also brings the assignments of all members."""
     if state.has_consumers(command.group_id):
         return classic_members.sync(state, command, now_ms)
-    step = Step(state, command.group_id, now_ms)
+    step = ClassicStep(state, command.group_id, now_ms)
     rejection = _check_sync(step.membership, command) or _check_size(state, command)
     if rejection is not None:
         return Outcome(reply=rejection)

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from exacta.core.commands import ExpireMember, JoinGroup
-from exacta.core.groups.classic.step import Step, check_member, choose_protocol, joined_reply
+from exacta.core.groups.classic.step import ClassicStep, check_member, choose_protocol, joined_reply
 from exacta.core.groups.consumer import classic_members
 from exacta.core.groups.migration import downgraded, is_classic_without, supports
 from exacta.core.outcome import Outcome, Timer
@@ -20,7 +20,7 @@ it is answered, and its client may be gone. It is a constant in Apache Kafka too
 
 def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
     """Join or rejoin."""
-    step = Step(state, command.group_id, now_ms)
+    step = ClassicStep(state, command.group_id, now_ms)
     if (rejection := _check_request(step, command)) is not None:
         return Outcome(reply=rejection)
     if state.has_consumers(command.group_id):
@@ -50,7 +50,7 @@ def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
     return _join_again(step, command)
 
 
-def _by_replacing_the_last_consumer(state: State, command: JoinGroup, now_ms: int) -> Step | None:
+def _by_replacing_the_last_consumer(state: State, command: JoinGroup, now_ms: int) -> ClassicStep | None:
     """Return the classic group that a group becomes as its last member of the consumer protocol comes back without it.
 
     Only a static member can, under its instance id; its predecessor is still in the group. If all had what they shall
@@ -63,14 +63,14 @@ def _by_replacing_the_last_consumer(state: State, command: JoinGroup, now_ms: in
     if command.subscription is None or not supports(group, command.protocol_type, command.protocols):
         return None
     membership = downgraded(state, group, replaced={named: command.protocols})
-    step = Step(state, command.group_id, now_ms, downgraded=membership)
+    step = ClassicStep(state, command.group_id, now_ms, downgraded=membership)
     has_all = all(group.target.get(key) == member.assigned.keys() for key, member in group.members.items())
     if not has_all or group.epoch > group.target_epoch or command.subscription != group.members[named].topics:
         step.begin_rebalance()
     return step
 
 
-def _check_request(step: Step, command: JoinGroup) -> Rejection | None:
+def _check_request(step: ClassicStep, command: JoinGroup) -> Rejection | None:
     limits = step.limits
     if not command.group_id:
         return Rejection.INVALID_GROUP_ID
@@ -81,7 +81,7 @@ def _check_request(step: Step, command: JoinGroup) -> Rejection | None:
     return Rejection.LIMIT_REACHED if is_too_much else None
 
 
-def _has_room(step: Step, member_id: str) -> bool:
+def _has_room(step: ClassicStep, member_id: str) -> bool:
     """Return whether one more may join. In a rebalance the first are in: a former member may find the group full."""
     members, limit = step.membership.members, step.limits.group_max_size
     match step.membership.phase:
@@ -94,7 +94,7 @@ def _has_room(step: Step, member_id: str) -> bool:
             return member_id in members or len(members) < limit
 
 
-def _is_consistent(step: Step, command: JoinGroup) -> bool:
+def _is_consistent(step: ClassicStep, command: JoinGroup) -> bool:
     """Return whether there will be a protocol that all know, counting what the member has offered until now."""
     if not command.protocol_type or not command.protocols:
         return False
@@ -106,7 +106,7 @@ def _is_consistent(step: Step, command: JoinGroup) -> bool:
     return bool(offered) and command.protocol_type == step.membership.protocol_type
 
 
-def _join_new(step: Step, command: JoinGroup) -> Outcome:
+def _join_new(step: ClassicStep, command: JoinGroup) -> Outcome:
     if command.instance_id is not None:
         if (predecessor_id := step.membership.static.get(command.instance_id)) is not None:
             return _succeed(step, command, predecessor_id)
@@ -121,7 +121,7 @@ def _join_new(step: Step, command: JoinGroup) -> Outcome:
     return _add(step, command, command.new_member_id)
 
 
-def _add(step: Step, command: JoinGroup, member_id: str) -> Outcome:
+def _add(step: ClassicStep, command: JoinGroup, member_id: str) -> Outcome:
     first_rebalance = step.membership.phase is Phase.EMPTY
     delay_ms: int | None = None
     if first_rebalance:
@@ -161,7 +161,7 @@ def _member(command: JoinGroup, member_id: str) -> Member:
     )
 
 
-def _join_again(step: Step, command: JoinGroup) -> Outcome:
+def _join_again(step: ClassicStep, command: JoinGroup) -> Outcome:
     known = step.membership.members[command.member_id]
     if step.membership.phase is not Phase.PREPARING_REBALANCE:
         leader_asks = step.membership.phase is Phase.STABLE and command.member_id == step.membership.leader
@@ -174,7 +174,7 @@ def _join_again(step: Step, command: JoinGroup) -> Outcome:
     return step.outcome(None)
 
 
-def _take_part(step: Step, command: JoinGroup, known: Member) -> None:
+def _take_part(step: ClassicStep, command: JoinGroup, known: Member) -> None:
     """Let a present member wait for the next generation, with what it says now."""
     changed = replace(
         _member(command, known.member_id),
@@ -190,7 +190,7 @@ def _take_part(step: Step, command: JoinGroup, known: Member) -> None:
     step.complete_if_all_joined()
 
 
-def _succeed(step: Step, command: JoinGroup, predecessor_id: str) -> Outcome:
+def _succeed(step: ClassicStep, command: JoinGroup, predecessor_id: str) -> Outcome:
     """Take the place of the static member that had this instance id."""
     before = step.membership
     predecessor = before.members[predecessor_id]

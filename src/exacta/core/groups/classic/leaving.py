@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from exacta.core.commands import ExpireMember, ExpireRebalance, LeaveGroup, MemberToRemove
-from exacta.core.groups.classic.step import Step, check_member
+from exacta.core.groups.classic.step import ClassicStep, check_member
 from exacta.core.groups.consumer.leaving import remove_members
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
@@ -18,7 +18,7 @@ def leave(state: State, command: LeaveGroup, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.INVALID_GROUP_ID)
     if command.group_id in state.volatile.consumer_groups:
         return remove_members(state, command, now_ms)
-    step = Step(state, command.group_id, now_ms)
+    step = ClassicStep(state, command.group_id, now_ms)
     rejections = tuple(_let_go(step, member) for member in command.members)
     reply = MembersLeft(rejections=rejections)
     if all(rejections):
@@ -29,7 +29,7 @@ def leave(state: State, command: LeaveGroup, now_ms: int) -> Outcome:
     return step.outcome(reply)
 
 
-def _let_go(step: Step, member: MemberToRemove) -> Rejection | None:
+def _let_go(step: ClassicStep, member: MemberToRemove) -> Rejection | None:
     if not member.member_id:  # an administrator names the instance alone (KIP-345)
         named = step.membership.static.get(member.instance_id or "")
         if named is None:
@@ -47,7 +47,7 @@ def _let_go(step: Step, member: MemberToRemove) -> Rejection | None:
 
 def expire_member(state: State, command: ExpireMember, now_ms: int) -> Outcome:
     """Remove a member whose session has ended, unless it waits for our answer."""
-    step = Step(state, command.group_id, now_ms)
+    step = ClassicStep(state, command.group_id, now_ms)
     if command.member_id in step.membership.pending:
         step.forget_pending(command.member_id)
         step.complete_if_all_joined()
@@ -68,7 +68,7 @@ def expire_member(state: State, command: ExpireMember, now_ms: int) -> Outcome:
 
 def expire_rebalance(state: State, command: ExpireRebalance, now_ms: int) -> Outcome:
     """Go on without those that did not join, or did not fetch their assignment, in time."""
-    step = Step(state, command.group_id, now_ms)
+    step = ClassicStep(state, command.group_id, now_ms)
     if step.membership.phase is Phase.EMPTY:
         return Outcome(reply=DONE)
     if now_ms < step.membership.deadline_ms:
@@ -86,7 +86,7 @@ def expire_rebalance(state: State, command: ExpireRebalance, now_ms: int) -> Out
     return step.outcome(DONE)
 
 
-def _complete_or_wait_for_more(step: Step) -> None:
+def _complete_or_wait_for_more(step: ClassicStep) -> None:
     membership = step.membership
     more_ms = min(step.limits.group_initial_rebalance_delay_ms, membership.first_rebalance_until_ms - step.now_ms)
     if membership.not_before_ms and membership.grew and more_ms > 0:  # KIP-134

@@ -22,7 +22,7 @@ NOBODY_LEADS_MS = 1_000
 """The least time before the next look whether anybody has joined: a member's own time-out may be 0."""
 
 
-class Step:
+class ClassicStep:
     """The membership as it was, changed by methods into what it will be."""
 
     def __init__(self, state: State, group_id: str, now_ms: int, *, downgraded: Membership | None = None) -> None:

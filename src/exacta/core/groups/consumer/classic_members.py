@@ -7,8 +7,13 @@ from msgspec.structs import replace
 
 from exacta.core.commands import ExpireRevocation, Heartbeat, JoinGroup, SyncGroup
 from exacta.core.events import Event, MemberDue, MemberSeen
-from exacta.core.groups.consumer.step import Step, session_timeout_ms
-from exacta.core.groups.consumer_words import Subscription, read_subscription, version_of, write_assignment
+from exacta.core.groups.consumer.step import ConsumerStep, session_timeout_ms
+from exacta.core.groups.consumer_words import (
+    ConsumerProtocolSubscription,
+    read_subscription,
+    version_of,
+    write_assignment,
+)
 from exacta.core.groups.migration import supports, topic_partitions
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
@@ -20,7 +25,7 @@ from exacta.core.state.state import State
 
 def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
     """Join the group, or join it again and report what is owned."""
-    step = Step(state, command.group_id, now_ms)
+    step = ConsumerStep(state, command.group_id, now_ms)
     members = step.group.members
     if command.member_id not in members and len(members) >= step.limits.group_consumer_max_size:
         return Outcome(reply=Rejection.GROUP_MAX_SIZE_REACHED)
@@ -51,7 +56,7 @@ def join(state: State, command: JoinGroup, now_ms: int) -> Outcome:
     )
 
 
-def _find(step: Step, command: JoinGroup) -> ConsumerMember | Rejection:
+def _find(step: ConsumerStep, command: JoinGroup) -> ConsumerMember | Rejection:
     """Return the member as it was before it joined: a new one, a present one, or a successor."""
     member_id = command.member_id or command.new_member_id
     if command.instance_id is None:
@@ -66,7 +71,7 @@ def _find(step: Step, command: JoinGroup) -> ConsumerMember | Rejection:
     return step.succeed(step.group.members[named], member_id)
 
 
-def _described(known: ConsumerMember, command: JoinGroup, said: Subscription) -> ConsumerMember:
+def _described(known: ConsumerMember, command: JoinGroup, said: ConsumerProtocolSubscription) -> ConsumerMember:
     return replace(
         known,
         instance_id=known.instance_id if command.instance_id is None else command.instance_id,

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from exacta.core.commands import ConsumerHeartbeat
 from exacta.core.groups.consumer.leaving import leave
-from exacta.core.groups.consumer.step import Step
+from exacta.core.groups.consumer.step import ConsumerStep
 from exacta.core.groups.consumer.subscriptions import is_pattern
 from exacta.core.groups.migration import upgraded
 from exacta.core.outcome import Outcome
@@ -39,7 +39,7 @@ def heartbeat(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
     group = None if classic.phase is Phase.EMPTY else upgraded(state, command.group_id)
     if group is None and classic.phase is not Phase.EMPTY:
         return Outcome(reply=Rejection.GROUP_ID_NOT_FOUND)
-    step = Step(state, command.group_id, now_ms, upgraded=group)
+    step = ConsumerStep(state, command.group_id, now_ms, upgraded=group)
     members = step.group.members
     if command.member_id not in members and len(members) >= step.limits.group_consumer_max_size:
         return Outcome(reply=Rejection.GROUP_MAX_SIZE_REACHED)
@@ -49,7 +49,7 @@ def heartbeat(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
     return _go_on(step, command, known, joins=joins)
 
 
-def _find(step: Step, command: ConsumerHeartbeat, *, joins: bool) -> ConsumerMember | Rejection:
+def _find(step: ConsumerStep, command: ConsumerHeartbeat, *, joins: bool) -> ConsumerMember | Rejection:
     """Return the member as it was before this heartbeat: a new one, a present one, or a successor."""
     if command.instance_id is not None:
         static_id = step.group.static.get(command.instance_id)
@@ -83,7 +83,7 @@ def _check_epoch(member: ConsumerMember, command: ConsumerHeartbeat) -> Rejectio
     return None if lost else Rejection.FENCED_MEMBER_EPOCH
 
 
-def _go_on(step: Step, command: ConsumerHeartbeat, known: ConsumerMember, *, joins: bool) -> Outcome:
+def _go_on(step: ConsumerStep, command: ConsumerHeartbeat, known: ConsumerMember, *, joins: bool) -> Outcome:
     member = _described(known, command)
     if member.pattern != known.pattern and not is_pattern(member.pattern):
         return Outcome(reply=Rejection.INVALID_REGULAR_EXPRESSION)

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from exacta.core.commands import ConsumerHeartbeat, ExpireConsumer, ExpireRevocation, LeaveGroup
-from exacta.core.groups.classic.step import Step as ClassicStep
-from exacta.core.groups.consumer.step import Step
+from exacta.core.groups.classic.step import ClassicStep
+from exacta.core.groups.consumer.step import ConsumerStep
 from exacta.core.groups.migration import downgraded, is_classic_without
 from exacta.core.outcome import Outcome, Timer
 from exacta.core.rejections import Rejection
@@ -18,7 +18,7 @@ def leave(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
     """Let a member leave for good, or a static one for a while: then its partitions wait for its successor."""
     if command.group_id not in state.volatile.consumer_groups:
         return Outcome(reply=state.unknown_group)
-    step = Step(state, command.group_id, now_ms)
+    step = ConsumerStep(state, command.group_id, now_ms)
     if command.instance_id is not None:
         named = step.group.static.get(command.instance_id)
         if named is None:
@@ -35,7 +35,7 @@ def leave(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
     return step.outcome(reply)
 
 
-def _without(step: Step, gone: set[str], reply: Reply) -> Outcome:
+def _without(step: ConsumerStep, gone: set[str], reply: Reply) -> Outcome:
     """Take members out. If all that stay speak the classic protocol, the group is a classic one, which rebalances."""
     if gone >= step.group.members.keys() or not is_classic_without(step.state, step.group, gone):
         step.remove(gone)
@@ -48,7 +48,7 @@ def _without(step: Step, gone: set[str], reply: Reply) -> Outcome:
 
 def remove_members(state: State, command: LeaveGroup, now_ms: int) -> Outcome:
     """Remove members by the classic protocol's request, as administrators and members of that protocol do."""
-    step = Step(state, command.group_id, now_ms)
+    step = ConsumerStep(state, command.group_id, now_ms)
     gone: set[str] = set()
     rejections: list[Rejection | None] = []
     for asked in command.members:
@@ -72,7 +72,7 @@ def expire_member(state: State, command: ExpireConsumer, now_ms: int) -> Outcome
     deadline_ms = state.volatile.member_deadlines_ms.get((command.group_id, command.member_id), now_ms)
     if now_ms < deadline_ms:
         return Outcome(reply=DONE, timers=(Timer(deadline_ms, command),))
-    return _without(Step(state, command.group_id, now_ms), {command.member_id}, DONE)
+    return _without(ConsumerStep(state, command.group_id, now_ms), {command.member_id}, DONE)
 
 
 def expire_revocation(state: State, command: ExpireRevocation, now_ms: int) -> Outcome:
@@ -84,7 +84,7 @@ def expire_revocation(state: State, command: ExpireRevocation, now_ms: int) -> O
         return Outcome(reply=DONE)
     if now_ms < due_ms:
         return Outcome(reply=DONE, timers=(Timer(due_ms, command),))
-    return _without(Step(state, command.group_id, now_ms), {command.member_id}, DONE)
+    return _without(ConsumerStep(state, command.group_id, now_ms), {command.member_id}, DONE)
 
 
 def _due_ms(state: State, command: ExpireRevocation, member: ConsumerMember) -> int | None:

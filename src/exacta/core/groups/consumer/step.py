@@ -23,7 +23,7 @@ from exacta.core.values.consumer_groups import JOINING_EPOCH, TopicPartition
 Wake = tuple[Ticket, Reply | Rejection]
 
 
-class Step:
+class ConsumerStep:
     """The group as it was, changed by methods into what it will be."""
 
     def __init__(self, state: State, group_id: str, now_ms: int, *, upgraded: ConsumerGroup | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Staging of a repair: every file that changes is rewritten beside the old one.
+"""The copy that a repair writes: every file that changes is rewritten beside the old one.
 
 Damage is described by `survey`. The caller (`exacta.repair`) knows what events and batches mean, and so decides what is
 given up and what stands in for it.
@@ -45,7 +45,7 @@ from exacta.adapters.local.opening.segment_scan import WINDOW_BYTES, SegmentScan
 from exacta.adapters.local.opening.unsynced_end import NAME as NOTE_NAME
 from exacta.ports.journal import Buffer, IndexEntry
 
-STAGED_SUFFIX = ".repaired" + TEMPORARY_SUFFIX
+REPAIRED_SUFFIX = ".repaired" + TEMPORARY_SUFFIX
 
 
 class StandIn(NamedTuple):
@@ -68,8 +68,8 @@ class Plan(Struct, frozen=True, kw_only=True):
     stand_ins: Mapping[tuple[int, int], Sequence[StandIn]] = field(default_factory=dict)
 
 
-class Staged(NamedTuple):
-    """Name the files that are staged: those that are replaced or made, and those that go."""
+class RepairCopy(NamedTuple):
+    """Name the files that are copied: those that are replaced or made, and those that go."""
 
     put: list[str]
     remove: list[str]
@@ -77,20 +77,20 @@ class Staged(NamedTuple):
     """The journal as it will be."""
 
 
-def stage(found: Survey, plan: Plan) -> Staged:
+def write_copy(found: Survey, plan: Plan) -> RepairCopy:
     """Write all files that change beside the old ones; raise OSError, and leave no trace then."""
-    staging = _Staging(found, plan)
+    writer = _CopyWriter(found, plan)
     try:
-        return staging.stage()
+        return writer.write()
     except BaseException:
-        unstage(found.view.files)
+        remove_copy(found.view.files)
         raise
 
 
-def unstage(files: Files) -> None:
-    """Remove what was staged and not put in place, as far as the disk lets us."""
+def remove_copy(files: Files) -> None:
+    """Remove what was copied and not put in place, as far as the disk lets us."""
     for name in files.names():
-        if name.endswith(STAGED_SUFFIX):
+        if name.endswith(REPAIRED_SUFFIX):
             with suppress(OSError):
                 files.remove(name)
 
@@ -116,7 +116,7 @@ def copy(files: Files, name: str, to: Files, new_name: str, begin: int = 0, end:
         files.close(source)
 
 
-class _Staging:
+class _CopyWriter:
     """Write one repair's files; used once."""
 
     def __init__(self, found: Survey, plan: Plan) -> None:
@@ -129,8 +129,8 @@ class _Staging:
         self._converted_to = 0
         self._has_active = False
 
-    def stage(self) -> Staged:
-        unstage(self._files)
+    def write(self) -> RepairCopy:
+        remove_copy(self._files)
         for name in self._final.names():
             if name.endswith(TEMPORARY_SUFFIX):
                 self._final.remove(name)
@@ -154,12 +154,12 @@ class _Staging:
             if is_gone and not name.endswith(TEMPORARY_SUFFIX):
                 self._remove.append(name)
         self._files.sync_directory()
-        return Staged(self._put, self._remove, self._final)
+        return RepairCopy(self._put, self._remove, self._final)
 
     # --- files --------------------------------------------------------------------------------------------------------
 
     def _write(self, name: str, buffers: Sequence[Buffer]) -> None:
-        handle = self._files.create(name + STAGED_SUFFIX)
+        handle = self._files.create(name + REPAIRED_SUFFIX)
         try:
             write_fully(self._files, handle, buffers, 0)
             self._files.sync(handle)
@@ -169,7 +169,7 @@ class _Staging:
 
     def _staged(self, name: str) -> None:
         self._final.remove(name)
-        self._final.sources[name] = name + STAGED_SUFFIX
+        self._final.sources[name] = name + REPAIRED_SUFFIX
         self._put.append(name)
 
     def _drop(self, slot: Slot) -> None:
@@ -218,7 +218,7 @@ class _Staging:
     def _patched(self, slot: Slot, size: int | None) -> None:
         if size is None and not self._found.view.is_changed(slot.name):
             return
-        copy(self._found.files, slot.name, self._files, slot.name + STAGED_SUFFIX, 0, size)
+        copy(self._found.files, slot.name, self._files, slot.name + REPAIRED_SUFFIX, 0, size)
         self._staged(slot.name)
 
     def _convert(self, number: int, slot: Slot, end: int, *, is_last: bool) -> None:
@@ -248,7 +248,7 @@ class _Staging:
         self._batches_alone(name, header, self._batches(number, slot, end))
 
     def _batches_alone(self, name: str, header: SegmentHeader, batches: Iterator[tuple[IndexEntry, Buffer]]) -> None:
-        handle = self._files.create(name + STAGED_SUFFIX)
+        handle = self._files.create(name + REPAIRED_SUFFIX)
         try:
             BatchesSegment(self._files, handle, header).write(batches)
         finally:
@@ -305,7 +305,7 @@ class _Staging:
                 size = self._found.torn
             elif slot.end is not None:
                 size = min(size, slot.end - slot.base + SEGMENT_HEADER_BYTES)
-        handle = self._files.create(name + STAGED_SUFFIX)
+        handle = self._files.create(name + REPAIRED_SUFFIX)
         try:
             write_fully(self._files, handle, [pack_segment_header(SegmentHeader(base, mark, previous_checksum))], 0)
             if tail is not None:
