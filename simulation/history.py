@@ -12,7 +12,7 @@ from math import inf
 
 from exacta.core.log.staging import is_provisional
 from exacta.core.values.transaction_buffer import SIDECAR
-from simulation.told import OffsetsTold, OptionsTold
+from simulation.told import AccessTold, OffsetsTold, OptionsTold
 
 KEY_SIGN, TOMBSTONE_SIGN = b"~", b"!"
 Place = tuple[str, int]
@@ -122,6 +122,8 @@ class History:
     """Groups that nobody uses are forgotten after so long."""
     options: OptionsTold | None = None
     """The knowledge that an operator has of the broker's options, if there is one."""
+    access: AccessTold | None = None
+    """The knowledge that a keeper has of access rules and users, if there is one."""
     options_altered: int = 0
     """The number of times that the operator was told that options are altered."""
     offsets_told: dict[str, OffsetsTold] = field(default_factory=dict)

@@ -68,7 +68,7 @@ class Network:
         self._count += 1
         link = Link(self, self._count, host, on_data, on_lost, process, protocol)
         self.open[link.number] = link
-        protocol.principal = Principal(name=host)  # as if each host had logged in
+        protocol.identify = lambda _: Principal(name=host)  # as if each host had logged in
         process.run(protocol.connection_made, link.transport)
         return link
 

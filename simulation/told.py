@@ -1,11 +1,12 @@
 """The knowledge that clients have of what the broker keeps for them, while nobody knows what crashes have taken.
 
-Owns two kinds of it. An option that is said to be set is in force, over all lives of the broker, until it is set again.
-An offset that is said to be stored is there until its group was out of use for the retention; what is gone stays gone.
-Where a change was not answered, both outcomes are possible until somebody reads. Time is virtual: no set clock counts.
+Owns three kinds of it. An option that is said to be set is in force, over all lives of the broker, until it is set
+again. An offset that is said to be stored is there until its group was out of use for the retention; what is gone stays
+gone. An access rule or a key that is said to be made is there until it is deleted. Where a change was not answered,
+both outcomes are possible until somebody reads. Time is virtual: no set clock counts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 
 Place = tuple[str, int]
 Options = frozenset[tuple[str, str, str]]
@@ -82,6 +83,36 @@ class OptionsTold:
         if not left:
             yield f"options: the broker acts as if {name} was {found}, not as of {sorted(map(sorted, self._possible))}"
         self._possible = left or self._possible
+
+
+class AccessTold:
+    """The knowledge of access rules and users, each by what names it: the values that it may have; None: it is not."""
+
+    def __init__(self) -> None:
+        self._possible: dict[Hashable, set[object]] = {}
+
+    def asks(self, changes: Mapping[Hashable, object]) -> None:
+        """Somebody asks for these changes."""
+        for key, value in changes.items():
+            self._possible.setdefault(key, {None}).add(value)
+
+    def altered(self, changes: Mapping[Hashable, object]) -> None:
+        """The broker says that these changes are made."""
+        self._possible |= {key: {value} for key, value in changes.items()}
+
+    def read(self, found: Mapping[Hashable, object]) -> Iterator[str]:
+        """Go on with what was read of all of them; yield what must not be."""
+        for key in {**self._possible, **found}:
+            possible = self._possible.get(key, {None})
+            if found.get(key) not in possible:
+                yield f"access: {key} is {found.get(key)}, and not {sorted(map(str, possible))}"
+            self._possible[key] = {found.get(key)}
+
+    def certain(self) -> list[Hashable] | None:
+        """Return what there is; None where it is not certain."""
+        if any(len(possible) > 1 for possible in self._possible.values()):
+            return None
+        return [key for key, possible in self._possible.items() if None not in possible]
 
 
 def _changed(options: Options, broker_id: str, changes: Mapping[str, str | None]) -> Options:

@@ -24,6 +24,7 @@ from simulation.cast import SHORT, Cast
 from simulation.chance import dice
 from simulation.clients.admin import TOPICS, create, intrude
 from simulation.clients.connection import Disconnected
+from simulation.clients.keeper import look_at_rules, options_with_a_keeper
 from simulation.clients.offsets import look_at_offsets
 from simulation.clients.operator import look_at_options
 from simulation.clients.pipeline import INPUTS, SESSION_MS, offset_request, offsets_in
@@ -120,7 +121,7 @@ class World:
             self.trace,
             dice(seed, "broker"),
             self._disk,
-            configuration=configure({"transaction.sync.every.write": False}),
+            configuration=configure({"transaction.sync.every.write": False} | options_with_a_keeper(seed)),
             limits=limits,
             segment_bytes=chance.choice([2_000, 10_000, 1 << 20]),
             snapshot_events=chance.choice([20, 200, 100_000]),
@@ -285,6 +286,7 @@ class World:
         await read_everything_by_pulsar(here, self._network)
         await look_at_offsets(here)
         await look_at_options(here)
+        await look_at_rules(here)
         self._note_what_was_written()
         self.history.pipeline_inputs.update(INPUTS)
         while True:

@@ -109,6 +109,7 @@ def _set(owner: object, name: Any, value: object) -> None:
 def canaries() -> dict[str, Canary]:
     """Return all, by name."""
     from simulation.canaries import (  # noqa: F401  # each registers its own
+        access,
         answers,
         bodies,
         bounds,

@@ -15,8 +15,6 @@ from exacta.protocol.kafka.messages import (
     k22_init_producer_id,
     k25_add_offsets_to_txn,
     k26_end_txn,
-    k30_create_acls,
-    k31_delete_acls,
     k35_describe_log_dirs,
     k37_create_partitions,
     k42_delete_groups,
@@ -62,7 +60,6 @@ class Attack(NamedTuple):
 TRIVIAL: dict[ApiKey, str] = {
     ApiKey.HEARTBEAT: "names one member",
     ApiKey.API_VERSIONS: "names nothing, and its answer has a line for each API",
-    ApiKey.DESCRIBE_ACLS: "is one filter, and there are no rules",
     ApiKey.DESCRIBE_CLUSTER: "names nothing, and there is one broker",
     ApiKey.JOIN_TRANSACTION: "names one transactional id",
 }
@@ -312,16 +309,10 @@ def _of_settings(many: int, few: int) -> list[Attack]:
             ),
             0,
         ),
-        Attack(
-            f"CreateAcls of {many:,} rules",
-            lambda: k30_create_acls.CreateAclsRequest(creations=[k30_create_acls.AclCreation()] * many),
-            3,
-        ),
-        Attack(
-            f"DeleteAcls by {many:,} filters",
-            lambda: k31_delete_acls.DeleteAclsRequest(filters=[k31_delete_acls.DeleteAclsFilter()] * many),
-            3,
-        ),
+        Attack("AlterUserScramCredentials of 1,000 users", lambda: r.set_keys(1_000), 0, is_one_step=True),
+        Attack(f"CreateAcls of {many:,} rules", lambda: r.create_acls(many), 3),
+        Attack("DescribeAcls of all rules", r.describe_acls, 3),
+        Attack("DeleteAcls by 1,000 filters", lambda: r.delete_acls(1_000), 3),
     ]
 
 

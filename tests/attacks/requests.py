@@ -17,10 +17,14 @@ from exacta.protocol.kafka.messages import (
     k24_add_partitions_to_txn,
     k27_write_txn_markers,
     k28_txn_offset_commit,
+    k29_describe_acls,
+    k30_create_acls,
+    k31_delete_acls,
     k32_describe_configs,
     k33_alter_configs,
     k44_incremental_alter_configs,
     k47_offset_delete,
+    k51_alter_user_scram_credentials,
     k61_describe_producers,
     k68_consumer_group_heartbeat,
     k17784_end_transactions,
@@ -270,3 +274,49 @@ def codes(answer: Any) -> Iterator[int]:
             for each in value:
                 if hasattr(each, "__struct_fields__"):
                     yield from codes(each)
+
+
+def create_acls(count: int) -> Message:
+    """Make so many access rules."""
+    return k30_create_acls.CreateAclsRequest(
+        creations=[
+            k30_create_acls.AclCreation(
+                resource_type=2, resource_name=each, principal="User:alice", host="*", operation=3, permission_type=3
+            )
+            for each in names(count)
+        ]
+    )
+
+
+ALL_RULES: dict[str, Any] = {
+    "resource_type_filter": 1,
+    "resource_name_filter": None,
+    "pattern_type_filter": 1,
+    "principal_filter": None,
+    "host_filter": None,
+    "operation": 1,
+    "permission_type": 1,
+}
+
+
+def describe_acls() -> Message:
+    """List all access rules."""
+    return k29_describe_acls.DescribeAclsRequest(**ALL_RULES)
+
+
+def delete_acls(count: int) -> Message:
+    """Delete by so many filters, each of which looks at every rule and matches none."""
+    filters = [k31_delete_acls.DeleteAclsFilter(**ALL_RULES | {"host_filter": each}) for each in names(count)]
+    return k31_delete_acls.DeleteAclsRequest(filters=filters)
+
+
+def set_keys(count: int) -> Message:
+    """Set the keys of so many users."""
+    return k51_alter_user_scram_credentials.AlterUserScramCredentialsRequest(
+        upsertions=[
+            k51_alter_user_scram_credentials.ScramCredentialUpsertion(
+                name=each, mechanism=2, iterations=4_096, salt=b"salt", salted_password=bytes(64)
+            )
+            for each in names(count, "user")
+        ]
+    )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.protocol.pulsar.frames import parse_frame
 from tests.attacks import commands as pulsar
 from tests.attacks.largest import attacks
@@ -23,6 +24,18 @@ ALLOWED_IN_ONE_STEP_MS = 300
 """The bound for what is decided in one step: limits.md says how much that may be."""
 
 
+OPTIONS = [
+    word
+    for setting in (
+        "message.max.bytes=67108864",
+        f"authorizer.class.name={STANDARD_AUTHORIZER}",
+        "super.users=User:ANONYMOUS",
+    )
+    for word in ("--set", setting)
+]
+"""With access rules there is more to do: without them they could not be made."""
+
+
 class Costs:
     """The table of costs, and what is too long in it."""
 
@@ -39,7 +52,7 @@ class Costs:
 
 def test_no_request_keeps_the_loop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     costs = Costs()
-    with measured_server(tmp_path, "--set", "message.max.bytes=67108864") as server:
+    with measured_server(tmp_path, *OPTIONS) as server:
         wire = server.connect()
         wire.ask(setting_up(), 7)
         for attack in attacks():

@@ -31,6 +31,7 @@ LEFT_OUT = {
     ApiKey.DESCRIBE_ACLS: "the request is none, upon which Kafka hangs up",
     ApiKey.CREATE_ACLS: "the same",
     ApiKey.DELETE_ACLS: "the same",
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: "without an authorizer nobody sets keys here (decision 0065)",
 }
 ANY_TIME_MS = {"timeout_ms": 10_000, "rebalance_timeout_ms": 5_000}
 """Kafka answers REQUEST_TIMED_OUT where a request gives it no time, and carries it out all the same."""

@@ -24,6 +24,7 @@ from exacta.protocol.kafka.messages import (
     k46_list_partition_reassignments,
     k48_describe_client_quotas,
     k50_describe_user_scram_credentials,
+    k51_alter_user_scram_credentials,
     k60_describe_cluster,
     k65_describe_transactions,
     k66_list_transactions,
@@ -130,6 +131,13 @@ CASES: dict[ApiKey, Case] = {
     ),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Case(
         build=lambda version, names: k50_describe_user_scram_credentials.DescribeUserScramCredentialsRequest(),
+        code=CLUSTER,
+    ),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Case(
+        build=lambda version, names: k51_alter_user_scram_credentials.AlterUserScramCredentialsRequest(
+            deletions=[k51_alter_user_scram_credentials.ScramCredentialDeletion(name="alice", mechanism=1)],
+            upsertions=[k51_alter_user_scram_credentials.ScramCredentialUpsertion(name="bob", mechanism=1)],
+        ),
         code=CLUSTER,
     ),
     ApiKey.UPDATE_FEATURES: Case(build=requests.update_features, code=CLUSTER),

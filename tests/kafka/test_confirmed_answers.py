@@ -15,12 +15,12 @@ from tests.kafka.by_hand import Broker
 
 WITHOUT_THE_LOG = {
     ApiKey.API_VERSIONS: "the versions of this process",
-    ApiKey.CREATE_ACLS: "there are no access rules",
-    ApiKey.DELETE_ACLS: "there are no access rules",
-    ApiKey.DESCRIBE_ACLS: "there are no access rules",
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: "there is no authorizer",
+    ApiKey.CREATE_ACLS: "there is no authorizer",
+    ApiKey.DELETE_ACLS: "there is no authorizer",
+    ApiKey.DESCRIBE_ACLS: "there is no authorizer",
     ApiKey.DESCRIBE_CLIENT_QUOTAS: "there are no quotas",
     ApiKey.DESCRIBE_CLUSTER: "the configuration of this broker",
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: "there are no users",
     ApiKey.LIST_PARTITION_REASSIGNMENTS: "there are no replicas that move",
     ApiKey.UPDATE_FEATURES: "the features of this process",
 }

@@ -1,6 +1,6 @@
-"""The simulation complains of options and offsets that cannot be after what clients were told, and of nothing else."""
+"""The simulation complains of what cannot be after what clients were told, and of nothing else."""
 
-from simulation.told import OffsetsTold, OptionsTold, Place
+from simulation.told import AccessTold, OffsetsTold, OptionsTold, Place
 
 A: Place = ("t", 0)
 B: Place = ("t", 1)
@@ -67,3 +67,25 @@ def test_an_option_is_set_until_it_is_set_again() -> None:
     told.altered("0", {NAME: None})
     assert list(told.read(frozenset(), "described are"))
     assert not list(told.in_force("0", NAME, "9", "9"))
+
+
+def test_a_rule_that_is_made_is_there_until_it_is_deleted() -> None:
+    told = AccessTold()
+    told.asks({"rule": True})
+    assert told.certain() is None
+    told.altered({"rule": True})
+    assert told.certain() == ["rule"]
+    assert not list(told.read({"rule": True}))
+    assert list(told.read({}))
+    told.asks({"rule": None})
+    told.altered({"rule": None})
+    assert list(told.read({"rule": True})), "it comes back"
+
+
+def test_a_change_of_a_rule_that_nobody_answered_may_be_made_or_not_until_somebody_reads() -> None:
+    told = AccessTold()
+    told.altered({"key": 4_096})
+    told.asks({"key": 5_000})
+    assert not list(told.read({"key": 5_000}))
+    assert list(told.read({"key": 4_096}))
+    assert list(AccessTold().read({"nobody's": True}))

@@ -16,7 +16,7 @@ UNSERVED: dict[str, dict[int, str]] = {
         71: "GetTelemetrySubscriptions",
         72: "PushTelemetry",
     },
-    "There are no logins, access rules or quotas yet": {
+    "There are no logins or quotas yet": {
         17: "SaslHandshake",
         36: "SaslAuthenticate",
         38: "CreateDelegationToken",
@@ -24,7 +24,6 @@ UNSERVED: dict[str, dict[int, str]] = {
         40: "ExpireDelegationToken",
         41: "DescribeDelegationToken",
         49: "AlterClientQuotas",
-        51: "AlterUserScramCredentials",
     },
     "There is one node: nothing to replicate, elect or move": {
         34: "AlterReplicaLogDirs",

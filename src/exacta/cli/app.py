@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from exacta.cli.acls import acls
 from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, canonical, note
 from exacta.cli.cluster_health import cluster
 from exacta.cli.configuration import config
@@ -21,6 +22,7 @@ from exacta.cli.subscriptions import subscriptions
 from exacta.cli.top import top
 from exacta.cli.topics import topics
 from exacta.cli.transactions import transactions
+from exacta.cli.users import users
 from exacta.cli.verify import verify
 
 _SERVE = "Serve a log"
@@ -113,6 +115,8 @@ for _name, _commands in (
     ("groups", groups),
     ("subscriptions", subscriptions),
     ("transactions", transactions),
+    ("acls", acls),
+    ("users", users),
 ):
     app.add_typer(_commands, name=_name, rich_help_panel=_LOOK_AFTER)
 app.command(rich_help_panel=_LOOK_AFTER)(top)

@@ -68,7 +68,7 @@ def dump(data: DataDirectory = DEFAULT_DATA) -> None:
 
     A line has the event's position, its file and byte, the event, and the batches that came with it (partition id,
     offsets, largest timestamp, bytes, records). Only batches are left of what was cleaned, and no event. A part that
-    cannot be read is a line, too, and `exacta log verify` judges it.
+    cannot be read is a line, too, and `exacta log verify` judges it. The keys by which users log in are not shown.
 
     Exit code 0, 1 if the files cannot be read, 2 if called wrongly.
     """

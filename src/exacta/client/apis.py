@@ -34,6 +34,9 @@ from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTx
 from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest, EndTxnResponse
 from exacta.protocol.kafka.messages.k27_write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from exacta.protocol.kafka.messages.k28_txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from exacta.protocol.kafka.messages.k29_describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from exacta.protocol.kafka.messages.k30_create_acls import CreateAclsRequest, CreateAclsResponse
+from exacta.protocol.kafka.messages.k31_delete_acls import DeleteAclsRequest, DeleteAclsResponse
 from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from exacta.protocol.kafka.messages.k37_create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
@@ -41,6 +44,14 @@ from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest
 from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
+)
+from exacta.protocol.kafka.messages.k50_describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
+from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
 )
 from exacta.protocol.kafka.messages.k61_describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from exacta.protocol.kafka.messages.k65_describe_transactions import (
@@ -108,11 +119,16 @@ _CALLS: dict[type[Any], Call] = {
     # Version 2 asks for stricter epochs (KIP-1228), which a marker that is late need not have.
     WriteTxnMarkersRequest: Call(27, WriteTxnMarkersResponse, 1, 1),
     TxnOffsetCommitRequest: Call(28, TxnOffsetCommitResponse, 0, 4),
+    DescribeAclsRequest: Call(29, DescribeAclsResponse, 1, 3),
+    CreateAclsRequest: Call(30, CreateAclsResponse, 1, 3),
+    DeleteAclsRequest: Call(31, DeleteAclsResponse, 1, 3),
     DescribeConfigsRequest: Call(32, DescribeConfigsResponse, 1, 4),
     SaslAuthenticateRequest: Call(36, SaslAuthenticateResponse, 0, 2),
     CreatePartitionsRequest: Call(37, CreatePartitionsResponse, 0, 3),
     DeleteGroupsRequest: Call(42, DeleteGroupsResponse, 0, 2),
     IncrementalAlterConfigsRequest: Call(44, IncrementalAlterConfigsResponse, 0, 1),
+    DescribeUserScramCredentialsRequest: Call(50, DescribeUserScramCredentialsResponse, 0, 0),
+    AlterUserScramCredentialsRequest: Call(51, AlterUserScramCredentialsResponse, 0, 0),
     DescribeProducersRequest: Call(61, DescribeProducersResponse, 0, 0),
     DescribeTransactionsRequest: Call(65, DescribeTransactionsResponse, 0, 0),
     ListTransactionsRequest: Call(66, ListTransactionsResponse, 0, 2),

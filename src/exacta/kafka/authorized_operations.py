@@ -4,20 +4,9 @@ from exacta.front.broker import Broker
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
 from exacta.ports.authorizer import CLUSTER, Operation, Resource, ResourceKind
+from exacta.protocol.kafka.acl_numbers import OPERATIONS
 
-NUMBERS = {
-    Operation.READ: 3,
-    Operation.WRITE: 4,
-    Operation.CREATE: 5,
-    Operation.DELETE: 6,
-    Operation.ALTER: 7,
-    Operation.DESCRIBE: 8,
-    Operation.CLUSTER_ACTION: 9,
-    Operation.DESCRIBE_CONFIGS: 10,
-    Operation.ALTER_CONFIGS: 11,
-    Operation.IDEMPOTENT_WRITE: 12,
-    Operation.TWO_PHASE_COMMIT: 15,
-}
+NUMBERS = {operation: OPERATIONS[operation.value] for operation in Operation}
 """Kafka's numbers; each is the number of its bit."""
 
 ON_A_TOPIC = (

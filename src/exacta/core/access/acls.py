@@ -1,6 +1,7 @@
 """Access rules come and go (KIP-140): each is there once, and goes where a filter matches it."""
 
 from collections.abc import Iterable
+from itertools import chain
 
 from exacta.core.commands import CreateAcls, DeleteAcls
 from exacta.core.events import AclsCreated, AclsDeleted
@@ -27,15 +28,16 @@ def delete(state: State, command: DeleteAcls, now_ms: int) -> Outcome:
 
 
 def matching(state: State, wanted: AclFilter) -> Iterable[Acl]:
-    """Return the rules that a filter matches. A filter that names kind and name costs what is there for them."""
-    candidates: Iterable[Acl] = state.acls
-    if wanted.kind is not None and wanted.name is not None:
-        index = state.volatile.acl_index
-        if wanted.pattern is PatternFilter.MATCH:
-            candidates = index.about(wanted.kind, wanted.name)
-        else:
-            patterns = [
-                each for each in (Pattern.LITERAL, Pattern.PREFIXED) if wanted.pattern.value in (each.value, "Any")
-            ]
-            candidates = (acl for each in patterns for acl in index.written_for(wanted.kind, wanted.name, each))
-    return filter(wanted.matches, candidates)
+    """Return the rules that a filter matches."""
+    return filter(wanted.matches, candidates(state, wanted))
+
+
+def candidates(state: State, wanted: AclFilter) -> Iterable[Acl]:
+    """Return the rules among which those are that a filter matches: those for its kind and name, if it names both."""
+    if wanted.kind is None or wanted.name is None:
+        return state.acls
+    index = state.volatile.acl_index
+    if wanted.pattern is PatternFilter.MATCH:
+        return index.about(wanted.kind, wanted.name)
+    literal = index.written_for(wanted.kind, wanted.name, Pattern.LITERAL)
+    return chain(literal, index.written_for(wanted.kind, wanted.name, Pattern.PREFIXED))

@@ -4,12 +4,14 @@ A rule that denies counts before all that allow. Who is allowed to read, write, 
 may alter configurations may describe them; a rule that denies denies its own operation only. A resource for which
 nobody has written a rule is open where `allow.everyone.if.no.acl.found` says so, and else closed.
 
-Differences, where Kafka's search goes wrong: its rules for `*` do not apply to names that begin with `*`, and a name
-that sorts before `*` may end in an exception.
+Kafka's search goes wrong for two kinds of names, and this does not: its rules for `*` do not apply to names that begin
+with `*`, and for a name that sorts before `*` its search may not end (decision 0065).
 """
 
+from itertools import chain
+
 from exacta.core.ids import PrincipalName
-from exacta.core.state.acl_index import BITS, DENIED, KindIndex, Patterns
+from exacta.core.state.acl_index import BITS, DENIED, Names, Right
 from exacta.core.state.state import State
 from exacta.core.values.acl import ANYBODY, WILDCARD, Operation, Pattern, ResourceKind
 
@@ -60,27 +62,39 @@ def allows_any(
     if allows(state, principal, host, operation, kind, HARDCODED, by_default):
         return True
     index = state.volatile.acl_index.kinds[kind]
-    keys = [
+    rights = [
         (who, where, what)
         for who in (principal, ANYBODY)
         for where in (host, WILDCARD)
         for what in (operation, Operation.ALL)
     ]
-    allowed = [index.allowed[key] for key in keys if key in index.allowed]
-    denied = [index.denied[key] for key in keys if key in index.denied]
-    everything = (Pattern.LITERAL, WILDCARD)
-    if any(everything in patterns for patterns in denied):
+    allowed, allowed_prefixes = (
+        _names(index.allowed, rights, pattern) for pattern in (Pattern.LITERAL, Pattern.PREFIXED)
+    )
+    denied, denied_prefixes = (_names(index.denied, rights, pattern) for pattern in (Pattern.LITERAL, Pattern.PREFIXED))
+    if any(WILDCARD in names for names in denied):
         return False
-    if any(everything in patterns for patterns in allowed):
+    if any(WILDCARD in names for names in allowed):
         return True
-    return any(not _is_denied(index, denied, *each) for patterns in allowed for each in patterns)
+
+    def is_left(name: str) -> bool:
+        for length in index.lengths:
+            if length > len(name):
+                return True
+            prefix = name[:length]
+            for names in denied_prefixes:
+                if prefix in names:
+                    return False
+        return True
+
+    literal = (name for names in allowed for name in names if not any(name in others for others in denied))
+    prefixes = (name for names in allowed_prefixes for name in names)
+    if not denied_prefixes:
+        return any(True for _ in chain(literal, prefixes))
+    return any(map(is_left, chain(literal, prefixes)))
 
 
-def _is_denied(index: KindIndex, denied: list[Patterns], pattern: Pattern, name: str) -> bool:
-    """Return whether nothing is left of what a rule allows."""
-    if not denied:
-        return False
-    wider = [(Pattern.PREFIXED, name[:length]) for length in index.lengths if length <= len(name)]
-    if pattern is Pattern.LITERAL:
-        wider.append((pattern, name))
-    return any(each in patterns for patterns in denied for each in wider)
+def _names(
+    written: dict[Right, Names], rights: list[tuple[PrincipalName, str, Operation]], pattern: Pattern
+) -> list[Names]:
+    return [written[*right, pattern] for right in rights if (*right, pattern) in written]

@@ -25,8 +25,9 @@ DENIED = len(OPERATIONS)
 """The number by which the bits of what is denied lie above those of what is allowed."""
 NOTHING: Written = {}
 
-RightKey = tuple[PrincipalName, str, Operation]
-Patterns = dict[tuple[Pattern, str], None]
+Right = tuple[PrincipalName, str, Operation, Pattern]
+"""A principal, a host and an operation, as rules name them, by literal names or by prefixes."""
+Names = dict[str, None]
 
 
 class KindIndex(Struct):
@@ -36,9 +37,9 @@ class KindIndex(Struct):
     prefixed: dict[int, dict[str, Written]] = field(default_factory=dict)
     lengths: list[int] = field(default_factory=list)
     """The lengths of prefixes that occur, in order."""
-    allowed: dict[RightKey, Patterns] = field(default_factory=dict)
-    """The patterns for which a principal, from a host, is allowed an operation, in the order of the rules."""
-    denied: dict[RightKey, Patterns] = field(default_factory=dict)
+    allowed: dict[Right, Names] = field(default_factory=dict)
+    """The names for which rules allow a right, in the order of the rules."""
+    denied: dict[Right, Names] = field(default_factory=dict)
 
     def about(self, name: str) -> Iterator[tuple[Pattern, str, Written]]:
         """Return what is written for a resource: for its name, for all names, and for its prefixes."""
@@ -72,8 +73,8 @@ class KindIndex(Struct):
         written = names.setdefault(acl.name, {})
         who = (acl.principal, acl.host)
         written[who] = written.get(who, 0) | _bit(acl)
-        patterns = (self.allowed if acl.allows else self.denied).setdefault((*who, acl.operation), {})
-        patterns[acl.pattern, acl.name] = None
+        rights = self.allowed if acl.allows else self.denied
+        rights.setdefault((*who, acl.operation, acl.pattern), {})[acl.name] = None
 
     def remove(self, acl: Acl) -> None:
         """Let go of a rule that is there."""
@@ -88,10 +89,10 @@ class KindIndex(Struct):
             del self.prefixed[len(acl.name)]
             self.lengths.remove(len(acl.name))
         rights = self.allowed if acl.allows else self.denied
-        patterns = rights[*who, acl.operation]
-        del patterns[acl.pattern, acl.name]
-        if not patterns:
-            del rights[*who, acl.operation]
+        right = (*who, acl.operation, acl.pattern)
+        del rights[right][acl.name]
+        if not rights[right]:
+            del rights[right]
 
 
 class AclIndex(Struct):

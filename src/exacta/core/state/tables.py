@@ -286,7 +286,7 @@ DERIVED: dict[str, str] = {
     "ConsumerGroup.static": "the instance ids of members",
     "ConsumerGroup.topics_version": "two numbers",
     "SubscribedTopic.topic_id": "16 bytes",
-    "Consumer.name": "512 characters are kept",
+    "ConnectedConsumer.name": "512 characters are kept",
     "Volatile.topic_names": "an index over topics",
     "Volatile.emptied_ms": "one number of a group",
     "Volatile.member_deadlines_ms": "one number of a member",

@@ -1,20 +1,59 @@
-"""DescribeAcls: there are no access rules here, as on an Apache Kafka without an authorizer."""
+"""DescribeAcls lists the access rules that a filter matches (KIP-140, KIP-290)."""
 
+from functools import partial
+
+from exacta.core.queries.access import acl_if_matching, acls_matching
+from exacta.core.values.acl import Acl, Pattern, ResourceKind
 from exacta.front.broker import Broker
+from exacta.kafka.acl_words import KINDS, NO_AUTHORIZER, PATTERNS, PERMISSIONS, NotPossible, filter_of
+from exacta.kafka.authorized_operations import NUMBERS
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.listing import describe_all
 from exacta.kafka.needs import Whole
-from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.ports.authorizer import Operation
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
-from exacta.protocol.kafka.messages.k29_describe_acls import DescribeAclsRequest, DescribeAclsResponse
-
-NO_AUTHORIZER = "there are no access rules here (no authorizer)"
+from exacta.protocol.kafka.messages.k29_describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 
 
 def handle(broker: Broker, request: DescribeAclsRequest, context: RequestContext, reply: Reply) -> None:
-    """Say that there is nothing to describe."""
-    reply(DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER))
+    """List the rules, those for one pattern together."""
+    if broker.authorizer.allows_all:
+        reply(DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER))
+        return
+    try:
+        wanted = filter_of(request)
+    except NotPossible as wrong:
+        reply(DescribeAclsResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=str(wrong)))
+        return
+    resources: dict[tuple[ResourceKind, Pattern, str], DescribeAclsResource] = {}
+
+    def describe(acl: Acl, _: Acl) -> None:
+        found = resources.get((acl.kind, acl.pattern, acl.name))
+        if found is None:
+            found = resources[acl.kind, acl.pattern, acl.name] = DescribeAclsResource(
+                resource_type=KINDS[acl.kind], resource_name=acl.name, pattern_type=PATTERNS[acl.pattern]
+            )
+        found.acls.append(
+            AclDescription(
+                principal=acl.principal,
+                host=acl.host,
+                operation=NUMBERS[acl.operation],
+                permission_type=PERMISSIONS[acl.allows],
+            )
+        )
+
+    def done(_: list[None]) -> None:
+        reply(DescribeAclsResponse(resources=list(resources.values())))
+
+    known = broker.engine.view(partial(acls_matching, wanted=wanted))
+    describe_all(broker, context, known, partial(acl_if_matching, wanted=wanted), describe, done)
 
 
 HANDLER = Handler(

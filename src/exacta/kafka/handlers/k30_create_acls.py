@@ -1,20 +1,46 @@
-"""CreateAcls: access rules cannot be had here, as on an Apache Kafka without an authorizer."""
+"""CreateAcls makes access rules (KIP-140, KIP-290), each by itself: one that cannot be hinders no other."""
 
+from exacta.core.commands import CreateAcls
+from exacta.core.values.acl import Acl, ResourceKind
 from exacta.front.broker import Broker
+from exacta.kafka.acl_words import NO_AUTHORIZER, NotPossible, acl_of
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.handlers.k29_describe_acls import NO_AUTHORIZER
 from exacta.kafka.needs import Whole
-from exacta.ports.authorizer import Operation, ResourceKind
+from exacta.kafka.parts import Parts
+from exacta.ports.authorizer import Operation
+from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
-from exacta.protocol.kafka.messages.k30_create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
+from exacta.protocol.kafka.messages.k30_create_acls import (
+    AclCreation,
+    AclCreationResult,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
 
 
 def handle(broker: Broker, request: CreateAclsRequest, context: RequestContext, reply: Reply) -> None:
-    """Refuse each rule."""
-    refused = AclCreationResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
-    reply(CreateAclsResponse(results=[refused] * len(request.creations)))
+    """Make the rules that there can be."""
+    if broker.authorizer.allows_all:
+        refused = AclCreationResult(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
+        reply(CreateAclsResponse(results=[refused] * len(request.creations)))
+        return
+    wanted = [_acl_or_refusal(each) for each in request.creations]
+    command = CreateAcls(acls=tuple(each for each in wanted if isinstance(each, Acl)))
+
+    def done(answer: Answer) -> None:
+        made = AclCreationResult(error_code=context.error_code(answer))
+        reply(CreateAclsResponse(results=[made if isinstance(each, Acl) else each for each in wanted]))
+
+    broker.ask(context, command, done)
+
+
+def _acl_or_refusal(wanted: AclCreation) -> Acl | AclCreationResult:
+    try:
+        return acl_of(wanted)
+    except NotPossible as wrong:
+        return AclCreationResult(error_code=ErrorCode.INVALID_REQUEST, error_message=str(wrong))
 
 
 HANDLER = Handler(
@@ -22,4 +48,5 @@ HANDLER = Handler(
     versions=(1, 3),
     needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
     handle=handle,
+    parts=(Parts("creations", "results", "resource_name"),),
 )

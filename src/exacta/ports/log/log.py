@@ -101,7 +101,7 @@ class Log(Protocol):
         """
 
     def view(self, view: View[T]) -> T:
-        """Return a view of the state (and the time, in ms) in this step; `confirm` hands out what rests on it."""
+        """Return a view of the state in this step, at a time in ms; `read` or `confirm` hands an answer from it out."""
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], after: int = 0) -> None:
         """Read records, and `confirm` them; readers of uncommitted records also get every acknowledged record.

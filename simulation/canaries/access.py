@@ -1,0 +1,64 @@
+"""Planted bugs of access rules and of users' keys (decision 0065)."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from exacta.core import snapshot
+from exacta.core.access import authorizing
+from exacta.core.commands import AlterScramKeys, CreateAcls
+from exacta.core.ids import PrincipalName
+from exacta.core.promises import Promise
+from exacta.core.state.acl_index import KindIndex
+from exacta.core.state.state import State
+from exacta.core.values.acl import Acl, Operation, ResourceKind
+from simulation.canaries import Replacements, canary
+
+
+@canary("a rule is said to be made before that is durable", shows=r"access: ")
+def acl_not_awaited() -> Replacements:
+    return [(CreateAcls, "promises", Promise.NOTHING)]
+
+
+@canary("a user is said to have a new key before that is durable", shows=r"access: |users: ")
+def scram_key_not_awaited() -> Replacements:
+    return [(AlterScramKeys, "promises", Promise.NOTHING)]
+
+
+@canary("a snapshot leaves out the access rules", shows=r"access: |8: what was recovered at .* is not the fold")
+def acls_lost_in_the_snapshot() -> Replacements:
+    decoded = snapshot._decoded
+
+    def without(blob: bytes) -> Any:
+        return replace(decoded(blob), acls=[])
+
+    return [(snapshot, "_decoded", without)]
+
+
+@canary("a rule that is deleted goes on to be asked", shows=r"access: |the engine failed: DeleteAcls")
+def acl_survives_in_the_index() -> Replacements:
+    def nothing(index: KindIndex, acl: Acl) -> None:
+        pass
+
+    return [(KindIndex, "remove", nothing)]
+
+
+@canary("a rule that allows counts before one that denies", shows=r"access: may |access: the guest may see")
+def allow_before_deny() -> Replacements:
+    allows = authorizing.allows
+
+    def allows_first(
+        state: State,
+        principal: PrincipalName,
+        host: str,
+        operation: Operation,
+        kind: ResourceKind,
+        name: str,
+        by_default: bool,
+    ) -> bool:
+        index = state.volatile.acl_index
+        if any(each.allows and each.operation is operation for each in index.about(kind, name)):
+            return True
+        return allows(state, principal, host, operation, kind, name, by_default)
+
+    return [(authorizing, "allows", allows_first)]

@@ -1,0 +1,221 @@
+"""A keeper of access rules and users: makes and deletes them, looks at them, and lets a guest try what they say.
+
+`told.py` owns what may be found. Only worlds with a keeper have an authorizer. Everybody there may use what no rule is
+written for, so that the rules here are about names that nobody else uses.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Hashable
+from typing import Any
+
+from exacta.config.security import STANDARD_AUTHORIZER
+from exacta.core.ids import PrincipalName
+from exacta.core.values.acl import Acl, Operation, Pattern, ResourceKind
+from exacta.kafka.acl_words import KINDS, PATTERNS, PERMISSIONS
+from exacta.kafka.authorized_operations import NUMBERS
+from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k29_describe_acls import DescribeAclsRequest
+from exacta.protocol.kafka.messages.k30_create_acls import AclCreation, CreateAclsRequest
+from exacta.protocol.kafka.messages.k31_delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from exacta.protocol.kafka.messages.k50_describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from simulation.chance import dice
+from simulation.clients.connection import Disconnected
+from simulation.clients.offsets import SETTLED_SECONDS
+from simulation.clients.surroundings import Surroundings
+from simulation.invariants.access import answer
+from simulation.told import AccessTold
+
+KEEPER, GUEST = "keeper0", "guest0"
+ANY = 1
+KINDS_OF = {number: kind for kind, number in KINDS.items()}
+NAMES = ("guarded", "guarded-a", "guarded-ab")
+RULES = [
+    Acl(ResourceKind.TOPIC, name, pattern, PrincipalName(principal), host, operation, allows)
+    for name, pattern, principal, host, operation, allows in itertools.product(
+        NAMES,
+        (Pattern.LITERAL, Pattern.PREFIXED),
+        (f"User:{GUEST}", "User:*"),
+        ("*", GUEST, "elsewhere"),
+        (Operation.READ, Operation.DESCRIBE, Operation.ALL),
+        (True, False),
+    )
+]
+USERS = ("alice", "bob")
+MECHANISMS = (1, 2)
+ITERATIONS = (4_096, 5_000)
+
+
+def has_keeper(seed: int) -> bool:
+    """Return whether the world of this seed has a keeper."""
+    return dice(seed, "keeper").random() < 0.15
+
+
+def options_with_a_keeper(seed: int) -> dict[str, Any]:
+    """Return the options that a broker needs for a keeper, if the world has one."""
+    if not has_keeper(seed):
+        return {}
+    return {
+        "authorizer.class.name": STANDARD_AUTHORIZER,
+        "super.users": f"User:{KEEPER}",
+        "allow.everyone.if.no.acl.found": True,
+    }
+
+
+async def keep(here: Surroundings) -> bool:
+    """Change rules and users now and then, and look at them, until the world is over."""
+    told = here.history.access = here.history.access or AccessTold()
+    await asyncio.sleep(SETTLED_SECONDS)  # of an instance that has crashed something may be under way
+    while not here.is_over():
+        await here.think(2.0)
+        program = here.chance.choice([_create, _create, _delete, _alter, _look, _try, _try])
+        try:
+            await program(here, told)
+        except Disconnected:
+            await asyncio.sleep(SETTLED_SECONDS)
+    return False
+
+
+async def look_at_rules(here: Surroundings) -> None:
+    """Look in the end, where there is a keeper."""
+    told = here.history.access
+    here.connection.name = KEEPER
+    while told is not None:
+        try:
+            await _look(here, told)
+        except Disconnected:
+            await asyncio.sleep(SETTLED_SECONDS)
+        else:
+            return
+
+
+async def _create(here: Surroundings, told: AccessTold) -> None:
+    acls = here.chance.sample(RULES, here.chance.choice([1, 1, 3]))
+    creations = [
+        AclCreation(
+            resource_type=KINDS[each.kind],
+            resource_name=each.name,
+            resource_pattern_type=PATTERNS[each.pattern],
+            principal=each.principal,
+            host=each.host,
+            operation=NUMBERS[each.operation],
+            permission_type=PERMISSIONS[each.allows],
+        )
+        for each in acls
+    ]
+    changes: dict[Hashable, object] = dict.fromkeys(acls, True)
+    told.asks(changes)
+    answered = await here.connection.ask(CreateAclsRequest(creations=creations), 3)
+    _done(here, told, changes, {each.error_code for each in answered.results})
+
+
+async def _delete(here: Surroundings, told: AccessTold) -> None:
+    name, pattern = here.chance.choice(NAMES), here.chance.choice([None, Pattern.LITERAL, Pattern.PREFIXED])
+    changes: dict[Hashable, object] = dict.fromkeys(
+        each for each in RULES if each.name == name and pattern in (None, each.pattern)
+    )
+    told.asks(changes)
+    wanted = DeleteAclsFilter(
+        resource_type_filter=here.chance.choice([ANY, KINDS[ResourceKind.TOPIC]]),
+        resource_name_filter=name,
+        pattern_type_filter=ANY if pattern is None else PATTERNS[pattern],
+        principal_filter=None,
+        host_filter=None,
+        operation=ANY,
+        permission_type=ANY,
+    )
+    answered = await here.connection.ask(DeleteAclsRequest(filters=[wanted]), 3)
+    _done(here, told, changes, {each.error_code for each in answered.filter_results})
+
+
+async def _alter(here: Surroundings, told: AccessTold) -> None:
+    chance = here.chance
+    user, mechanism = chance.choice(USERS), chance.choice(MECHANISMS)
+    iterations = chance.choice([*ITERATIONS, *ITERATIONS, None])
+    request = AlterUserScramCredentialsRequest()
+    if iterations is None:
+        request.deletions.append(ScramCredentialDeletion(name=user, mechanism=mechanism))
+    else:
+        upsertion = ScramCredentialUpsertion(name=user, mechanism=mechanism, iterations=iterations, salt=b"salt")
+        upsertion.salted_password = chance.randbytes(32)
+        request.upsertions.append(upsertion)
+    changes: dict[Hashable, object] = {(user, mechanism): iterations}
+    told.asks(changes)
+    answered = await here.connection.ask(request, 0)
+    _done(here, told, changes, {each.error_code for each in answered.results} - {ErrorCode.RESOURCE_NOT_FOUND})
+
+
+def _done(here: Surroundings, told: AccessTold, changes: dict[Hashable, object], codes: set[int]) -> None:
+    if codes - {ErrorCode.NONE}:
+        here.history.refusals.append(f"refused: {changes}: {codes}")
+    else:
+        told.altered(changes)
+
+
+async def _look(here: Surroundings, told: AccessTold) -> None:
+    wanted = DescribeAclsRequest(
+        resource_type_filter=ANY,
+        resource_name_filter=None,
+        pattern_type_filter=ANY,
+        principal_filter=None,
+        host_filter=None,
+        operation=ANY,
+        permission_type=ANY,
+    )
+    answered = await here.connection.ask(wanted, 3)
+    numbers = {
+        (
+            each.resource_type,
+            each.resource_name,
+            each.pattern_type,
+            acl.principal,
+            acl.host,
+            acl.operation,
+            acl.permission_type,
+        )
+        for each in answered.resources
+        for acl in each.acls
+    }
+    found: dict[Any, Any] = {each: True for each in RULES if _numbers(each) in numbers}
+    if len(found) != len(numbers):
+        here.history.refusals.append(f"access: rules that nobody has made: {numbers}")
+    described = await here.connection.ask(DescribeUserScramCredentialsRequest(users=None), 0)
+    for each in described.results:
+        found |= {(each.user, info.mechanism): info.iterations for info in each.credential_infos}
+    here.history.refusals += told.read(found)
+
+
+def _numbers(acl: Acl) -> tuple[Any, ...]:
+    return (
+        KINDS[acl.kind],
+        acl.name,
+        PATTERNS[acl.pattern],
+        acl.principal,
+        acl.host,
+        NUMBERS[acl.operation],
+        PERMISSIONS[acl.allows],
+    )
+
+
+async def _try(here: Surroundings, told: AccessTold) -> None:
+    """Let a guest name topics, and compare what it is told with what the rules say, where these are known for sure."""
+    names = [*NAMES, "guarded-abc"]
+    topics = [MetadataRequestTopic(name=each) for each in names]
+    here.other_connection.name = GUEST
+    answered = await here.other_connection.ask(MetadataRequest(topics=topics, allow_auto_topic_creation=False), 9)
+    rules = told.certain()
+    if rules is None:
+        return
+    acls = [each for each in rules if isinstance(each, Acl)]
+    who = PrincipalName(f"User:{GUEST}")
+    for topic in answered.topics:
+        found = topic.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        expected = answer(acls, who, GUEST, Operation.DESCRIBE, ResourceKind.TOPIC, topic.name, by_default=True)
+        if found is not expected:
+            here.history.refusals.append(f"access: the guest may see {topic.name}: {found}, by {acls}")
