@@ -80,6 +80,21 @@ def test_the_files_on_the_page_of_tls_have_no_mistakes(tmp_path: Path) -> None:
     ]
 
 
+def test_tls_that_cannot_be_is_a_mistake_of_the_file(tmp_path: Path) -> None:
+    listener = "listeners=SSL://:1\n"
+    assert mistakes(tmp_path, listener) == [
+        "server.properties: TLS needs a private key and its certificate: set ssl.keystore.location to a file with both"
+    ]
+    keystore = "listener.name.ssl.ssl.keystore.location=/k.pem\n"
+    assert mistakes(tmp_path, listener + keystore + "ssl.principal.mapping.rules=RULE:a\n") == [
+        "server.properties: ssl.principal.mapping.rules: a rule is RULE:pattern/replacement/, maybe with L or U behind "
+        "it, not 'RULE:a'"
+    ]
+    assert mistakes(tmp_path, "listeners=PLAINTEXT://:1\n" + keystore) == [
+        "server.properties: listener.name.ssl: there is no listener SSL in listeners"
+    ]
+
+
 TOML = """\
 data = "/var/lib/exacta"
 listen = "127.0.0.1:9092"

@@ -254,9 +254,14 @@ class _Reader:
         configuration = configure(self._options)
         for door in self._kafka_doors:
             if door.security is Security.TLS:
-                from exacta.security.tls import tls_settings  # it takes longer to load than all the rest of this room
+                from exacta.security.principal_rules import PrincipalRules, RuleError  # RE2 is long to load
+                from exacta.security.tls import tls_settings
 
-                tls_settings(replace(configuration, **door.options), door.front)  # type: ignore[arg-type]
+                settings = tls_settings(replace(configuration, **door.options), door.front)  # type: ignore[arg-type]
+                try:
+                    PrincipalRules(settings.rules)
+                except RuleError as error:
+                    raise ConfigurationError(f"ssl.principal.mapping.rules: {error}") from error
 
 
 def listener_option(name: str) -> tuple[str, Option] | None:

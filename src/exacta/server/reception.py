@@ -71,8 +71,6 @@ class Reception:
 
     def _secure(self) -> None:
         """Give the doors that speak TLS their certificates, which are read; doors of equal settings have one."""
-        from exacta.server.tls import Certificate, TlsListener  # a server without such doors does not load it
-
         for place, door in enumerate(self.doors):
             if door.login:
                 raise ServerError(
@@ -80,12 +78,17 @@ class Reception:
                     "ssl.client.auth=required, or PLAINTEXT"
                 )
             if door.security is Security.TLS:
-                settings = self._settings(door)
-                certificate = self._certificates.get(settings)
-                if certificate is None:
-                    certificate = self._certificates[settings] = Certificate(settings)
-                    certificate.read(time.monotonic())
-                self._listeners[place] = TlsListener(door, certificate)
+                self._listeners[place] = self._listener_with_tls(door)
+
+    def _listener_with_tls(self, door: Door) -> Listener:
+        from exacta.server.tls import Certificate, TlsListener  # a server without such doors does not load it
+
+        settings = self._settings(door)
+        certificate = self._certificates.get(settings)
+        if certificate is None:
+            certificate = self._certificates[settings] = Certificate(settings)
+            certificate.read(time.monotonic())
+        return TlsListener(door, certificate)
 
     def _settings(self, door: Door) -> "TlsSettings":
         from exacta.security.tls import tls_settings

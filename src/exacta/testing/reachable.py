@@ -7,10 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from exacta.client.security import PLAINTEXT, KeyStore, Tls, TrustStore
-from exacta.client.security import Security as ClientSecurity
 from exacta.front.doors import WILDCARDS, Door, Endpoint, Security
-from exacta.key_stores import PEM
 from exacta.server.errors import ServerError
 from exacta.server.listeners import DEFAULT_HOST
 from exacta.testing.authority import Authority
@@ -27,7 +24,6 @@ class Reachable(Questions):
         self._doors = list(doors)
         if authority is not None:
             self._doors[0] = replace(self._doors[0], name="SSL", security=Security.TLS)
-        self._kits_certificate: str | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -81,15 +77,6 @@ class Reachable(Questions):
         if self._authority is None:
             raise ServerError(_NO_TLS)
         return self._authority
-
-    def _security(self) -> ClientSecurity:
-        """See `Questions`."""
-        if self._authority is None:
-            return PLAINTEXT
-        if self._kits_certificate is None:
-            self._kits_certificate = self._authority.client("exacta-testing")
-        keystore = KeyStore(location=self._kits_certificate, kind=PEM)
-        return ClientSecurity(tls=Tls(truststore=TrustStore(location=self.tls_ca, kind=PEM), keystore=keystore))
 
 
 def _started(endpoint: Endpoint) -> Endpoint:
