@@ -1,28 +1,24 @@
 """Questions about access rules and users."""
 
-from collections.abc import Iterable
-
 from exacta.core.access import acls
 from exacta.core.state.state import State
 from exacta.core.values.acl import Acl, AclFilter
 from exacta.core.values.scram import ScramMechanism
 
-
-def acls_matching(state: State, wanted: AclFilter) -> Iterable[Acl]:
-    """Return what may match a filter: the rules that `is_matching` looks at one by one."""
-    return acls.candidates(state, wanted)
+Mechanisms = list[tuple[ScramMechanism, int]]
+"""The mechanisms for which a user has a key, and the iterations of each."""
 
 
-def is_matching(state: State, wanted: AclFilter, acl: Acl) -> bool:
-    """Return whether a rule is there, and the filter matches it."""
-    return wanted.matches(acl) and acl in state.acls
+def acls_matching(state: State, now_ms: int, wanted: AclFilter) -> list[Acl]:
+    """Return the rules that a filter matches."""
+    return list(acls.matching(state, wanted))
 
 
-def scram_users(state: State) -> Iterable[str]:
-    """Return the users that have keys."""
-    return state.scram_keys
+def scram_users(state: State, now_ms: int) -> list[str]:
+    """Return the users that have keys, by name."""
+    return sorted(state.scram_keys)
 
 
-def scram_mechanisms(state: State, user: str) -> list[tuple[ScramMechanism, int]]:
-    """Return the mechanisms for which a user has a key, and the iterations of each."""
+def scram_mechanisms(state: State, now_ms: int, user: str) -> Mechanisms:
+    """Return by what a user can log in."""
     return [(each.mechanism, each.iterations) for each in state.scram_keys.get(user, ())]

@@ -1,13 +1,14 @@
 """DescribeUserScramCredentials tells which users can log in by SCRAM, and nothing of their keys (KIP-554)."""
 
 from collections import Counter
+from functools import partial
 
-from exacta.core.queries.access import scram_mechanisms, scram_users
-from exacta.core.state.state import State
+from exacta.core.queries.access import Mechanisms, scram_mechanisms, scram_users
 from exacta.front.broker import Broker
+from exacta.front.turns import Steps
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.listing import describe_all
+from exacta.kafka.listing import MANY
 from exacta.kafka.needs import Whole
 from exacta.kafka.parts import Parts, Repeats
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -23,30 +24,25 @@ from exacta.protocol.kafka.messages.k50_describe_user_scram_credentials import (
 
 def handle(broker: Broker, request: DescribeUserScramCredentialsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer for each user that is named, once; for all users where none is named."""
-    if not request.users:
+    named = Counter(user.name for user in request.users or ())
+    users = list(named) or broker.engine.view(scram_users)
 
-        def done(results: list[DescribeUserScramCredentialsResult]) -> None:
-            reply(DescribeUserScramCredentialsResponse(results=results))
+    def steps() -> Steps:
+        results = []
+        for user in users:
+            known = broker.engine.view(partial(scram_mechanisms, user=user))
+            if named[user] > 1:
+                results.append(_duplicate(user))
+            elif known or named:  # who is not named, and is gone since the listing began, is left out
+                results.append(_result(user, known))
+            yield None
+        broker.when_durable(context, lambda: reply(DescribeUserScramCredentialsResponse(results=results)))
 
-        describe_all(broker, context, lambda state: sorted(scram_users(state)), _described, done)
-        return
-    named = Counter(user.name for user in request.users)
-
-    def view(state: State, now_ms: int) -> DescribeUserScramCredentialsResponse:
-        return DescribeUserScramCredentialsResponse(
-            results=[_duplicate(user) if count > 1 else _result(state, user) for user, count in named.items()]
-        )
-
-    broker.read(context, view, reply)
-
-
-def _described(state: State, now_ms: int, user: str) -> DescribeUserScramCredentialsResult | None:
-    result = _result(state, user)
-    return None if result.error_code else result  # it is gone since the listing began
+    context.is_long = len(users) > MANY
+    context.in_steps(steps())
 
 
-def _result(state: State, user: str) -> DescribeUserScramCredentialsResult:
-    known = scram_mechanisms(state, user)
+def _result(user: str, known: Mechanisms) -> DescribeUserScramCredentialsResult:
     if not known:
         message = f"{user} has no credentials here"
         return DescribeUserScramCredentialsResult(
