@@ -137,6 +137,8 @@ def main() -> None:
         print("no Chromium here: the widths of the pages were not measured")  # noqa: T201
         return
     found = measure(chromium, Path(sys.argv[1]))
+    if not found:
+        sys.exit(f"there are no pages in {sys.argv[1]}")
     faults = list(lines(found))
     for line in faults:
         print(line)  # noqa: T201

@@ -1,9 +1,8 @@
-"""What both brokers said to a step, and what it is to let a difference pass."""
+"""What both brokers said to a step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tests.differential.calls import Answer
@@ -24,12 +23,3 @@ class Answered(NamedTuple):
 
 
 History = Sequence[Answered]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A difference that is meant; `parts` says that the brokers' states are different from there on."""
-
-    why: str
-    applies: Callable[[Answered, History], bool]
-    parts: bool = False

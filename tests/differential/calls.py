@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.schema import Message
-from tests.differential.steps import Step
-
-if TYPE_CHECKING:
-    from tests.differential.side import Side
+from tests.differential.machine import Taking
 
 Answer = tuple[Any, ...]
 """The name of an error code, and what else is compared."""
@@ -23,8 +20,6 @@ WAITS = "waits"
 """Instead of an error code: the broker has not answered, and need not by now."""
 HANGS_UP = "hangs up"
 SILENT = "does not answer"
-
-S = TypeVar("S", bound=Step)
 
 
 class Place(NamedTuple):
@@ -50,17 +45,9 @@ class Call:
     """It may end a transaction."""
 
 
-HOW: dict[type[Step], Callable[[Side, Any], Call | Answer]] = {}
-
-
-def sends(kind: type[S]) -> Callable[[Callable[[Side, S], Call | Answer]], Callable[[Side, S], Call | Answer]]:
-    """Register how steps of a kind are sent."""
-
-    def register(how: Callable[[Side, S], Call | Answer]) -> Callable[[Side, S], Call | Answer]:
-        HOW[kind] = how
-        return how
-
-    return register
+HOW = Taking()
+"""What takes a step returns the call that is to be made, or the answer to one that it has made."""
+sends = HOW.by
 
 
 def name_of(code: int) -> str:

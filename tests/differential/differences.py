@@ -7,9 +7,10 @@ The last word is always Kafka's, but where what it does is a weakness of it that
 
 from __future__ import annotations
 
-from tests.differential.answered import Answered, Difference, History
+from tests.differential.answered import Answered, History
 from tests.differential.calls import Answer, Place
 from tests.differential.group_differences import GROUP_DIFFERENCES
+from tests.differential.machine import Difference, first_of
 from tests.differential.odd_differences import ODD_DIFFERENCES
 from tests.differential.reads import AddPartitionsOfSeveral
 from tests.differential.steps import AddGroup, AddPartitions, CommitOffsets, End, Init, Produce
@@ -321,6 +322,4 @@ DIFFERENCES = (
 
 def meant(found: Answered, history: History) -> Difference | None:
     """Return the difference that is meant here, or None where it is a defect."""
-    return next(
-        (each for each in (*DIFFERENCES, *GROUP_DIFFERENCES, *ODD_DIFFERENCES) if each.applies(found, history)), None
-    )
+    return first_of((*DIFFERENCES, *GROUP_DIFFERENCES, *ODD_DIFFERENCES), found, history)

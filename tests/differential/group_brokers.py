@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import pytest
 
-from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import (
     k03_metadata,
     k08_offset_commit,
@@ -39,20 +37,15 @@ from tests.differential.group_steps import (
     Step,
     Told,
 )
+from tests.differential.side import NOT_YET, PATIENCE_S
 from tests.kafka.wire import Wire, front
+from tests.waiting import wait_until
 
 KAFKAS = (
     "group.consumer.assignment.interval.ms=0",
     "group.consumer.min.assignment.interval.ms=0",
     "group.consumer.assignor.offload.enable=false",
 )
-_NOT_YET = {
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_COORDINATOR,
-    ErrorCode.CONCURRENT_TRANSACTIONS,
-}
-_PATIENCE_S = 60.0
 
 
 class Broker:
@@ -75,12 +68,12 @@ class Broker:
             self.ids = {topic.name: topic.topic_id for topic in found if topic.error_code == 0}
             return self.ids.keys() == TOPICS.keys()
 
-        _until(there)
+        wait_until(there, PATIENCE_S)
         for kind in (0, 1):
             ask = k10_find_coordinator.FindCoordinatorRequest(coordinator_keys=["x"], key_type=kind)
-            _until(partial(self._is_found, ask))
+            wait_until(partial(self._is_found, ask), PATIENCE_S)
         self.names = {topic_id: name for name, topic_id in self.ids.items()}
-        _until(self._binds)
+        wait_until(self._binds, PATIENCE_S)
 
     def _is_found(self, ask: k10_find_coordinator.FindCoordinatorRequest) -> bool:
         return bool(self.wire.ask(ask, 4).coordinators[0].error_code == 0)
@@ -94,7 +87,7 @@ class Broker:
     def begin(self, group: str) -> None:
         """Turn to another group."""
         self.group = group
-        _until(lambda: self.describe()[0] not in _NOT_YET)
+        wait_until(lambda: self.describe()[0] not in NOT_YET, PATIENCE_S)
 
     def describe(self) -> tuple[Any, ...]:
         """Return all of the group."""
@@ -166,10 +159,10 @@ class Broker:
 
         def taken() -> bool:
             answer[:] = [self._codes(self.wire.ask(self._transactional(step.member, epoch, partitions), version))]
-            return not any(code in _NOT_YET for _, _, code in answer[0])
+            return not any(code in NOT_YET for _, _, code in answer[0])
 
-        _until(taken)
-        _until(self._aborts)
+        wait_until(taken, PATIENCE_S)
+        wait_until(self._aborts, PATIENCE_S)
         return answer[0]
 
     def _transactional(
@@ -213,7 +206,7 @@ class Broker:
         ended = self.wire.ask(request, 5)
         if ended.error_code == 0:
             self.producer = (ended.producer_id, ended.producer_epoch)
-        return ended.error_code not in _NOT_YET
+        return ended.error_code not in NOT_YET
 
     def _codes(self, answer: Any) -> tuple[Any, ...]:
         return tuple(
@@ -271,13 +264,6 @@ def _by_topic(partitions: Sequence[tuple[str, int]]) -> dict[str, list[int]]:
     for topic, index in partitions:
         found.setdefault(topic, []).append(index)
     return found
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "a broker is not ready in time"
-        time.sleep(0.01)  # nothing to wait on but the answer itself
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from exacta.kafka.handlers.k09_offset_fetch import NO_OFFSET, STORED_OFFSET
-from tests.differential.answered import Answered, Difference, History
+from tests.differential.answered import Answered, History
 from tests.differential.calls import Answer
+from tests.differential.machine import Difference
 from tests.differential.members import CommitAsMember, DeleteGroups, DescribeGroup, FetchOffsets, Join, Leave, Sync
 from tests.differential.membership import Leader, Led
 from tests.differential.steps import CommitOffsets, PlainOffsets, ReadOffsets

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tests.differential.answered import Answered, Difference, History
+from tests.differential.answered import Answered, History
 from tests.differential.calls import WAITS
+from tests.differential.machine import Difference
 from tests.differential.members import DescribeGroup, FetchOffsets
 from tests.differential.odd import FaultyBatch
 from tests.differential.reads import DescribeProducers, DescribeTransactions

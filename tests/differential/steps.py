@@ -7,9 +7,11 @@ epoch; which epochs lie between two that were given is each broker's own affair)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from hypothesis import strategies as st
+
+from tests.differential import machine
 
 CLIENTS = ("a", "b")
 PARTITIONS = (0, 1)
@@ -18,18 +20,12 @@ MEMBERS = ("m", "n", "o")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Step:
+class Step(machine.Step):
     """One request."""
 
     client: str
     version: int
     age: int = 0
-
-    def __repr__(self) -> str:
-        """Return what makes it, as short as a regression needs it."""
-        given = ((each.name, getattr(self, each.name), each.default) for each in fields(self))
-        words = (f"{name}={value!r}" for name, value, default in given if value != default)
-        return f"{type(self).__name__}({', '.join(words)})"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

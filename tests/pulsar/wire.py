@@ -1,4 +1,4 @@
-"""A Pulsar client without comfort, and a look into the log behind it: what the tests of the front share."""
+"""A Pulsar client over a socket, and a look into the log behind it: what the tests of the front share."""
 
 import asyncio
 import socket

@@ -7,7 +7,7 @@ from exacta.metrics.families import FAMILIES, Family
 
 _HEAD = """# Metrics
 
-`exacta serve --web-listen 127.0.0.1:8080` serves them at `/metrics`, in the text format of Prometheus, or of
+`exacta serve --web-listen 127.0.0.1:8080` serves these metrics at `/metrics`, in the text format of Prometheus, or of
 OpenMetrics where the scraper asks for it. They need the [extra](../install.md#extras) `web`.
 [Monitoring](../how-to/monitoring.md) says what to look at, and brings a dashboard and alert rules.
 

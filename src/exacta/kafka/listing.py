@@ -7,13 +7,14 @@ moment.
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from exacta.core.state.state import State
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.kafka.context import RequestContext
+from exacta.ports.log import ViewOf
 
 N = TypeVar("N")
 X = TypeVar("X")
+Y = TypeVar("Y")
 
 MANY = 500
 """The answer about more than these is encoded on a thread."""
@@ -22,25 +23,25 @@ MANY = 500
 def describe_all(
     broker: Broker,
     context: RequestContext,
-    names: Callable[[State], Collection[N]],
-    describe: Callable[[State, int, N], X | None],
-    done: Callable[[list[X]], None],
+    known: Collection[N],
+    query: ViewOf[N, X | None],
+    tell: Callable[[N, X], Y | None],
+    done: Callable[[list[Y]], None],
 ) -> None:
     """Describe all things that have one of these names, in their order, and call back when the answer is durable.
 
-    A name whose thing is gone, or not wanted, is described as None. One thing is described in one step.
+    `tell` says what the query has found of one of them; None: it is not wanted. One thing is described in one step.
     """
-    view = broker.engine.view
-    known = view(lambda state, now_ms: list(names(state)))
 
     def steps() -> Steps:
-        found: list[X] = []
+        view = broker.engine.view
+        told: list[Y] = []
         for name in known:
-            each = view(lambda state, now_ms, name=name: describe(state, now_ms, name))  # type: ignore[misc]
-            if each is not None:
-                found.append(each)
+            found = view(lambda state, now_ms, name=name: query(state, now_ms, name))  # type: ignore[misc]
+            if found is not None and (each := tell(name, found)) is not None:
+                told.append(each)
             yield None
-        broker.when_durable(context, lambda: done(found))
+        broker.when_durable(context, lambda: done(told))
 
     context.is_long = len(known) > MANY
     context.in_steps(steps())

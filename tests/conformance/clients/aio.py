@@ -16,20 +16,19 @@ import aiokafka.errors
 from tests.conformance.clients.interface import (
     CALL_TIMEOUT_S,
     FETCH_MAX_WAIT_MS,
-    HEARTBEAT_INTERVAL_MS,
     RETRY_BACKOFF_MS,
-    SESSION_TIMEOUT_MS,
     Client,
     ClientError,
     Consumer,
+    Consuming,
     FencedError,
-    GroupProtocol,
-    Isolation,
-    Opened,
     Producer,
+    Producing,
     Record,
     TopicPartition,
     record_of,
+    translated_by,
+    underscored,
 )
 
 T = TypeVar("T")
@@ -171,13 +170,14 @@ class _Producer:
             self._producer = None
 
 
+@translated_by(_translating)
 class _Consumer:
-    def __init__(self, loop: _Loop, configuration: dict[str, Any], group_id: str | None) -> None:
-        self._group_id = group_id
+    def __init__(self, loop: _Loop, configuration: dict[str, Any]) -> None:
+        self._group_id = configuration.get("group_id")
         self._loop = loop
 
         async def start() -> aiokafka.AIOKafkaConsumer:
-            consumer = aiokafka.AIOKafkaConsumer(group_id=group_id, **configuration)
+            consumer = aiokafka.AIOKafkaConsumer(**configuration)
             await consumer.start()
             return consumer
 
@@ -196,8 +196,7 @@ class _Consumer:
         self._on_loop(assign)
 
     def poll(self, timeout_s: float) -> list[Record]:
-        with _translating():
-            found = self._loop.run(self._consumer.getmany(timeout_ms=int(timeout_s * 1000)))
+        found = self._loop.run(self._consumer.getmany(timeout_ms=int(timeout_s * 1000)))
         return [record_of(record) for records in found.values() for record in records]
 
     def group_metadata(self) -> object:
@@ -207,16 +206,13 @@ class _Consumer:
         return {TopicPartition(*partition) for partition in self._consumer.assignment()}
 
     def position(self, partition: TopicPartition) -> int:
-        with _translating():
-            return self._loop.run(self._consumer.position(aiokafka.TopicPartition(*partition)))
+        return self._loop.run(self._consumer.position(aiokafka.TopicPartition(*partition)))
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        with _translating():
-            self._loop.run(self._consumer.commit(_offsets(offsets)))
+        self._loop.run(self._consumer.commit(_offsets(offsets)))
 
     def committed(self, partition: TopicPartition, timeout_s: float = CALL_TIMEOUT_S) -> int | None:
-        with _translating():
-            return self._loop.run(self._consumer.committed(aiokafka.TopicPartition(*partition)), timeout_s)
+        return self._loop.run(self._consumer.committed(aiokafka.TopicPartition(*partition)), timeout_s)
 
     def close(self) -> None:
         if self._consumer is not None:
@@ -229,11 +225,10 @@ class _Consumer:
         async def call() -> None:
             function()
 
-        with _translating():
-            self._loop.run(call())
+        self._loop.run(call())
 
 
-class AiokafkaClient(Opened, Client):
+class AiokafkaClient(Client):
     """Adapt aiokafka."""
 
     name = "aiokafka"
@@ -250,56 +245,23 @@ class AiokafkaClient(Opened, Client):
         super().__init__()
         self._loop = _Loop()
 
-    def producer(
-        self,
-        bootstrap: str,
-        *,
-        transactional_id: str | None = None,
-        transaction_timeout_ms: int = 60_000,
-        batch_bytes: int | None = None,
-        compression: str | None = None,
-    ) -> Producer:
-        """Make an idempotent producer, transactional with an id."""
-        configuration: dict[str, object] = {
+    def new_producer(self, bootstrap: str, wanted: Producing) -> Producer:
+        """Make a producer."""
+        configuration = underscored(wanted.settings())
+        if "batch_size" in configuration:
+            configuration["max_batch_size"] = configuration.pop("batch_size")
+        common = {"bootstrap_servers": bootstrap, "enable_idempotence": True, "retry_backoff_ms": RETRY_BACKOFF_MS}
+        return _Producer(self._loop, configuration | common)
+
+    def new_consumer(self, bootstrap: str, wanted: Consuming) -> Consumer:
+        """Make a consumer."""
+        configuration = {
+            **underscored(wanted.settings()),
             "bootstrap_servers": bootstrap,
-            "enable_idempotence": True,
-            "compression_type": compression,
+            "fetch_max_wait_ms": FETCH_MAX_WAIT_MS,
             "retry_backoff_ms": RETRY_BACKOFF_MS,
         }
-        if batch_bytes is not None:
-            configuration["max_batch_size"] = batch_bytes
-        if transactional_id is not None:
-            configuration["transactional_id"] = transactional_id
-            configuration["transaction_timeout_ms"] = transaction_timeout_ms
-        producer = _Producer(self._loop, configuration)
-        return self.keep(producer)
-
-    def consumer(
-        self,
-        bootstrap: str,
-        *,
-        group_id: str | None = None,
-        isolation: Isolation = Isolation.COMMITTED,
-        instance_id: str | None = None,
-        protocol: GroupProtocol = GroupProtocol.CLASSIC,
-    ) -> Consumer:
-        """Make a consumer."""
-        consumer = _Consumer(
-            self._loop,
-            {
-                "bootstrap_servers": bootstrap,
-                "isolation_level": isolation.value,
-                "auto_offset_reset": "earliest",
-                "enable_auto_commit": False,
-                "session_timeout_ms": SESSION_TIMEOUT_MS,
-                "heartbeat_interval_ms": HEARTBEAT_INTERVAL_MS,
-                "fetch_max_wait_ms": FETCH_MAX_WAIT_MS,
-                "retry_backoff_ms": RETRY_BACKOFF_MS,
-                "group_instance_id": instance_id,
-            },
-            group_id,
-        )
-        return self.keep(consumer)
+        return _Consumer(self._loop, configuration)
 
     def close(self) -> None:
         """Close what is open and end the event loop."""

@@ -8,7 +8,8 @@ Calls block, with a deadline of `CALL_TIMEOUT_S`; only `Producer.send` returns a
 consumer belong to one thread at a time, as two of the libraries require.
 """
 
-from collections.abc import Collection, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -25,6 +26,8 @@ HEARTBEAT_INTERVAL_MS = 200
 
 RETRY_BACKOFF_MS = 50
 FETCH_MAX_WAIT_MS = 100
+
+Made = TypeVar("Made")
 
 
 class ClientError(Exception):
@@ -163,27 +166,6 @@ class Consumer(Protocol):
         ...
 
 
-T = TypeVar("T", bound=Producer | Consumer)
-
-
-class Opened:
-    """Keep what a client has made, to close what a scenario leaves open."""
-
-    def __init__(self) -> None:
-        """Start with nothing open."""
-        self._opened: list[Producer | Consumer] = []
-
-    def keep(self, made: T) -> T:
-        """Remember a producer or consumer; return it."""
-        self._opened.append(made)
-        return made
-
-    def close(self) -> None:
-        """Close what is open, the youngest first."""
-        while self._opened:
-            self._opened.pop().close()
-
-
 def record_of(found: Any) -> Record:
     """Make a record of one of aiokafka or kafka-python, which name its parts alike."""
     return Record(
@@ -197,7 +179,79 @@ def record_of(found: Any) -> Record:
     )
 
 
-class Client(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Producing:
+    """What a scenario wants of a producer, which is idempotent."""
+
+    transactional_id: str | None = None
+    transaction_timeout_ms: int = 60_000
+    batch_bytes: int | None = None
+    compression: str | None = None
+
+    def settings(self) -> dict[str, object]:
+        """Return it as the settings that most libraries share."""
+        timeout_ms = None if self.transactional_id is None else self.transaction_timeout_ms
+        return _given(
+            {
+                "compression.type": self.compression,
+                "batch.size": self.batch_bytes,
+                "transactional.id": self.transactional_id,
+                "transaction.timeout.ms": timeout_ms,
+            }
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consuming:
+    """What a scenario wants of a consumer.
+
+    It begins at the start of a partition where its group has no offset. With an instance id it is a static member
+    (KIP-345).
+    """
+
+    group_id: str | None = None
+    isolation: Isolation = Isolation.COMMITTED
+    instance_id: str | None = None
+    protocol: GroupProtocol = GroupProtocol.CLASSIC
+
+    def settings(self) -> dict[str, object]:
+        """Return it as the settings that most libraries share."""
+        is_classic = self.protocol is GroupProtocol.CLASSIC  # in the other, the broker says these
+        return _given(
+            {
+                "group.id": self.group_id,
+                "group.instance.id": self.instance_id,
+                "isolation.level": self.isolation.value,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "session.timeout.ms": SESSION_TIMEOUT_MS if is_classic else None,
+                "heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS if is_classic else None,
+            }
+        )
+
+
+def _given(settings: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def underscored(settings: Mapping[str, object]) -> dict[str, Any]:
+    """Return settings as the libraries in pure Python name them."""
+    return {name.replace(".", "_"): value for name, value in settings.items()}
+
+
+def translated_by(translating: Callable[[], Any]) -> Callable[[type[Made]], type[Made]]:
+    """Let the public methods of a class raise errors in the words of the scenarios: each runs in `translating`."""
+
+    def decorate(made: type[Made]) -> type[Made]:
+        for name, method in list(vars(made).items()):
+            if callable(method) and not name.startswith("_"):
+                setattr(made, name, translating()(method))
+        return made
+
+    return decorate
+
+
+class Client(ABC):
     """Make producers and consumers of one library, and end what is left of them."""
 
     name: ClassVar[str]
@@ -216,33 +270,29 @@ class Client(Protocol):
     joins_again_when_fenced: ClassVar[bool]
     """Whether a static member joins again by itself when another one has its instance id, and so fences that one."""
 
-    def producer(
-        self,
-        bootstrap: str,
-        *,
-        transactional_id: str | None = None,
-        transaction_timeout_ms: int = 60_000,
-        batch_bytes: int | None = None,
-        compression: str | None = None,
-    ) -> Producer:
-        """Make an idempotent producer, transactional with an id."""
-        ...
+    def __init__(self) -> None:
+        """Start with nothing open."""
+        self._opened: list[Producer | Consumer] = []
 
-    def consumer(
-        self,
-        bootstrap: str,
-        *,
-        group_id: str | None = None,
-        isolation: Isolation = Isolation.COMMITTED,
-        instance_id: str | None = None,
-        protocol: GroupProtocol = GroupProtocol.CLASSIC,
-    ) -> Consumer:
-        """Make a consumer that begins at the start of a partition where its group has no offset.
+    @abstractmethod
+    def new_producer(self, bootstrap: str, wanted: Producing) -> Producer:
+        """Make a producer."""
 
-        With an instance id it is a static member (KIP-345).
-        """
-        ...
+    @abstractmethod
+    def new_consumer(self, bootstrap: str, wanted: Consuming) -> Consumer:
+        """Make a consumer."""
+
+    def producer(self, bootstrap: str, **wanted: Any) -> Producer:
+        """Make a producer as the fields of `Producing` say."""
+        self._opened.append(made := self.new_producer(bootstrap, Producing(**wanted)))
+        return made
+
+    def consumer(self, bootstrap: str, **wanted: Any) -> Consumer:
+        """Make a consumer as the fields of `Consuming` say."""
+        self._opened.append(made := self.new_consumer(bootstrap, Consuming(**wanted)))
+        return made
 
     def close(self) -> None:
-        """Close every producer and consumer that the scenario has left open."""
-        ...
+        """Close what the scenario has left open, the youngest first."""
+        while self._opened:
+            self._opened.pop().close()

@@ -20,21 +20,19 @@ from tests.conformance.brokers import TRANSACTION_VERSION
 from tests.conformance.clients.interface import (
     CALL_TIMEOUT_S,
     FETCH_MAX_WAIT_MS,
-    HEARTBEAT_INTERVAL_MS,
     RETRY_BACKOFF_MS,
-    SESSION_TIMEOUT_MS,
     AbortRequiredError,
     CallAgainError,
     Client,
     ClientError,
     Consumer,
+    Consuming,
     FencedError,
-    GroupProtocol,
-    Isolation,
-    Opened,
     Producer,
+    Producing,
     Record,
     TopicPartition,
+    translated_by,
 )
 
 _FENCED = ("ProducerFencedException", "InvalidProducerEpochException")
@@ -110,6 +108,7 @@ def _bytes(array: Any) -> bytes | None:
     return None if array is None else bytes(array)
 
 
+@translated_by(_translating)
 class _Producer:
     def __init__(self, configuration: dict[str, object]) -> None:
         with _translating():
@@ -139,34 +138,27 @@ class _Producer:
         record = _java().clients.producer.ProducerRecord(topic, number, time, _array(key), _array(value), None)
         for name, content in headers:
             record.headers().add(name, _array(content))
-        with _translating():
-            callback = jpype.JProxy(_java().clients.producer.Callback, dict={"onCompletion": on_completion})
-            self._producer.send(record, callback)
+        callback = jpype.JProxy(_java().clients.producer.Callback, dict={"onCompletion": on_completion})
+        self._producer.send(record, callback)
         return future
 
     def flush(self) -> None:
-        with _translating():
-            self._producer.flush()
+        self._producer.flush()
 
     def init_transactions(self) -> None:
-        with _translating():
-            self._producer.initTransactions()
+        self._producer.initTransactions()
 
     def begin(self) -> None:
-        with _translating():
-            self._producer.beginTransaction()
+        self._producer.beginTransaction()
 
     def send_offsets(self, offsets: Mapping[TopicPartition, int], group: object) -> None:
-        with _translating():
-            self._producer.sendOffsetsToTransaction(_offsets(offsets), group)
+        self._producer.sendOffsetsToTransaction(_offsets(offsets), group)
 
     def commit(self) -> None:
-        with _translating():
-            self._producer.commitTransaction()
+        self._producer.commitTransaction()
 
     def abort(self) -> None:
-        with _translating():
-            self._producer.abortTransaction()
+        self._producer.abortTransaction()
 
     def close(self) -> None:
         if self._open:
@@ -175,6 +167,7 @@ class _Producer:
                 self._producer.close(_duration(0))
 
 
+@translated_by(_translating)
 class _Consumer:
     def __init__(self, configuration: dict[str, object]) -> None:
         with _translating():
@@ -187,14 +180,12 @@ class _Consumer:
             subscription = _java().clients.consumer.SubscriptionPattern(first)
         else:
             subscription = jpype.JClass("java.util.ArrayList")([first, *more])
-        with _translating():
-            self._consumer.subscribe(subscription)
+        self._consumer.subscribe(subscription)
 
     def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
-        with _translating():
-            self._consumer.assign(jpype.JClass("java.util.ArrayList")([_partition(each) for each in offsets]))
-            for partition, offset in offsets.items():
-                self._consumer.seek(_partition(partition), offset)
+        self._consumer.assign(jpype.JClass("java.util.ArrayList")([_partition(each) for each in offsets]))
+        for partition, offset in offsets.items():
+            self._consumer.seek(_partition(partition), offset)
 
     def poll(self, timeout_s: float) -> list[Record]:
         try:
@@ -211,17 +202,14 @@ class _Consumer:
         return {TopicPartition(str(each.topic()), int(each.partition())) for each in self._consumer.assignment()}
 
     def position(self, partition: TopicPartition) -> int:
-        with _translating():
-            return int(self._consumer.position(_partition(partition)))
+        return int(self._consumer.position(_partition(partition)))
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        with _translating():
-            self._consumer.commitSync(_offsets(offsets))
+        self._consumer.commitSync(_offsets(offsets))
 
     def committed(self, partition: TopicPartition, timeout_s: float = CALL_TIMEOUT_S) -> int | None:
-        with _translating():
-            asked = jpype.JClass("java.util.Set").of(_partition(partition))
-            found = self._consumer.committed(asked, _duration(timeout_s)).get(_partition(partition))
+        asked = jpype.JClass("java.util.Set").of(_partition(partition))
+        found = self._consumer.committed(asked, _duration(timeout_s)).get(_partition(partition))
         return None if found is None else int(found.offset())
 
     def group_metadata(self) -> object:
@@ -303,7 +291,7 @@ class Admin:
         return argument
 
 
-class JavaClient(Opened, Client):
+class JavaClient(Client):
     """Adapt kafka-clients."""
 
     name = "java"
@@ -315,61 +303,33 @@ class JavaClient(Opened, Client):
     speaks_consumer_protocol = True
     joins_again_when_fenced = False
 
-    def producer(
-        self,
-        bootstrap: str,
-        *,
-        transactional_id: str | None = None,
-        transaction_timeout_ms: int = 60_000,
-        batch_bytes: int | None = None,
-        compression: str | None = None,
-    ) -> Producer:
-        """Make an idempotent producer, transactional with an id."""
-        configuration: dict[str, object] = {
-            **_common(bootstrap),
-            "enable.idempotence": True,
-            "linger.ms": 0,
-            "compression.type": compression or "none",
-            "key.serializer": _SERIALIZER,
-            "value.serializer": _SERIALIZER,
-            "max.block.ms": int(CALL_TIMEOUT_S * 1000),
-        }
-        if batch_bytes is not None:
-            configuration["batch.size"] = batch_bytes
-        if transactional_id is not None:
-            configuration["transactional.id"] = transactional_id
-            configuration["transaction.timeout.ms"] = transaction_timeout_ms
-        return self.keep(_Producer(configuration))
+    def new_producer(self, bootstrap: str, wanted: Producing) -> Producer:
+        """Make a producer."""
+        return _Producer(
+            {
+                **_common(bootstrap),
+                **wanted.settings(),
+                "enable.idempotence": True,
+                "linger.ms": 0,
+                "key.serializer": _SERIALIZER,
+                "value.serializer": _SERIALIZER,
+                "max.block.ms": int(CALL_TIMEOUT_S * 1000),
+            }
+        )
 
-    def consumer(
-        self,
-        bootstrap: str,
-        *,
-        group_id: str | None = None,
-        isolation: Isolation = Isolation.COMMITTED,
-        instance_id: str | None = None,
-        protocol: GroupProtocol = GroupProtocol.CLASSIC,
-    ) -> Consumer:
+    def new_consumer(self, bootstrap: str, wanted: Consuming) -> Consumer:
         """Make a consumer."""
-        configuration: dict[str, object] = {
+        configuration = {
             **_common(bootstrap),
-            "isolation.level": isolation.value,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
+            **wanted.settings(),
             "allow.auto.create.topics": False,
             "fetch.max.wait.ms": FETCH_MAX_WAIT_MS,
             "key.deserializer": _DESERIALIZER,
             "value.deserializer": _DESERIALIZER,
         }
-        if group_id is not None:
-            configuration["group.id"] = group_id
-            configuration["group.protocol"] = protocol.value
-            if protocol is GroupProtocol.CLASSIC:  # in the other, the broker says these
-                configuration["session.timeout.ms"] = SESSION_TIMEOUT_MS
-                configuration["heartbeat.interval.ms"] = HEARTBEAT_INTERVAL_MS
-        if instance_id is not None:
-            configuration["group.instance.id"] = instance_id
-        return self.keep(_Consumer(configuration))
+        if wanted.group_id is not None:
+            configuration["group.protocol"] = wanted.protocol.value
+        return _Consumer(configuration)
 
 
 def _common(bootstrap: str) -> dict[str, object]:

@@ -16,21 +16,20 @@ with warnings.catch_warnings():
 from tests.conformance.clients.interface import (
     CALL_TIMEOUT_S,
     FETCH_MAX_WAIT_MS,
-    HEARTBEAT_INTERVAL_MS,
     RETRY_BACKOFF_MS,
-    SESSION_TIMEOUT_MS,
     AbortRequiredError,
     Client,
     ClientError,
     Consumer,
+    Consuming,
     FencedError,
-    GroupProtocol,
-    Isolation,
-    Opened,
     Producer,
+    Producing,
     Record,
     TopicPartition,
     record_of,
+    translated_by,
+    underscored,
 )
 
 _COMMON = {
@@ -64,6 +63,7 @@ def _translating() -> Iterator[None]:
         raise _translated(error) from error
 
 
+@translated_by(_translating)
 class _Producer:
     def __init__(self, configuration: dict[str, object]) -> None:
         self._producer = kafka.KafkaProducer(**configuration)
@@ -79,65 +79,56 @@ class _Producer:
         timestamp_ms: int | None = None,
     ) -> "Future[int]":
         future: Future[int] = Future()
-        with _translating():
-            sent = self._producer.send(
-                topic, value, key=key, headers=list(headers), partition=partition, timestamp_ms=timestamp_ms
-            )
+        sent = self._producer.send(
+            topic, value, key=key, headers=list(headers), partition=partition, timestamp_ms=timestamp_ms
+        )
         sent.add_callback(lambda metadata: future.set_result(metadata.offset))
         sent.add_errback(lambda error: future.set_exception(_translated(error)))
         return future
 
     def flush(self) -> None:
-        with _translating():
-            self._producer.flush(CALL_TIMEOUT_S)
+        self._producer.flush(CALL_TIMEOUT_S)
 
     def init_transactions(self) -> None:
-        with _translating():
-            self._producer.init_transactions()
+        self._producer.init_transactions()
 
     def begin(self) -> None:
-        with _translating():
-            self._producer.begin_transaction()
+        self._producer.begin_transaction()
 
     def send_offsets(self, offsets: Mapping[TopicPartition, int], group: object) -> None:
-        with _translating():
-            self._producer.send_offsets_to_transaction(_offsets(offsets), group)
+        self._producer.send_offsets_to_transaction(_offsets(offsets), group)
 
     def commit(self) -> None:
-        with _translating():
-            self._producer.commit_transaction()
+        self._producer.commit_transaction()
 
     def abort(self) -> None:
-        with _translating():
-            self._producer.abort_transaction()
+        self._producer.abort_transaction()
 
     def close(self) -> None:
         with contextlib.suppress(kafka.errors.KafkaError):
             self._producer.close(CLOSE_TIMEOUT_S)
 
 
+@translated_by(_translating)
 class _Consumer:
     def __init__(self, configuration: dict[str, object]) -> None:
         self._consumer = kafka.KafkaConsumer(**configuration)
 
     def subscribe(self, topics: Collection[str]) -> None:
-        with _translating():
-            self._consumer.subscribe(list(topics))
+        self._consumer.subscribe(list(topics))
 
     def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
-        with _translating():
-            self._consumer.assign([kafka.TopicPartition(*partition) for partition in offsets])
-            for partition, offset in offsets.items():
-                self._consumer.seek(kafka.TopicPartition(*partition), offset)
+        self._consumer.assign([kafka.TopicPartition(*partition) for partition in offsets])
+        for partition, offset in offsets.items():
+            self._consumer.seek(kafka.TopicPartition(*partition), offset)
 
     def poll(self, timeout_s: float) -> list[Record]:
         # A group that it joins while nobody polls, kafka-python 3.0.12 forgets (`join_group_async`): so poll longer.
         waits_s = timeout_s if self._consumer.assignment() or not self._consumer.subscription() else JOIN_S
         deadline = time.monotonic() + JOIN_PATIENCE_S
-        with _translating():
-            found = self._consumer.poll(timeout_ms=waits_s * 1000)
-            while not found and self._is_joining() and time.monotonic() < deadline:
-                found = self._consumer.poll(timeout_ms=JOIN_S * 1000)
+        found = self._consumer.poll(timeout_ms=waits_s * 1000)
+        while not found and self._is_joining() and time.monotonic() < deadline:
+            found = self._consumer.poll(timeout_ms=JOIN_S * 1000)
         return [record_of(record) for records in found.values() for record in records]
 
     def _is_joining(self) -> bool:
@@ -148,16 +139,13 @@ class _Consumer:
         return {TopicPartition(*partition) for partition in self._consumer.assignment()}
 
     def position(self, partition: TopicPartition) -> int:
-        with _translating():
-            return self._consumer.position(kafka.TopicPartition(*partition))
+        return self._consumer.position(kafka.TopicPartition(*partition))
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        with _translating():
-            self._consumer.commit(_offsets(offsets), timeout_ms=CALL_TIMEOUT_S * 1000)
+        self._consumer.commit(_offsets(offsets), timeout_ms=CALL_TIMEOUT_S * 1000)
 
     def committed(self, partition: TopicPartition, timeout_s: float = CALL_TIMEOUT_S) -> int | None:
-        with _translating():
-            return self._consumer.committed(kafka.TopicPartition(*partition), timeout_ms=timeout_s * 1000)
+        return self._consumer.committed(kafka.TopicPartition(*partition), timeout_ms=timeout_s * 1000)
 
     def group_metadata(self) -> object:
         return self._consumer.group_metadata()
@@ -167,7 +155,7 @@ class _Consumer:
             self._consumer.close(autocommit=False, timeout_ms=CLOSE_TIMEOUT_S * 1000)
 
 
-class KafkaPythonClient(Opened, Client):
+class KafkaPythonClient(Client):
     """Adapt kafka-python."""
 
     name = "kafka-python"
@@ -179,58 +167,24 @@ class KafkaPythonClient(Opened, Client):
     speaks_consumer_protocol = False
     joins_again_when_fenced = False
 
-    def producer(
-        self,
-        bootstrap: str,
-        *,
-        transactional_id: str | None = None,
-        transaction_timeout_ms: int = 60_000,
-        batch_bytes: int | None = None,
-        compression: str | None = None,
-    ) -> Producer:
-        """Make an idempotent producer, transactional with an id."""
-        configuration: dict[str, object] = {
-            **_COMMON,
-            "bootstrap_servers": bootstrap,
-            "compression_type": compression,
-            "max_block_ms": CALL_TIMEOUT_S * 1000,
-        }
-        if batch_bytes is not None:
-            configuration["batch_size"] = batch_bytes
-        if transactional_id is not None:
-            configuration["transactional_id"] = transactional_id
-            configuration["transaction_timeout_ms"] = transaction_timeout_ms
+    def new_producer(self, bootstrap: str, wanted: Producing) -> Producer:
+        """Make a producer."""
+        configuration = {**_COMMON, "bootstrap_servers": bootstrap, "max_block_ms": CALL_TIMEOUT_S * 1000}
         with _translating():
-            producer = _Producer(configuration)
-        return self.keep(producer)
+            return _Producer(configuration | underscored(wanted.settings()))
 
-    def consumer(
-        self,
-        bootstrap: str,
-        *,
-        group_id: str | None = None,
-        isolation: Isolation = Isolation.COMMITTED,
-        instance_id: str | None = None,
-        protocol: GroupProtocol = GroupProtocol.CLASSIC,
-    ) -> Consumer:
+    def new_consumer(self, bootstrap: str, wanted: Consuming) -> Consumer:
         """Make a consumer."""
-        consumer = _Consumer(
+        return _Consumer(
             {
                 **_COMMON,
+                **underscored(wanted.settings()),
                 "bootstrap_servers": bootstrap,
-                "group_id": group_id,
-                "isolation_level": isolation.value,
-                "auto_offset_reset": "earliest",
-                "enable_auto_commit": False,
-                "session_timeout_ms": SESSION_TIMEOUT_MS,
-                "heartbeat_interval_ms": HEARTBEAT_INTERVAL_MS,
                 "fetch_max_wait_ms": FETCH_MAX_WAIT_MS,
-                "group_instance_id": instance_id,
                 # Well below the time of a poll: one that ends in a rejoin while it backs off can spin for ever after.
                 "retry_backoff_ms": 20,
             }
         )
-        return self.keep(consumer)
 
 
 def _offsets(offsets: Mapping[TopicPartition, int]) -> dict[object, object]:

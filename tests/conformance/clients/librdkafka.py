@@ -10,21 +10,19 @@ from confluent_kafka import KafkaError, KafkaException
 from tests.conformance.clients.interface import (
     CALL_TIMEOUT_S,
     FETCH_MAX_WAIT_MS,
-    HEARTBEAT_INTERVAL_MS,
     RETRY_BACKOFF_MS,
-    SESSION_TIMEOUT_MS,
     AbortRequiredError,
     CallAgainError,
     Client,
     ClientError,
     Consumer,
+    Consuming,
     FencedError,
-    GroupProtocol,
-    Isolation,
-    Opened,
     Producer,
+    Producing,
     Record,
     TopicPartition,
+    translated_by,
 )
 
 ABORT_TIMEOUT_S = 3.0
@@ -70,6 +68,7 @@ def _fatal_error(clash: SystemError) -> KafkaError:
     return cause.args[0]
 
 
+@translated_by(_translating)
 class _Producer:
     def __init__(self, configuration: dict[str, object]) -> None:
         self._producer = confluent_kafka.Producer(configuration)
@@ -97,45 +96,38 @@ class _Producer:
                 future.set_exception(_translated(_fatal_error(clash)))
                 raise
 
-        with _translating():
-            self._producer.produce(
-                topic,
-                value=value,
-                key=key,
-                partition=partition,
-                headers=list(headers) or None,
-                timestamp=timestamp_ms or 0,
-                on_delivery=delivered,
-            )
-            self._producer.poll(0)
+        self._producer.produce(
+            topic,
+            value=value,
+            key=key,
+            partition=partition,
+            headers=list(headers) or None,
+            timestamp=timestamp_ms or 0,
+            on_delivery=delivered,
+        )
+        self._producer.poll(0)
         return future
 
     def flush(self) -> None:
-        with _translating():
-            left = self._producer.flush(CALL_TIMEOUT_S)
+        left = self._producer.flush(CALL_TIMEOUT_S)
         if left:
             raise ClientError(f"{left} records are left after the time-out of flush")
 
     def init_transactions(self) -> None:
-        with _translating():
-            self._producer.init_transactions(CALL_TIMEOUT_S)
+        self._producer.init_transactions(CALL_TIMEOUT_S)
 
     def begin(self) -> None:
-        with _translating():
-            self._producer.begin_transaction()
+        self._producer.begin_transaction()
 
     def send_offsets(self, offsets: Mapping[TopicPartition, int], group: object) -> None:
-        with _translating():
-            self._producer.send_offsets_to_transaction(_offsets(offsets), group, CALL_TIMEOUT_S)
+        self._producer.send_offsets_to_transaction(_offsets(offsets), group, CALL_TIMEOUT_S)
 
     def commit(self) -> None:
-        with _translating():
-            self._producer.commit_transaction(CALL_TIMEOUT_S)
+        self._producer.commit_transaction(CALL_TIMEOUT_S)
 
     def abort(self) -> None:
-        with _translating():
-            # A batch that waits to be sent again is purged by the next call only; this one waits for it in vain.
-            self._producer.abort_transaction(ABORT_TIMEOUT_S)
+        # A batch that waits to be sent again is purged by the next call only; this one waits for it in vain.
+        self._producer.abort_transaction(ABORT_TIMEOUT_S)
 
     def close(self) -> None:
         if self._open:
@@ -148,6 +140,7 @@ class _Producer:
             del self._producer
 
 
+@translated_by(_translating)
 class _Consumer:
     def __init__(self, configuration: dict[str, object]) -> None:
         self._consumer = confluent_kafka.Consumer(configuration)
@@ -155,18 +148,15 @@ class _Consumer:
         self._open = True
 
     def subscribe(self, topics: Collection[str]) -> None:
-        with _translating():
-            self._consumer.subscribe(list(topics))
+        self._consumer.subscribe(list(topics))
 
     def assign(self, offsets: Mapping[TopicPartition, int]) -> None:
         self._positions = dict(offsets)
-        with _translating():
-            self._consumer.assign(_offsets(offsets))
+        self._consumer.assign(_offsets(offsets))
 
     def poll(self, timeout_s: float) -> list[Record]:
-        with _translating():
-            first = self._consumer.poll(timeout_s)
-            messages = [first, *self._consumer.consume(500, 0)] if first is not None else []
+        first = self._consumer.poll(timeout_s)
+        messages = [first, *self._consumer.consume(500, 0)] if first is not None else []
         records = []
         for message in messages:
             partition = TopicPartition(message.topic(), message.partition())
@@ -188,15 +178,13 @@ class _Consumer:
         return self._positions[partition]
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        with _translating():
-            results = self._consumer.commit(offsets=_offsets(offsets), asynchronous=False)
+        results = self._consumer.commit(offsets=_offsets(offsets), asynchronous=False)
         for result in results:
             if result.error is not None:
                 raise _translated(result.error)
 
     def committed(self, partition: TopicPartition, timeout_s: float = CALL_TIMEOUT_S) -> int | None:
-        with _translating():
-            [found] = self._consumer.committed([confluent_kafka.TopicPartition(*partition)], timeout_s)
+        [found] = self._consumer.committed([confluent_kafka.TopicPartition(*partition)], timeout_s)
         if found.error is not None:
             raise _translated(found.error)
         return found.offset if found.offset >= 0 else None
@@ -210,7 +198,7 @@ class _Consumer:
             self._consumer.close()
 
 
-class LibrdkafkaClient(Opened, Client):
+class LibrdkafkaClient(Client):
     """Adapt confluent-kafka."""
 
     name = "confluent-kafka"
@@ -222,60 +210,34 @@ class LibrdkafkaClient(Opened, Client):
     speaks_consumer_protocol = True
     joins_again_when_fenced = False
 
-    def producer(
-        self,
-        bootstrap: str,
-        *,
-        transactional_id: str | None = None,
-        transaction_timeout_ms: int = 60_000,
-        batch_bytes: int | None = None,
-        compression: str | None = None,
-    ) -> Producer:
-        """Make an idempotent producer, transactional with an id."""
-        configuration: dict[str, object] = {
+    def new_producer(self, bootstrap: str, wanted: Producing) -> Producer:
+        """Make a producer."""
+        configuration = {
             **_COMMON,
+            **wanted.settings(),
             "bootstrap.servers": bootstrap,
             "enable.idempotence": True,
             "linger.ms": 0,
-            "compression.type": compression or "none",
         }
-        if batch_bytes is not None:
-            configuration["batch.size"] = batch_bytes
-        if transactional_id is not None:
-            configuration["transactional.id"] = transactional_id
-            configuration["transaction.timeout.ms"] = transaction_timeout_ms
+        if wanted.transactional_id is not None:
             # librdkafka refuses a message time-out beyond the transaction's.
-            configuration["message.timeout.ms"] = transaction_timeout_ms
-        producer = _Producer(configuration)
-        return self.keep(producer)
+            configuration["message.timeout.ms"] = wanted.transaction_timeout_ms
+        return _Producer(configuration)
 
-    def consumer(
-        self,
-        bootstrap: str,
-        *,
-        group_id: str | None = None,
-        isolation: Isolation = Isolation.COMMITTED,
-        instance_id: str | None = None,
-        protocol: GroupProtocol = GroupProtocol.CLASSIC,
-    ) -> Consumer:
+    def new_consumer(self, bootstrap: str, wanted: Consuming) -> Consumer:
         """Make a consumer; without a group it still needs a name, which it never uses."""
-        configuration: dict[str, object] = {
-            **_COMMON,
-            "bootstrap.servers": bootstrap,
-            "group.id": group_id or "never-joined",
-            "group.protocol": protocol.value,
-            "isolation.level": isolation.value,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "fetch.wait.max.ms": FETCH_MAX_WAIT_MS,
-            "fetch.error.backoff.ms": RETRY_BACKOFF_MS,
-        }
-        if protocol is GroupProtocol.CLASSIC:  # in the other, the broker says these
-            configuration |= {"session.timeout.ms": SESSION_TIMEOUT_MS, "heartbeat.interval.ms": HEARTBEAT_INTERVAL_MS}
-        if instance_id is not None:
-            configuration["group.instance.id"] = instance_id
-        return self.keep(_Consumer(configuration))
+        return _Consumer(
+            {
+                **_COMMON,
+                "group.id": "never-joined",
+                **wanted.settings(),
+                "bootstrap.servers": bootstrap,
+                "group.protocol": wanted.protocol.value,
+                "enable.partition.eof": True,
+                "fetch.wait.max.ms": FETCH_MAX_WAIT_MS,
+                "fetch.error.backoff.ms": RETRY_BACKOFF_MS,
+            }
+        )
 
 
 def _offsets(offsets: Mapping[TopicPartition, int]) -> list[confluent_kafka.TopicPartition]:

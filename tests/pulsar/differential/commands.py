@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.session import COORDINATOR
+from tests.differential.machine import How, Step, Taking
 from tests.pulsar.differential.side import (
     NOTHING,
     Consumer,
@@ -31,36 +32,25 @@ from tests.pulsar.differential.steps import (
     Seek,
     SeekTime,
     Send,
-    Step,
     Subscribe,
     Unsubscribe,
 )
 
 LONG_MS = 600_000
-HOW: dict[type[Step], Callable[[Side, Any], str]] = {}
-
-S = TypeVar("S", bound=Step)
-
-
-def takes(kind: type[S]) -> Callable[[Callable[[Side, S], str]], Callable[[Side, S], str]]:
-    """Register how a kind of step is taken."""
-
-    def register(how: Callable[[Side, S], str]) -> Callable[[Side, S], str]:
-        HOW[kind] = how
-        return how
-
-    return register
+HOW = Taking()
+takes = HOW.by
 
 
-def takes_where_open(*kinds: type[Step]) -> Callable[[Callable[[Side, Any, Consumer], str]], None]:
+def takes_where_open(*kinds: type[Step]) -> Callable[[Callable[[Side, Any, Consumer], str]], How]:
     """Register how kinds of steps are taken by their consumer; where that is not open, there is nothing to do."""
 
-    def register(how: Callable[[Side, Any, Consumer], str]) -> None:
+    def register(how: Callable[[Side, Any, Consumer], str]) -> How:
+        @takes(*kinds)
         def take(side: Side, step: Any) -> str:
             consumer = side.consumers.get(step.consumer)
             return NOTHING if consumer is None else how(side, step, consumer)
 
-        HOW.update(dict.fromkeys(kinds, take))
+        return take
 
     return register
 

@@ -6,21 +6,9 @@ The last word is Pulsar's, but where what it does is a weakness of it that no cl
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
+from tests.differential.machine import Difference, first_of
 from tests.pulsar.differential import conditions as when
 from tests.pulsar.differential.moments import Moment
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A difference that is meant."""
-
-    reason: str
-    applies: Callable[[Moment], bool]
-    parts: bool = False
-
 
 DIFFERENCES = (
     Difference(
@@ -176,4 +164,4 @@ DIFFERENCES = (
 
 def meant(moment: Moment) -> Difference | None:
     """Return the difference that is meant here, None if there is none."""
-    return next((each for each in DIFFERENCES if each.applies(moment)), None)
+    return first_of(DIFFERENCES, moment)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tests.differential.machine import Step
 from tests.pulsar.differential.side import Told
 from tests.pulsar.differential.steps import (
     PLENTY,
@@ -18,7 +19,6 @@ from tests.pulsar.differential.steps import (
     Read,
     Seek,
     SeekTime,
-    Step,
     Subscribe,
 )
 

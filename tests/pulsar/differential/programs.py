@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from tests.differential.machine import Step
 from tests.pulsar.differential.steps import (
     EARLIEST,
     KINDS,
@@ -30,7 +31,6 @@ from tests.pulsar.differential.steps import (
     Seek,
     SeekTime,
     Send,
-    Step,
     Subscribe,
     Unsubscribe,
     first_held_back,

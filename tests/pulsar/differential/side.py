@@ -17,8 +17,9 @@ from exacta.protocol.pulsar.entries import parse_entry, walk_batch
 from exacta.protocol.pulsar.message_ids import acknowledged, earliest, latest
 from exacta.protocol.pulsar.session import COORDINATOR as COORDINATOR_NUMBER
 from exacta.protocol.pulsar.session import Incoming, entry_of_values, error_of
+from tests.differential.machine import Step
 from tests.pulsar.differential.links import Link
-from tests.pulsar.differential.steps import EARLIEST, IN_ORDER, LATEST, PLENTY, Step
+from tests.pulsar.differential.steps import EARLIEST, IN_ORDER, LATEST, PLENTY
 
 COORDINATOR = "persistent://pulsar/system/transaction_coordinator_assign-partition-0"
 """The topic whose owner is the coordinator with the number 0, the only one that is used."""

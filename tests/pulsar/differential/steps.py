@@ -1,14 +1,16 @@
 """The steps that a program is made of: the commands of one producer, two consumers and two transactions on one topic.
 
-A step names nothing that only one broker knows. Entries are told by the order in which they were sent, a transaction by
-its letter. A step that refers to what is not there does nothing: a consumer that is closed, an entry that was not sent.
+A step is one command, with what a client sends before it. Entries are told by the order in which they were sent, a
+transaction by its letter. A step that refers to what is not there, as a consumer that is closed, does nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
+
+from tests.differential.machine import Step
 
 KINDS = ("Exclusive", "Shared", "Failover", "Key_Shared")
 IN_ORDER = ("Exclusive", "Failover")
@@ -16,17 +18,6 @@ PLENTY = 1000
 """Permits for all that a program sends."""
 EARLIEST = -1
 LATEST = -2
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Step:
-    """One command, with what a client sends before it."""
-
-    def __repr__(self) -> str:
-        """Return what makes it, as short as a report needs it."""
-        given = ((each.name, getattr(self, each.name), each.default) for each in fields(self))
-        words = (f"{name}={value!r}" for name, value, default in given if value != default)
-        return f"{type(self).__name__}({', '.join(words)})"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -192,8 +183,7 @@ def first_held_back(steps: Sequence[Step]) -> int:
 
 def as_data(step: Step) -> list[Any]:
     """Return a step as JSON has it: its name, and the fields that differ from their defaults."""
-    given = {each.name: getattr(step, each.name) for each in fields(step) if getattr(step, each.name) != each.default}
-    return [type(step).__name__, given]
+    return [type(step).__name__, step.given()]
 
 
 def from_data(data: list[Any]) -> Step:

@@ -30,7 +30,7 @@ def test_each_difference_that_is_meant_is_shown() -> None:
         program, theirs = RECORDED[name]
         for place, (step, their, our) in enumerate(zip(program, theirs, ours(program), strict=False)):
             if their != our and (difference := meant(Moment(step, their, our, program[:place]))) is not None:
-                shown.add(difference.reason)
+                shown.add(difference.why)
                 if difference.parts:
                     break
-    assert [each.reason for each in DIFFERENCES if each.reason not in shown] == []
+    assert [each.why for each in DIFFERENCES if each.why not in shown] == []

@@ -1,4 +1,4 @@
-"""The topics that there are, and those of them that clients may list: all but those that belong to the cluster."""
+"""Lists of topics: all of them, and those that clients may list, which are all but the internal ones."""
 
 from collections.abc import Iterable
 

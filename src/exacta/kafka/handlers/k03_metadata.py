@@ -1,10 +1,10 @@
 """Metadata describes brokers and topics, and creates topics because a client asks for them."""
 
-from collections.abc import Collection
+from functools import partial
 
+from exacta.core.queries.topic_lists import topic_names
+from exacta.core.queries.topics import TopicShape, topic_shape, topic_shapes
 from exacta.core.rejections import Rejection
-from exacta.core.state.state import State
-from exacta.core.state.topic import Topic
 from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.front.topics import create_missing
@@ -72,12 +72,13 @@ def _answer(
     reply: Reply,
 ) -> None:
     """Describe the topics that are wanted, or all; `unseen` are the answers to those that are not looked at."""
-    nobody = _nobody(context)
+    nobody, leader_epoch = _nobody(context), broker.engine.advice.leader_epoch
 
-    def described(topic: MetadataResponseTopic) -> MetadataResponseTopic:
+    def described(_: object, topic: TopicShape) -> MetadataResponseTopic:
+        told = _describe(topic, broker.node_id, leader_epoch)
         if request.include_topic_authorized_operations:
-            topic.topic_authorized_operations = on_topic(broker, context, topic.name or "")
-        return topic
+            told.topic_authorized_operations = on_topic(broker, context, topic.name)
+        return told
 
     def done(topics: list[MetadataResponseTopic]) -> None:
         host, port = context.endpoint
@@ -92,21 +93,14 @@ def _answer(
             )
         )
 
-    def names(state: State) -> Collection[str]:
-        return list(describable_topics(broker, context, state.topics))
-
-    def one_of_all(state: State, now_ms: int, name: str) -> MetadataResponseTopic | None:
-        topic = state.topics.get(name)
-        return None if topic is None else described(_describe(topic, broker.node_id, state.leader_epoch))
-
-    def view(state: State, now_ms: int) -> list[MetadataResponseTopic]:
-        assert wanted is not None
-        return list(map(described, _topics(state, wanted, refused, broker.node_id, nobody)))
-
     if wanted is None:
-        describe_all(broker, context, names, one_of_all, done)
+        names = list(describable_topics(broker, context, broker.engine.advice.look(topic_names)))
+        describe_all(broker, context, names, topic_shape, described, done)
     else:
-        broker.read(context, view, done)
+        pairs = [(each.name or "", None if each.topic_id == NO_UUID else each.topic_id) for each in wanted]
+        found = zip(wanted, broker.engine.view(partial(topic_shapes, wanted=pairs)), strict=True)
+        topics = [_missing(each, refused, nobody) if topic is None else described(each, topic) for each, topic in found]
+        broker.when_durable(context, lambda: done(topics))
 
 
 def _nobody(context: RequestContext) -> str | None:
@@ -137,39 +131,20 @@ def _to_create(broker: Broker, request: MetadataRequest, wanted: list[MetadataRe
     return sorted({topic.name for topic in wanted if topic.name and topic.topic_id == NO_UUID})
 
 
-def _topics(
-    state: State,
-    wanted: list[MetadataRequestTopic],
-    refused: dict[str, ErrorCode],
-    node_id: int,
-    nobody: str | None,
-) -> list[MetadataResponseTopic]:
-    """Describe the topics; `nobody` is the name of one whose id is not known."""
-    names = state.volatile.topic_names
-    answers: list[MetadataResponseTopic] = []
-    for asked in wanted:
-        if asked.topic_id != NO_UUID:
-            topic = state.topics.get(names.get(asked.topic_id, ""))
-            code, name = ErrorCode.UNKNOWN_TOPIC_ID, nobody
-        else:
-            name = asked.name or ""
-            topic = state.topics.get(name)
-            code = refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if topic is not None:
-            answers.append(_describe(topic, node_id, state.leader_epoch))
-        else:
-            is_internal = name in INTERNAL_TOPICS
-            answers.append(
-                MetadataResponseTopic(error_code=code, name=name, topic_id=asked.topic_id, is_internal=is_internal)
-            )
-    return answers
+def _missing(asked: MetadataRequestTopic, refused: dict[str, ErrorCode], nobody: str | None) -> MetadataResponseTopic:
+    """Describe a topic that is not there; `nobody` is the name of one whose id is not known."""
+    if asked.topic_id != NO_UUID:
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=nobody, topic_id=asked.topic_id)
+    name = asked.name or ""
+    code = refused.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
 
 
-def _describe(topic: Topic, node_id: int, leader_epoch: int) -> MetadataResponseTopic:
+def _describe(topic: TopicShape, node_id: int, leader_epoch: int) -> MetadataResponseTopic:
     return MetadataResponseTopic(
-        name=topic.topic,
+        name=topic.name,
         topic_id=topic.topic_id,
-        is_internal=topic.topic in INTERNAL_TOPICS,
+        is_internal=topic.name in INTERNAL_TOPICS,
         partitions=[
             MetadataResponsePartition(
                 partition_index=index,

@@ -1,13 +1,14 @@
 """OffsetFetch tells the positions of groups. Version 8 asks for several groups, version 10 names topics by ids."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
-from exacta.core.groups.committing import check_reader
-from exacta.core.groups.reading import NO_POSITIONS, GroupOffset, Positions, positions
-from exacta.core.state.state import State
+from exacta.core.groups.reading import NO_POSITIONS, GroupOffset, Positions
+from exacta.core.queries.group_offsets import AskedOffsets, FoundOffsets, offsets_of_groups
+from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.front.turns import STEP_ELEMENTS, Steps
 from exacta.kafka.access import allows, describable_topics
@@ -48,19 +49,16 @@ def handle(broker: Broker, request: OffsetFetchRequest, context: RequestContext,
     """Look the positions of all groups up in one state; read the request before that and tell them afterwards."""
     groups: list[_Asked] = []
 
-    def look(state: State, now_ms: int) -> None:
-        for group in groups:
-            if group.group_id in state.groups or group.group_id in state.volatile.consumer_groups:
-                _look(state, context, group)
-
-    def found(_: None) -> None:
+    def found(offsets: list[FoundOffsets | Rejection]) -> None:
+        for group, each in zip(groups, offsets, strict=True):
+            _take(context, group, each)
         count = sum(max(len(each.wanted), len(each.positions.committed)) for each in groups)
         context.is_long = context.is_long or count + len(groups) > STEP_ELEMENTS
         run(context, _answer(broker, context, groups, reply))
 
     def steps() -> Steps:
         yield from _read(broker, context, request, groups)
-        broker.read(context, look, found)
+        broker.read(context, partial(offsets_of_groups, asked=[_question(each) for each in groups]), found)
 
     run(context, steps())
 
@@ -125,16 +123,23 @@ def _read_topics(
     yield None
 
 
-def _look(state: State, context: RequestContext, asked: _Asked) -> None:
-    """Take what the answer about a group that is known owes to one state."""
-    rejection = check_reader(state, asked.group_id, asked.member_id, asked.member_epoch)
-    if rejection is not None:
-        asked.error_code = context.error_code(rejection)
+def _question(asked: _Asked) -> AskedOffsets:
+    return AskedOffsets(
+        group_id=asked.group_id,
+        member_id=asked.member_id,
+        member_epoch=asked.member_epoch,
+        topics=None if asked.wants_all else asked.wanted.keys(),
+        require_stable=asked.require_stable,
+    )
+
+
+def _take(context: RequestContext, asked: _Asked, found: FoundOffsets | Rejection) -> None:
+    if isinstance(found, Rejection):
+        asked.error_code = context.error_code(found)
         return
-    topics = None if asked.wants_all else asked.wanted.keys()
-    found = asked.positions = positions(state, asked.group_id, topics, require_stable=asked.require_stable)
+    asked.positions = found.positions
     if asked.wants_all and asked.topic_ids is not None:
-        asked.topic_ids = {name: state.topics[name].topic_id for name in found.topics()}
+        asked.topic_ids = dict(found.topic_ids)
 
 
 def _answer(broker: Broker, context: RequestContext, groups: list[_Asked], reply: Reply) -> Steps:

@@ -1,14 +1,16 @@
 """DescribeGroups tells the members of groups and their assignments, for people and tools."""
 
-from exacta.core.groups.description import DescribedConsumerGroup, describe_group
-from exacta.core.state.state import State
+from functools import partial
+
+from exacta.core.groups import description
+from exacta.core.groups.description import DescribedConsumerGroup
+from exacta.core.queries.groups import described_groups
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
 from exacta.kafka.parts import Repeats, divided_by
-from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -29,16 +31,16 @@ NEEDS = (Each(Operation.DESCRIBE, ResourceKind.GROUP, "groups", "groups", name="
 def handle(broker: Broker, request: DescribeGroupsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all groups of a request, or of a part of it, from one state."""
 
-    def view(state: State, now_ms: int) -> DescribeGroupsResponse:
-        return DescribeGroupsResponse(
-            groups=[_describe(state, group_id, context.version) for group_id in filter(first_time(), request.groups)]
-        )
+    names = [*dict.fromkeys(request.groups)]
 
-    broker.read(context, view, reply)
+    found = broker.engine.view(partial(described_groups, group_ids=names))
+    groups = [_told(*each, context.version) for each in zip(names, found, strict=True)]
+    broker.when_durable(context, lambda: reply(DescribeGroupsResponse(groups=groups)))
 
 
-def _describe(state: State, group_id: str, version: int) -> DescribedGroup:
-    group = describe_group(state, group_id)
+def _told(
+    group_id: str, group: description.DescribedGroup | DescribedConsumerGroup | None, version: int
+) -> DescribedGroup:
     if group is None or isinstance(group, DescribedConsumerGroup):
         unknown = DescribedGroup(group_id=group_id, group_state=UNKNOWN_GROUP_STATE)
         if version >= NOT_FOUND_SINCE:

@@ -1,7 +1,7 @@
 """ListGroups names every group that has members or offsets."""
 
-from exacta.core.groups.description import group_names, list_group
-from exacta.core.state.state import State
+from exacta.core.groups.description import ListedGroup as Listed
+from exacta.core.queries.groups import listed_group, sorted_group_names
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
@@ -18,9 +18,8 @@ def handle(broker: Broker, request: ListGroupsRequest, context: RequestContext, 
     states = {state.casefold() for state in request.states_filter}
     types = {kind.casefold() for kind in request.types_filter}
 
-    def listed(state: State, now_ms: int, group_id: str) -> ListedGroup | None:
-        group = list_group(state, group_id)
-        if group is None or (types and group.group_type.value not in types):
+    def told(group_id: str, group: Listed) -> ListedGroup | None:
+        if types and group.group_type.value not in types:
             return None
         phase = state_name(group.phase)
         if states and phase.casefold() not in states:
@@ -35,7 +34,8 @@ def handle(broker: Broker, request: ListGroupsRequest, context: RequestContext, 
     def done(groups: list[ListedGroup]) -> None:
         reply(ListGroupsResponse(groups=groups))
 
-    describe_all(broker, context, lambda state: sorted(group_names(state)), listed, done)
+    known = broker.engine.view(sorted_group_names)
+    describe_all(broker, context, known, listed_group, told, done)
 
 
 HANDLER = Handler(

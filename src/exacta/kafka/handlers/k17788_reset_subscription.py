@@ -6,13 +6,11 @@ where they do.
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import NamedTuple
 
 from exacta.core.commands import Seek
 from exacta.core.ids import Offset
+from exacta.core.queries.subscription_moves import PlannedMove, planned_moves
 from exacta.core.rejections import Rejection
-from exacta.core.state.state import State
-from exacta.core.subscriptions.subscribing import find, offset_of
 from exacta.front.bounded_parallel import Ended, few_at_once
 from exacta.front.broker import Broker
 from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, position_of_time
@@ -32,14 +30,6 @@ from exacta.protocol.kafka.messages.k17788_reset_subscription import (
 )
 
 NEEDS = (Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),)
-
-
-class _Planned(NamedTuple):
-    """A reset before it is done: from where to where it leads, and how many consumers it disconnects."""
-
-    position: Offset
-    target: Offset
-    consumers: int
 
 
 def handle(broker: Broker, request: ResetSubscriptionRequest, context: RequestContext, reply: Reply) -> None:
@@ -79,12 +69,9 @@ def _reset(
         for number, (topic, index) in enumerate(wanted)
     ]
     commands = [each for each in seeks if isinstance(each, Seek)]
-    before: list[_Planned | Rejection] = []
+    before: list[PlannedMove | Rejection] = []
 
-    def look(state: State, now_ms: int) -> list[_Planned | Rejection]:
-        return [each if isinstance(each, Rejection) else _plan(state, each) for each in seeks]
-
-    def answer(outcomes: Iterable[Answer | _Planned]) -> None:
+    def answer(outcomes: Iterable[Answer | PlannedMove]) -> None:
         of_commands = iter(outcomes)
         results = iter(
             [
@@ -101,7 +88,7 @@ def _reset(
             )
         )
 
-    broker.read(context, look, before.extend)
+    broker.read(context, partial(planned_moves, wanted=seeks), before.extend)
     if request.validate_only or not commands:
         broker.when_durable(
             context,
@@ -111,23 +98,13 @@ def _reset(
         broker.submit(context, commands, answer)
 
 
-def _plan(state: State, command: Seek) -> _Planned | Rejection:
-    found = find(state, command.topic, command.partition, command.subscription)
-    if isinstance(found, Rejection):
-        return found
-    partition, subscription, delivery = found
-    target = offset_of(partition, command.to)
-    if target is None:
-        return Rejection.OFFSET_OUT_OF_RANGE
-    return _Planned(subscription.position, target, 0 if delivery is None else len(delivery.consumers))
-
-
-def _result(context: RequestContext, plan: _Planned | Rejection, outcome: Answer | _Planned) -> PartitionResult:
+def _result(context: RequestContext, plan: PlannedMove | Rejection, outcome: Answer | PlannedMove) -> PartitionResult:
     rejection = outcome if isinstance(outcome, Rejection) else plan
     if isinstance(rejection, Rejection):
         return PartitionResult(error_code=context.error_code(rejection))
-    position, target, consumers = rejection
-    return PartitionResult(old_position=position, position=target, closed_consumers=consumers)
+    return PartitionResult(
+        old_position=rejection.position, position=rejection.target, closed_consumers=rejection.consumers
+    )
 
 
 def _at(result: PartitionResult, wanted: PartitionReset) -> PartitionResult:

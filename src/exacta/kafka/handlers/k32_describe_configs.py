@@ -3,13 +3,12 @@
 It also tells the levels of the broker's loggers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from exacta.config.dynamic import ALL_BROKERS, ConfigSource, Value
 from exacta.config.options import Option, options
 from exacta.config.topic import TOPIC_CONFIGS, ConfigType
 from exacta.config.topic_values import values_of
-from exacta.core.state.state import State
 from exacta.front.broker import Broker
 from exacta.kafka import loggers
 from exacta.kafka.config_source import BROKER_LOGGER_SOURCE, SOURCE_NUMBERS, ResourceType, configured
@@ -36,20 +35,11 @@ NEEDS = (Each(Operation.DESCRIBE_CONFIGS, configured, "resources", "results", na
 
 def handle(broker: Broker, request: DescribeConfigsRequest, context: RequestContext, reply: Reply) -> None:
     """Describe each resource; synonyms and documentation only where asked for."""
-
-    describer = _Describer(broker, request)
-
-    def view(state: State, now_ms: int) -> DescribeConfigsResponse:
-        is_first = first_time()
-        return DescribeConfigsResponse(
-            results=[
-                describer.result(state, each)
-                for each in request.resources
-                if is_first((each.resource_type, each.resource_name))
-            ]
-        )
-
-    broker.read(context, view, reply)
+    describer, is_first = _Describer(broker, request), first_time()
+    results = [
+        describer.result(each) for each in request.resources if is_first((each.resource_type, each.resource_name))
+    ]
+    broker.when_durable(context, lambda: reply(DescribeConfigsResponse(results=results)))
 
 
 GROUP_CONFIGS = ("consumer.heartbeat.interval.ms", "consumer.session.timeout.ms")
@@ -66,7 +56,7 @@ class _Describer:
         self._request = request
         self._of_defaults: dict[frozenset[str], list[DescribeConfigsResourceResult]] = {}
 
-    def result(self, state: State, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+    def result(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
         """Return the answer about one resource."""
         result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
         name, node_id = resource.resource_name, str(self._broker.node_id)
@@ -75,11 +65,12 @@ class _Describer:
         match resource.resource_type:
             case ResourceType.TOPIC if not is_legal_name(name):
                 result.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
-            case ResourceType.TOPIC if name not in state.topics:
-                result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             case ResourceType.TOPIC:
-                result.configs = self._of_topic(state.topics[name].configs, keys)
-                return result
+                own = self._broker.topic_configs(name)
+                if own is not None:
+                    result.configs = self._of_topic(own, keys)
+                    return result
+                result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             case ResourceType.BROKER if name == node_id:
                 configs = [self._option(each, self._broker.options.values_of(each)) for each in options().values()]
             case ResourceType.BROKER if name == ALL_BROKERS:
@@ -102,7 +93,7 @@ class _Describer:
         result.configs = [config for config in configs if not keys or config.name in keys]
         return result
 
-    def _of_topic(self, configs: dict[str, str], keys: frozenset[str]) -> list[DescribeConfigsResourceResult]:
+    def _of_topic(self, configs: Mapping[str, str], keys: frozenset[str]) -> list[DescribeConfigsResourceResult]:
         """Describe the configurations with these names of a topic that has these of its own; no names: all."""
         if not configs and keys in self._of_defaults:
             return self._of_defaults[keys]

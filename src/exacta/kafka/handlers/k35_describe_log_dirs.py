@@ -5,8 +5,7 @@ What open transactions have staged for a partition counts as well, since it is i
 
 from collections.abc import Iterable
 
-from exacta.core.log.staging import staged_bytes
-from exacta.core.state.state import State
+from exacta.core.queries.log_dirs import Places, all_places, staged_bytes
 from exacta.front.broker import Broker
 from exacta.front.disk_space import DiskSpace, ask_disk_space
 from exacta.kafka.context import RequestContext
@@ -16,6 +15,7 @@ from exacta.kafka.needs import Whole
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.messages.k35_describe_log_dirs import (
+    DescribableLogDirTopic,
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
@@ -43,33 +43,25 @@ def handle(broker: Broker, request: DescribeLogDirsRequest, context: RequestCont
 
         ask_disk_space(broker.log_dir if context.version >= SPACE_SINCE else None, context.guard(measured))
 
-    def described(state: State, now_ms: int, place: _Places) -> DescribeLogDirsTopic | None:
-        topic, indexes = place
+    def told(places: Places, staged: dict[int, int]) -> DescribeLogDirsTopic | None:
+        topic, _ = places
+        size_bytes = broker.engine.lookups.size_bytes
         partitions = [
-            DescribeLogDirsPartition(
-                partition_index=index,
-                partition_size=broker.engine.lookups.size_bytes(topic, index) + staged_bytes(partition),
-            )
-            for index in indexes
-            if (partition := state.partition(topic, index)) is not None
+            DescribeLogDirsPartition(partition_index=index, partition_size=size_bytes(topic, index) + staged_bytes)
+            for index, staged_bytes in staged.items()
         ]
         return DescribeLogDirsTopic(name=topic, partitions=partitions) if partitions else None
 
-    # The sizes are those of the durable log, which holds the state of before.
-    broker.when_durable(
-        context, lambda: describe_all(broker, context, lambda state: _wanted(state, request), described, answer)
-    )
+    def describe() -> None:
+        wanted = broker.engine.view(all_places) if request.topics is None else _named(request.topics)
+        describe_all(broker, context, wanted, staged_bytes, told, answer)
+
+    broker.when_durable(context, describe)  # the sizes are those of the durable log, which holds the state of before
 
 
-_Places = tuple[str, Iterable[int]]
-"""A topic, and indexes of partitions of it."""
-
-
-def _wanted(state: State, request: DescribeLogDirsRequest) -> list[_Places]:
-    if request.topics is None:
-        return [(name, range(topic.partition_count)) for name, topic in state.topics.items()]
+def _named(topics: Iterable[DescribableLogDirTopic]) -> list[Places]:
     asked: dict[str, dict[int, None]] = {}  # each partition once
-    for each in request.topics:
+    for each in topics:
         asked.setdefault(each.topic, {}).update(dict.fromkeys(each.partitions))
     return list(asked.items())
 

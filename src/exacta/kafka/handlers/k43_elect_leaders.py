@@ -2,7 +2,7 @@
 
 from itertools import repeat
 
-from exacta.core.state.state import State
+from exacta.core.queries.topics import sorted_topic_names
 from exacta.front.broker import Broker
 from exacta.kafka.coded_answers import coded
 from exacta.kafka.context import RequestContext
@@ -35,29 +35,25 @@ PARTITIONS = Parts(
 def handle(broker: Broker, request: ElectLeadersRequest, context: RequestContext, reply: Reply) -> None:
     """Answer for each partition; for all of them, where none is named, with nothing, as Apache Kafka."""
     known = request.election_type in ELECTION_TYPES
-
-    def view(state: State, now_ms: int) -> ElectLeadersResponse:
-        wanted = request.topic_partitions
-        if wanted is None:
-            wanted = [TopicPartitions(topic=topic) for topic in sorted(state.topics)]
-        return ElectLeadersResponse(
-            error_code=ErrorCode.NONE if known else ErrorCode.INVALID_REQUEST,
-            replica_election_results=[
-                ReplicaElectionResult(
-                    topic=each.topic,
-                    partition_result=[_result(state, each.topic, index, known) for index in each.partitions],
-                )
-                for each in wanted
-            ],
+    wanted = request.topic_partitions
+    if wanted is None:
+        wanted = [TopicPartitions(topic=topic) for topic in broker.engine.view(sorted_topic_names)]
+    results = [
+        ReplicaElectionResult(
+            topic=each.topic,
+            partition_result=[_result(broker, each.topic, index, known) for index in each.partitions],
         )
+        for each in wanted
+    ]
+    code = ErrorCode.NONE if known else ErrorCode.INVALID_REQUEST
+    answer = ElectLeadersResponse(error_code=code, replica_election_results=results)
+    broker.when_durable(context, lambda: reply(answer))
 
-    broker.read(context, view, reply)
 
-
-def _result(state: State, topic: str, index: int, known: bool) -> PartitionResult:
+def _result(broker: Broker, topic: str, index: int, known: bool) -> PartitionResult:
     if not known:
         code, message = ErrorCode.INVALID_REQUEST, "there is no such type of election"
-    elif state.partition(topic, index) is None:
+    elif broker.engine.advice.partition_id(topic, index) is None:
         code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the topic has no partition {index}"
     else:
         code, message = ErrorCode.ELECTION_NOT_NEEDED, "the one broker leads it already"

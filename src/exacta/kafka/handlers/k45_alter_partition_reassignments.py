@@ -1,6 +1,5 @@
 """AlterPartitionReassignments: with one broker, every partition is where it can be (KIP-455)."""
 
-from exacta.core.state.state import State
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -21,24 +20,22 @@ from exacta.protocol.kafka.messages.k45_alter_partition_reassignments import (
 def handle(broker: Broker, request: AlterPartitionReassignmentsRequest, context: RequestContext, reply: Reply) -> None:
     """Accept what is so already; where nothing moves, there is nothing to cancel."""
 
-    def view(state: State, now_ms: int) -> AlterPartitionReassignmentsResponse:
-        return AlterPartitionReassignmentsResponse(
-            allow_replication_factor_change=request.allow_replication_factor_change,
-            responses=[
-                ReassignableTopicResponse(
-                    name=topic.name,
-                    partitions=[_answer(broker, state, topic.name, partition) for partition in topic.partitions],
-                )
-                for topic in request.topics
-            ],
+    responses = [
+        ReassignableTopicResponse(
+            name=topic.name,
+            partitions=[_answer(broker, topic.name, partition) for partition in topic.partitions],
         )
+        for topic in request.topics
+    ]
+    answer = AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change, responses=responses
+    )
+    broker.when_durable(context, lambda: reply(answer))
 
-    broker.read(context, view, reply)
 
-
-def _answer(broker: Broker, state: State, topic: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
+def _answer(broker: Broker, topic: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
     index, message = wanted.partition_index, None
-    if state.partition(topic, index) is None:
+    if broker.engine.advice.partition_id(topic, index) is None:
         code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the topic has no partition {index}"
     elif wanted.replicas is None:
         code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS

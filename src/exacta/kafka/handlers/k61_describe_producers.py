@@ -4,8 +4,11 @@
 there is nothing of that kind, since both are answered from one state.
 """
 
-from exacta.core.state.state import State
-from exacta.core.transactions.description import DescribedProducer, describe_producers
+from collections.abc import Sequence
+from functools import partial
+
+from exacta.core.queries.producers import producers_of
+from exacta.core.transactions.description import DescribedProducer
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -33,27 +36,22 @@ NEEDS = (Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),)
 def handle(broker: Broker, request: DescribeProducersRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all partitions of a request, or of a part of it, from one state."""
 
-    def view(state: State, now_ms: int) -> DescribeProducersResponse:
-        is_first = first_time()
-        return DescribeProducersResponse(
-            topics=[
-                TopicResponse(
-                    name=topic.name,
-                    partitions=[
-                        _describe(state, topic.name, index)
-                        for index in topic.partition_indexes
-                        if is_first((topic.name, index))
-                    ],
-                )
-                for topic in request.topics
-            ]
-        )
+    is_first = first_time()
+    wanted = [
+        (topic.name, [index for index in topic.partition_indexes if is_first((topic.name, index))])
+        for topic in request.topics
+    ]
 
-    broker.read(context, view, reply)
+    places = [(name, index) for name, indexes in wanted for index in indexes]
+    found = iter(broker.engine.view(partial(producers_of, places=places)))
+    topics = [
+        TopicResponse(name=name, partitions=[_partition(index, next(found)) for index in indexes])
+        for name, indexes in wanted
+    ]
+    broker.when_durable(context, lambda: reply(DescribeProducersResponse(topics=topics)))
 
 
-def _describe(state: State, topic: str, index: int) -> PartitionResponse:
-    found = describe_producers(state, topic, index)
+def _partition(index: int, found: Sequence[DescribedProducer] | None) -> PartitionResponse:
     if found is None:
         return PartitionResponse(partition_index=index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return PartitionResponse(partition_index=index, active_producers=list(map(_producer, found)))

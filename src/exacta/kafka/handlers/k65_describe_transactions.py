@@ -3,17 +3,16 @@
 The pair and the time-out of a prepared transaction (KIP-939) are its own, as its records have them, not its holder's.
 """
 
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 
-from exacta.core.state.state import State
-from exacta.core.transactions.description import explain_transaction
+from exacta.core.queries.transactions import all_explained
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Shown
 from exacta.kafka.parts import Repeats, divided_by
-from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -23,6 +22,7 @@ from exacta.protocol.kafka.messages.k65_describe_transactions import (
     TopicData,
     TransactionState,
 )
+from exacta.readmodel.transactions import Explanation
 
 NEEDS = (
     Each(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transactional_ids", "transaction_states", name=""),
@@ -33,16 +33,14 @@ NEEDS = (
 def handle(broker: Broker, request: DescribeTransactionsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all ids of a request, or of a part of it, from one state."""
 
-    def view(state: State, now_ms: int) -> DescribeTransactionsResponse:
-        return DescribeTransactionsResponse(
-            transaction_states=[_describe(state, each) for each in filter(first_time(), request.transactional_ids)]
-        )
+    names = [*dict.fromkeys(request.transactional_ids)]
 
-    broker.read(context, view, reply)
+    found = broker.engine.view(partial(all_explained, names=names))
+    states = list(map(_state, names, found))
+    broker.when_durable(context, lambda: reply(DescribeTransactionsResponse(transaction_states=states)))
 
 
-def _describe(state: State, name: str) -> TransactionState:
-    found = explain_transaction(state, name)
+def _state(name: str, found: Explanation) -> TransactionState:
     if not found.state:
         return TransactionState(transactional_id=name, error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, producer_id=-1)
     pair = (found.producer_id, found.producer_epoch)

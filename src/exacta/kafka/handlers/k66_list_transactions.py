@@ -5,8 +5,8 @@ KIP-664, KIP-994, KIP-1152.
 
 from exacta.core.ids import TransactionId
 from exacta.core.pattern import matcher
-from exacta.core.state.state import State
-from exacta.core.transactions.description import ListedTransaction, list_transaction, transaction_names
+from exacta.core.queries.transactions import listed_transaction, transaction_names
+from exacta.core.transactions.description import ListedTransaction
 from exacta.core.values.transactions import Phase
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
@@ -41,19 +41,15 @@ def handle(broker: Broker, request: ListTransactionsRequest, context: RequestCon
         return
     states, producer_ids = frozenset(request.state_filters), frozenset(request.producer_id_filters)
 
-    def wanted(listed: ListedTransaction, now_ms: int) -> bool:
+    def told(name: str | TransactionId, listed: ListedTransaction) -> TransactionState | None:
         if states and listed.phase.value not in states:
-            return False
+            return None
         if producer_ids and listed.producer_id not in producer_ids:
-            return False
+            return None
         # As in Kafka, what has ended counts from its start, and what has never begun is older than anything.
-        if request.duration_filter >= 0 and now_ms - listed.start_ms <= request.duration_filter:
-            return False
-        return named is None or named(listed.name) is not None
-
-    def described(state: State, now_ms: int, name: str | TransactionId) -> TransactionState | None:
-        listed = list_transaction(state, name)
-        if listed is None or not wanted(listed, now_ms):
+        if request.duration_filter >= 0 and broker.engine.now_ms() - listed.start_ms <= request.duration_filter:
+            return None
+        if named is not None and named(listed.name) is None:
             return None
         return TransactionState(
             transactional_id=listed.name, producer_id=listed.producer_id, transaction_state=listed.phase.value
@@ -63,7 +59,8 @@ def handle(broker: Broker, request: ListTransactionsRequest, context: RequestCon
         unknown = sorted(states - STATES)
         reply(ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found))
 
-    describe_all(broker, context, transaction_names, described, done)
+    known = broker.engine.view(transaction_names)
+    describe_all(broker, context, known, listed_transaction, told, done)
 
 
 HANDLER = Handler(

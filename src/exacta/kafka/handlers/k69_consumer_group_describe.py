@@ -1,10 +1,11 @@
 """ConsumerGroupDescribe tells the members of groups of the consumer protocol, with epochs and assignments (KIP-848)."""
 
 from collections.abc import Iterable
+from functools import partial
 
 from exacta.core.groups import description
-from exacta.core.groups.description import AssignedTopic, DescribedConsumer, DescribedConsumerGroup, describe_group
-from exacta.core.state.state import State
+from exacta.core.groups.description import AssignedTopic, DescribedConsumer, DescribedConsumerGroup
+from exacta.core.queries.groups import described_groups
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
@@ -12,7 +13,6 @@ from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside
 from exacta.kafka.parts import Repeats, divided_by
-from exacta.kafka.request_size import first_time
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -36,18 +36,14 @@ NEEDS = (
 def handle(broker: Broker, request: ConsumerGroupDescribeRequest, context: RequestContext, reply: Reply) -> None:
     """Answer all groups of a request, or of a part of it, from one state."""
 
-    def view(state: State, now_ms: int) -> ConsumerGroupDescribeResponse:
-        return ConsumerGroupDescribeResponse(
-            groups=[
-                _answer(broker, context, group_id, describe_group(state, group_id))
-                for group_id in filter(first_time(), request.group_ids)
-            ]
-        )
+    names = [*dict.fromkeys(request.group_ids)]
 
-    broker.read(context, view, reply)
+    found = broker.engine.view(partial(described_groups, group_ids=names))
+    groups = [_told(broker, context, *each) for each in zip(names, found, strict=True)]
+    broker.when_durable(context, lambda: reply(ConsumerGroupDescribeResponse(groups=groups)))
 
 
-def _answer(
+def _told(
     broker: Broker,
     context: RequestContext,
     group_id: str,

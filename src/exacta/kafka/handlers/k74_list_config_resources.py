@@ -1,8 +1,7 @@
 """ListConfigResources names what has configurations (KIP-1142; version 0 asks for clients' metrics only, KIP-714)."""
 
-from collections.abc import Collection
-
-from exacta.core.state.state import State
+from exacta.core.queries.topic_lists import topic_names
+from exacta.core.queries.topics import TopicShape, topic_shape
 from exacta.front.broker import Broker
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
@@ -31,8 +30,8 @@ def handle(broker: Broker, request: ListConfigResourcesRequest, context: Request
         reply(ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
         return
 
-    def described(state: State, now_ms: int, topic: str) -> ConfigResource:
-        return ConfigResource(resource_type=ResourceType.TOPIC, resource_name=topic)
+    def told(name: str, _: TopicShape) -> ConfigResource:
+        return ConfigResource(resource_type=ResourceType.TOPIC, resource_name=name)
 
     def done(topics: list[ConfigResource]) -> None:
         own = [
@@ -42,10 +41,8 @@ def handle(broker: Broker, request: ListConfigResourcesRequest, context: Request
         ]
         reply(ListConfigResourcesResponse(config_resources=own + topics))
 
-    def names(state: State) -> Collection[str]:
-        return state.topics if ResourceType.TOPIC in types else ()
-
-    describe_all(broker, context, names, described, done)
+    names = broker.engine.advice.look(topic_names) if ResourceType.TOPIC in types else []
+    describe_all(broker, context, names, topic_shape, told, done)
 
 
 HANDLER = Handler(

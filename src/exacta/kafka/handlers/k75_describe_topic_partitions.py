@@ -3,10 +3,9 @@
 A page has at most this many partitions; topics that are not there take no room in it. A cursor says where it ends.
 """
 
-from collections.abc import Iterable
+from functools import partial
 
-from exacta.core.state.state import State
-from exacta.core.state.topic import Topic
+from exacta.core.queries.topics import PagedTopic, sorted_topic_names, topic_page
 from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.kafka.access import describable_topics
@@ -42,40 +41,18 @@ def handle(broker: Broker, request: DescribeTopicPartitionsRequest, context: Req
         return
     limit = max(1, min(request.response_partition_limit, MOST_PARTITIONS))
 
-    def view(state: State, now_ms: int) -> DescribeTopicPartitionsResponse:
-        names = describable_topics(broker, context, named or sorted(state.topics))
-        page = _page(state, names, cursor or Cursor(), limit, broker.node_id)
-        for topic in page.topics:
-            topic.topic_authorized_operations = on_topic(broker, context, topic.name or "")
-        page.topics += [_refused(name) for name in sorted(set(named) - set(names))]
-        return page
-
-    broker.read(context, view, reply)
-
-
-def _page(
-    state: State, names: Iterable[str], cursor: Cursor, limit: int, node_id: int
-) -> DescribeTopicPartitionsResponse:
-    page = DescribeTopicPartitionsResponse()
-    room = limit
-    for name in names:
-        if name < cursor.topic_name:
-            continue
-        if room == 0:
-            page.next_cursor = Cursor(topic_name=name)
-            break
-        topic = state.topics.get(name)
-        if topic is None:
-            page.topics.append(_missing(name))
-            continue
-        first = cursor.partition_index if name == cursor.topic_name else 0
-        end = min(first + room, topic.partition_count)
-        page.topics.append(_described(topic, range(first, end), node_id, state.leader_epoch))
-        if end < topic.partition_count:
-            page.next_cursor = Cursor(topic_name=name, partition_index=end)
-            break
-        room -= max(end - first, 0)
-    return page
+    everything = named or broker.engine.view(sorted_topic_names)
+    names = list(describable_topics(broker, context, everything))
+    begin = ("", 0) if cursor is None else (cursor.topic_name, cursor.partition_index)
+    page = broker.engine.view(partial(topic_page, names=names, begin=begin, limit=limit))
+    topics = [_told(each, broker.node_id, broker.engine.advice.leader_epoch) for each in page.topics]
+    for topic in topics:
+        topic.topic_authorized_operations = on_topic(broker, context, topic.name or "")
+    topics += [_refused(name) for name in sorted(set(named) - set(names))]
+    following = page.following
+    next_cursor = None if following is None else Cursor(topic_name=following[0], partition_index=following[1])
+    answer = DescribeTopicPartitionsResponse(topics=topics, next_cursor=next_cursor)
+    broker.when_durable(context, lambda: reply(answer))
 
 
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
@@ -87,11 +64,13 @@ def _refused(name: str) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
 
-def _described(topic: Topic, indexes: range, node_id: int, leader_epoch: int) -> DescribeTopicPartitionsResponseTopic:
+def _told(found: PagedTopic, node_id: int, leader_epoch: int) -> DescribeTopicPartitionsResponseTopic:
+    if found.shape is None:
+        return _missing(found.name)
     return DescribeTopicPartitionsResponseTopic(
-        name=topic.topic,
-        topic_id=topic.topic_id,
-        is_internal=topic.topic in INTERNAL_TOPICS,
+        name=found.name,
+        topic_id=found.shape.topic_id,
+        is_internal=found.name in INTERNAL_TOPICS,
         partitions=[
             DescribeTopicPartitionsResponsePartition(
                 partition_index=index,
@@ -102,7 +81,7 @@ def _described(topic: Topic, indexes: range, node_id: int, leader_epoch: int) ->
                 eligible_leader_replicas=[],
                 last_known_elr=[],
             )
-            for index in indexes
+            for index in range(found.first, found.end)
         ],
     )
 

@@ -9,8 +9,8 @@ from functools import partial
 
 from msgspec import json, structs
 
-from exacta.core.groups.lag import CountedPartition, lag_of_group, places_of_group
-from exacta.core.state.state import State
+from exacta.core.groups.lag import CountedPartition
+from exacta.core.queries.groups import lags, places_read
 from exacta.front.broker import Broker
 from exacta.front.turns import STEP_ELEMENTS, Steps, Until
 from exacta.kafka.context import RequestContext
@@ -34,7 +34,7 @@ def tell(broker: Broker, context: RequestContext, asked: AskLag, done: Done) -> 
 
 
 def _steps(broker: Broker, context: RequestContext, asker: Asker, group: str, done: Done) -> Steps:
-    places = broker.engine.view(partial(_places, group))
+    places = broker.engine.view(partial(places_read, group=group))
     answer: bytes | ErrorCode = ErrorCode.GROUP_ID_NOT_FOUND
     if places is not None:
         context.is_long = len(places) > STEP_ELEMENTS
@@ -42,20 +42,13 @@ def _steps(broker: Broker, context: RequestContext, asker: Asker, group: str, do
         found: list[Lag] = []
         for begin in range(0, len(seen), MOST_IN_A_STEP):
             looked = Until()
-            broker.read(context, partial(_lags, group, seen[begin : begin + MOST_IN_A_STEP]), looked.set)
+            part = seen[begin : begin + MOST_IN_A_STEP]
+            broker.read(context, partial(lags, group=group, places=part), looked.set)
             counted = (_count(broker, each) for each in (yield looked))
             found.extend(encoded(asker.blocking(each)) for each in counted)
             yield None
         answer = json.encode(GroupLag(group=group, partitions=tuple(found)))
     broker.when_durable(context, lambda: done(answer))
-
-
-def _places(group: str, state: State, now_ms: int) -> list[tuple[str, int]] | None:
-    return places_of_group(state, group) if state.has_group(group) else None
-
-
-def _lags(group: str, places: list[tuple[str, int]], state: State, now_ms: int) -> list[CountedPartition]:
-    return list(lag_of_group(state, now_ms, group, places))
 
 
 def _count(broker: Broker, found: CountedPartition) -> Lag:

@@ -8,7 +8,7 @@ from collections.abc import Container
 
 from msgspec import json, structs
 
-from exacta.core.state.state import State
+from exacta.core.queries.topic_lists import topic_names
 from exacta.core.subscriptions.description import (
     FIRST,
     DescribedSubscription,
@@ -43,19 +43,19 @@ def tell(broker: Broker, context: RequestContext, asked: AskSubscriptions, done:
         done(refused)
         return
 
-    def view(state: State, now_ms: int) -> Page:
-        topics = describable_topics(broker, context, state.topics) if asked.topics is None else asked.topics
-        indexes: Container[int] | None = None if asked.partitions is None else frozenset(asked.partitions)
-        wanted = SubscriptionsWanted(
-            topics=dict.fromkeys(topics, indexes),
-            names=None if asked.names is None else frozenset(asked.names),
-            after=asked.after or FIRST,
-            most=max(1, min(asked.most, MOST_SUBSCRIPTIONS)),
-            most_size=MOST_SIZE,
-            most_partitions=MOST_PARTITIONS,
-            has_details=asked.has_details,
-        )
-        return page_of(state, wanted, now_ms)
+    topics = asked.topics
+    if topics is None:
+        topics = tuple(describable_topics(broker, context, broker.engine.advice.look(topic_names)))
+    indexes: Container[int] | None = None if asked.partitions is None else frozenset(asked.partitions)
+    wanted = SubscriptionsWanted(
+        topics=dict.fromkeys(topics, indexes),
+        names=None if asked.names is None else frozenset(asked.names),
+        after=asked.after or FIRST,
+        most=max(1, min(asked.most, MOST_SUBSCRIPTIONS)),
+        most_size=MOST_SIZE,
+        most_partitions=MOST_PARTITIONS,
+        has_details=asked.has_details,
+    )
 
     def described(page: Page) -> None:
         count_backlogs(broker, context, page.subscriptions, lambda backlogs: counted(page, backlogs))
@@ -65,7 +65,7 @@ def tell(broker: Broker, context: RequestContext, asked: AskSubscriptions, done:
         found = tuple(_told(broker, asker, each, backlog) for each, backlog in pairs)
         done(json.encode(Subscriptions(subscriptions=found, end=page.end)))
 
-    broker.read(context, view, described)
+    broker.read(context, lambda state, now_ms: page_of(state, wanted, now_ms), described)
 
 
 def _told(broker: Broker, asker: Asker, found: DescribedSubscription, backlog: Backlog) -> SubscriptionDescription:

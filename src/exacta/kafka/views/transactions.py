@@ -9,8 +9,8 @@ from functools import partial
 from msgspec import json, structs
 
 from exacta.core.ids import TransactionId
-from exacta.core.state.state import State
-from exacta.core.transactions.description import explain_handle, explain_open_transaction, explain_transaction
+from exacta.core.queries.open_transactions import open_transaction_ids
+from exacta.core.queries.transactions import explained, explained_while_open
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.listing import describe_all
@@ -28,26 +28,19 @@ def tell(broker: Broker, context: RequestContext, asked: AskTransactions, done: 
         done(refused)
         return
 
-    def names(state: State) -> list[str | TransactionId]:
-        if named is None:
-            return list(state.transactions)
-        return [*dict.fromkeys(named), *map(TransactionId, dict.fromkeys(asked.handles))]
-
-    def explained(state: State, now_ms: int, name: str | TransactionId) -> Explanation | None:
-        found = _explained(state, name, is_open=named is None)
-        seen = None if found is None else _seen(asker, found)
-        return None if seen is None else encoded(seen)
+    def seen(name: str | TransactionId, found: Explanation) -> Explanation | None:
+        told = _seen(asker, found)
+        return None if told is None else encoded(told)
 
     def told(found: list[Explanation]) -> None:
         done(json.encode(Transactions(transactions=tuple(found))))
 
-    describe_all(broker, context, names, explained, told)
-
-
-def _explained(state: State, name: str | TransactionId, *, is_open: bool) -> Explanation | None:
-    if isinstance(name, str):
-        return explain_transaction(state, name)
-    return explain_open_transaction(state, name) if is_open else explain_handle(state, name)
+    if named is None:
+        open_ids = broker.engine.advice.look(open_transaction_ids)
+        describe_all(broker, context, open_ids, explained_while_open, seen, told)
+    else:
+        names: list[str | TransactionId] = [*dict.fromkeys(named), *map(TransactionId, dict.fromkeys(asked.handles))]
+        describe_all(broker, context, names, explained, seen, told)
 
 
 def _seen(asker: Asker, found: Explanation) -> Explanation | None:

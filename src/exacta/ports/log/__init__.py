@@ -25,7 +25,7 @@ from exacta.ports.log.fetching import (
     FetchResult,
     Share,
 )
-from exacta.ports.log.log import DiskLevel, Log, Sink, View
+from exacta.ports.log.log import DiskLevel, Log, Sink, View, ViewOf
 from exacta.ports.log.lookups import Entries, Lookups
 from exacta.ports.log.pushing import AS_STORED, Form, Pushing, Sent
 from exacta.ports.log.visible import Visible
@@ -53,5 +53,6 @@ __all__ = [
     "Share",
     "Sink",
     "View",
+    "ViewOf",
     "Visible",
 ]

@@ -2,7 +2,7 @@
 
 Advice is no answer. It may have changed in the loop's next turn, a crash may undo it, and another broker may lead the
 log by now. So a command that rests on it must be submitted in the same step, where the core decides again. An answer
-that rests on it must be handed out by `Log.read`.
+that rests on it must be handed out by `Log.read` or `Log.confirm`.
 """
 
 from collections.abc import Callable, Mapping, Set

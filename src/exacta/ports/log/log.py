@@ -18,9 +18,12 @@ from exacta.ports.log.visible import Visible
 from exacta.ports.record_format import Buffer
 from exacta.ports.scheduler import Scheduler
 
+N = TypeVar("N")
 T = TypeVar("T")
 View: TypeAlias = Callable[[State, int], T]
 """A question of the state, at a time in ms: one of `exacta.core.queries`. It copies what it returns."""
+ViewOf: TypeAlias = Callable[[State, int, N], T]
+"""The same about one of many things, by its name."""
 Sink = Callable[[Notice], None]
 """Takes the notices to one key."""
 
@@ -98,7 +101,7 @@ class Log(Protocol):
         """
 
     def view(self, view: View[T]) -> T:
-        """Return a view of the state (and the time, in ms) in this step: a part of an answer that `read` completes."""
+        """Return a view of the state in this step, at a time in ms; `read` or `confirm` hands an answer from it out."""
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], after: int = 0) -> None:
         """Read records, and `confirm` them; readers of uncommitted records also get every acknowledged record.
