@@ -15,13 +15,15 @@ from tests.kafka.by_hand import Broker
 ON: dict[str, Any] = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}
 
 OF_ACCESS = {
+    ApiKey.METADATA,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     ApiKey.CREATE_ACLS,
     ApiKey.DESCRIBE_ACLS,
     ApiKey.DELETE_ACLS,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
 }
-"""The APIs that do nothing where no authorizer is."""
+"""The APIs that do nothing where no authorizer is, and those that ask for the rights on all topics."""
 COUNT = 1_600
 """So many things are named: three times what any API serves in one step, and more."""
 FEW_CALLS = 5_000
