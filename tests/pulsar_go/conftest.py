@@ -75,8 +75,8 @@ def broker(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     """The broker that the tests look for."""
     folder = tmp_path_factory.mktemp("broker")
     options = {
-        "pulsar.tls.certificate": suite.certificates / "broker-cert.pem",
-        "pulsar.tls.key": suite.certificates / "broker-key.pem",
+        "tlsCertificateFilePath": suite.certificates / "broker-cert.pem",
+        "tlsKeyFilePath": suite.certificates / "broker-key.pem",
         "pulsar.max.message.size": LARGEST_MESSAGE,
         "pulsar.transaction.repeat": "strict",
     }

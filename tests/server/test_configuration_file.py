@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exacta.config.configuration import ConfigurationError
-from exacta.front.doors import Endpoint, Security
+from exacta.front.doors import Endpoint, TransportSecurity
 from exacta.server.configuration_file import ConfigurationFile, read_configuration_file
 
 
@@ -74,9 +74,24 @@ def test_the_files_on_the_page_of_tls_have_no_mistakes(tmp_path: Path) -> None:
     blocks = [each.partition("```")[0] for each in page.split("```properties\n")[1:]]
     assert [mistakes(tmp_path, each) for each in blocks] == [[], []]
     assert [door.security for each in blocks for door in read(tmp_path, each).kafka_doors] == [
-        Security.TLS,
-        Security.TLS,
-        Security.PLAINTEXT,
+        TransportSecurity.TLS,
+        TransportSecurity.TLS,
+        TransportSecurity.PLAINTEXT,
+    ]
+
+
+def test_tls_that_cannot_be_is_a_mistake_of_the_file(tmp_path: Path) -> None:
+    listener = "listeners=SSL://:1\n"
+    assert mistakes(tmp_path, listener) == [
+        "server.properties: TLS needs a private key and its certificate: set ssl.keystore.location to a file with both"
+    ]
+    keystore = "listener.name.ssl.ssl.keystore.location=/k.pem\n"
+    assert mistakes(tmp_path, listener + keystore + "ssl.principal.mapping.rules=RULE:a\n") == [
+        "server.properties: ssl.principal.mapping.rules: a rule is RULE:pattern/replacement/, maybe with L or U behind "
+        "it, not 'RULE:a'"
+    ]
+    assert mistakes(tmp_path, "listeners=PLAINTEXT://:1\n" + keystore) == [
+        "server.properties: listener.name.ssl: there is no listener SSL in listeners"
     ]
 
 

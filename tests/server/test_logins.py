@@ -13,7 +13,7 @@ from exacta.config.options import configure
 from exacta.core.commands.access import AlterScramKeys
 from exacta.core.values.scram import ScramAlteration, ScramKey, ScramMechanism
 from exacta.core.values.secret import Secret
-from exacta.front.doors import Door, Endpoint, Security
+from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.protocol.sasl.scram import Scram, ScramError, keys_from_salted, salted_password
 from exacta.security.exchange import LoginRefused
 from exacta.server.errors import ServerError
@@ -84,7 +84,7 @@ def test_passwords_and_tokens_pass_no_door_unencrypted_beyond_this_machine(tmp_p
     for mechanism, clear in {"PLAIN": True, "OAUTHBEARER": True, "SCRAM-SHA-256": False}.items():
         configuration = configure({"sasl.enabled.mechanisms": mechanism})
         assert clear_text(door(), configuration) == (mechanism if clear else None)
-        assert clear_text(door(security=Security.TLS), configuration) is None
+        assert clear_text(door(security=TransportSecurity.TLS), configuration) is None
         assert clear_text(door(login=False), configuration) is None
 
 

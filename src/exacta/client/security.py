@@ -8,6 +8,7 @@ reprs.
 from dataclasses import dataclass, field
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from exacta.client.deadline import REQUEST_TIMEOUT_MS
 
@@ -94,3 +95,7 @@ class Cluster(Struct, frozen=True, kw_only=True):
     security: Security = PLAINTEXT
     client_id: str = CLIENT_ID
     request_timeout_ms: int = REQUEST_TIMEOUT_MS
+
+    def by_tls(self, tls: Tls) -> "Cluster":
+        """Return the same cluster, reached by TLS."""
+        return replace(self, security=replace(self.security, tls=tls))

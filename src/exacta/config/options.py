@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from exacta.config.configuration import Configuration, ConfigurationError
 from exacta.config.doors import DoorOptions
+from exacta.config.logins import LoginOptions
 from exacta.config.security import SecurityOptions, problem_of
 from exacta.config.tls import TlsOptions
 from exacta.spelling import did_you_mean
@@ -101,7 +102,9 @@ What is set at run time is durable, and counts before the command line. A start 
 """
 
 SECURITY = frozenset(
-    each.name.replace("_", ".") for room in (DoorOptions, SecurityOptions, TlsOptions) for each in fields(room)
+    each.name.replace("_", ".")
+    for room in (DoorOptions, LoginOptions, SecurityOptions, TlsOptions)
+    for each in fields(room)
 )
 """The options that say who may do what. A start decides about them, and nothing that is set while the broker runs."""
 

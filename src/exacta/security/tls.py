@@ -176,6 +176,7 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
     """Return the context of a door with these settings. Reads files. Raises StoreError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version, context.maximum_version = min(settings.versions), max(settings.versions)
+    context.options |= ssl.OP_NO_RENEGOTIATION  # older versions of OpenSSL let clients ask for it again and again
     _identify(context, settings)
     if settings.client_auth is not ClientAuth.NONE:
         assert settings.truststore is not None

@@ -23,7 +23,7 @@ from msgspec import Struct
 from exacta.config.configuration import ConfigurationError
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KeyClass, kafka_key
 from exacta.config.options import PASSED_OVER, RENAMED, Option, configure, options, parse_value
-from exacta.front.doors import Door, Endpoint, Security
+from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.properties import entries
 from exacta.server.door_options import ENDPOINTS as ENDPOINT_OPTIONS
 from exacta.server.kafka_listeners import kafka_listeners, protocol_of
@@ -253,10 +253,15 @@ class _Reader:
         """Find what options say together that cannot be."""
         configuration = configure(self._options)
         for door in self._kafka_doors:
-            if door.security is Security.TLS:
-                from exacta.security.tls import tls_settings  # it takes longer to load than all the rest of this room
+            if door.security is TransportSecurity.TLS:
+                from exacta.security.principal_rules import PrincipalRules, RuleError  # RE2 is long to load
+                from exacta.security.tls import tls_settings
 
-                tls_settings(replace(configuration, **door.options), door.front)  # type: ignore[arg-type]
+                settings = tls_settings(replace(configuration, **door.options), door.front)  # type: ignore[arg-type]
+                try:
+                    PrincipalRules(settings.rules)
+                except RuleError as error:
+                    raise ConfigurationError(f"ssl.principal.mapping.rules: {error}") from error
 
 
 def listener_option(name: str) -> tuple[str, Option] | None:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from exacta.config.configuration import Configuration
 from exacta.core.values.scram import ScramMechanism
-from exacta.front.doors import Door, Security
+from exacta.front.doors import Door, TransportSecurity
 from exacta.ports.log import Advice
 from exacta.protocol.sasl.scram import ScramKeys
 from exacta.security.backoff import Backoff
@@ -53,7 +53,7 @@ def check_logins(doors: Sequence[Door], configuration: Configuration) -> None:
 
 def clear_text(door: Door, configuration: Configuration) -> str | None:
     """Return the mechanism by which a password or a token passes a door unencrypted; None: there is none."""
-    if not door.login or door.security is Security.TLS:
+    if not door.login or door.security is TransportSecurity.TLS:
         return None
     return next((each for each in mechanisms_of(configuration) if each in (PLAIN, OAUTHBEARER)), None)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from exacta.config.configuration import Configuration, ConfigurationError
 from exacta.front.broker import Broker
-from exacta.front.doors import Door, Security
+from exacta.front.doors import Door, TransportSecurity
 from exacta.server.errors import ServerError
 from exacta.server.fronts import FrontRow
 from exacta.server.host import Host
@@ -74,16 +74,19 @@ class Reception:
 
     def _secure(self) -> None:
         """Give the doors that speak TLS their certificates, which are read; doors of equal settings have one."""
+        for place, door in enumerate(self.doors):
+            if door.security is TransportSecurity.TLS:
+                self._listeners[place] = self._listener_with_tls(door)
+
+    def _listener_with_tls(self, door: Door) -> Listener:
         from exacta.server.tls import Certificate, TlsListener  # a server without such doors does not load it
 
-        for place, door in enumerate(self.doors):
-            if door.security is Security.TLS:
-                settings = self._settings(door)
-                certificate = self._certificates.get(settings)
-                if certificate is None:
-                    certificate = self._certificates[settings] = Certificate(settings)
-                    certificate.read(time.monotonic())
-                self._listeners[place] = TlsListener(door, certificate)
+        settings = self._settings(door)
+        certificate = self._certificates.get(settings)
+        if certificate is None:
+            certificate = self._certificates[settings] = Certificate(settings)
+            certificate.read(time.monotonic())
+        return TlsListener(door, certificate)
 
     def _settings(self, door: Door) -> "TlsSettings":
         from exacta.security.tls import tls_settings

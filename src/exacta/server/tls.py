@@ -13,6 +13,7 @@ import ssl
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from exacta.front.doors import Door
 from exacta.front.identity import NotIdentified
@@ -193,7 +194,8 @@ class TlsListener(Listener):
         connect: Callable[[], asyncio.BaseProtocol],
     ) -> None:
         try:
-            await loop.connect_accepted_socket(
+            await secured(
+                loop,
                 partial(self._connected, connect),
                 client,
                 ssl=self.certificate.context(loop.time()),
@@ -208,6 +210,13 @@ class TlsListener(Listener):
         connection = connect()
         connection.identify = self.certificate.identify  # type: ignore[attr-defined]  # connections of all fronts have it
         return connection
+
+
+async def secured(
+    loop: asyncio.AbstractEventLoop, connect: Callable[[], asyncio.BaseProtocol], client: socket.socket, **options: Any
+) -> None:
+    """Shake hands, and make a connection of a socket, as the event loop does it (decision 0066)."""
+    await loop.connect_accepted_socket(connect, client, **options)
 
 
 def why_no_tls(error: OSError) -> tuple[int, str]:

@@ -6,7 +6,9 @@ certificates; it is loaded only where a broker has TLS.
 
 import re
 
+from exacta.client.security import KeyStore, Tls, TrustStore
 from exacta.front.doors import WILDCARDS
+from exacta.key_stores import PEM
 from exacta.server.requirement import require
 from exacta.testing.directory import DataDirectory
 
@@ -23,6 +25,7 @@ class Authority:
         import trustme
 
         self._authority = trustme.CA()
+        self._kits: str | None = None
         self._directory = DataDirectory(None)
         self._directory.make()
         self.ca = str(self._directory.path / "ca.pem")
@@ -36,8 +39,17 @@ class Authority:
     def client(self, name: str) -> str:
         """Return a file with a key and a certificate for a client of this common name; a second call makes another."""
         path = self._directory.path / f"client-{re.sub(r'[^A-Za-z0-9-]', '_', name)}.pem"
-        self._authority.issue_cert(common_name=name).private_key_and_cert_chain_pem.write_to_path(str(path))
+        # Java reads no certificate whose list of other names is empty.
+        issued = self._authority.issue_cert("client.invalid", common_name=name)
+        issued.private_key_and_cert_chain_pem.write_to_path(str(path))
         return str(path)
+
+    def kits_own(self) -> Tls:
+        """Return the TLS of the kit's own client, which has a certificate."""
+        if self._kits is None:
+            self._kits = self.client("exacta-testing")
+        keystore = KeyStore(location=self._kits, kind=PEM)
+        return Tls(truststore=TrustStore(location=self.ca, kind=PEM), keystore=keystore)
 
     def options(self) -> dict[str, str]:
         """Return the options of a broker that has this authority."""

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from exacta.client.routing import Client
+from exacta.client.security import Cluster
 from exacta.config.options import configure
 from exacta.front.doors import Endpoint
 from exacta.ports.log import Log
@@ -291,6 +292,11 @@ class Broker(Reachable):
             if not self._runs_now():
                 raise ServerError("the broker does not run")
         return super().client()
+
+    def _cluster(self) -> Cluster:
+        """See `Questions`."""
+        cluster = super()._cluster()
+        return cluster if self._authority is None else cluster.by_tls(self._authority.kits_own())
 
     def _runs_now(self) -> bool:
         with self._lock:  # a restart is over then

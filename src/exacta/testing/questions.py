@@ -22,7 +22,7 @@ from exacta.client.group_offsets import fetch_offsets
 from exacta.client.handles import handle_named
 from exacta.client.lag import describe_lag
 from exacta.client.routing import Client
-from exacta.client.security import PLAINTEXT, Cluster, Security
+from exacta.client.security import Cluster
 from exacta.client.tail import received_records
 from exacta.client.topic_administration import CLUSTER_DEFAULT, add_topic
 from exacta.client.topics import EARLIEST, LATEST, READ_COMMITTED, READ_UNCOMMITTED, list_offsets
@@ -175,11 +175,11 @@ class Questions(ABC):
 
     def client(self) -> Client:
         """Return a client of the kit's own, which meets no fault; close it after use."""
-        return Client(Cluster(bootstrap=self.bootstrap_servers, security=self._security(), client_id=CLIENT_ID))
+        return Client(self._cluster())
 
-    def _security(self) -> Security:
-        """Return how the kit's own client connects."""
-        return PLAINTEXT
+    def _cluster(self) -> Cluster:
+        """Return the broker, and how the kit's own client connects to it."""
+        return Cluster(bootstrap=self.bootstrap_servers, client_id=CLIENT_ID)
 
 
 def _partitions(client: Client, topic: str) -> list[TopicPartition]:

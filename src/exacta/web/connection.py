@@ -26,6 +26,7 @@ from uvicorn.server import ServerState
 from exacta.front.doors import TLS_HANDSHAKE
 from exacta.front.identity import Identify, NotIdentified, anonymous
 from exacta.ports.authorizer import ANONYMOUS, Principal
+from exacta.web.requests import PRINCIPAL
 from exacta.web.turns import WorkLine
 
 logger = logging.getLogger("exacta.web")
@@ -83,7 +84,7 @@ class WebConnection(H11Protocol):
         super().connection_made(cast("asyncio.Transport", transport))
         self.peer_host = str((transport.get_extra_info("peername") or ("",))[0])
         try:
-            self.principal = self.identify(transport)
+            self.principal = self.app_state[PRINCIPAL] = self.identify(transport)
         except NotIdentified as error:
             logger.warning("closing the connection of %s: %s", self.peer_host, error)
             self.abort()

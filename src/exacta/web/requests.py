@@ -21,6 +21,10 @@ MOST_BODY_BYTES = 64 << 10
 """The longest body that is read."""
 
 
+PRINCIPAL = "principal"
+"""The key of the principal of a connection, in the state of its requests (ASGI)."""
+
+
 class Unread(Exception):
     """A body that was not read to its end; `answer` says why, if anybody is left to hear it."""
 
@@ -32,9 +36,8 @@ class Unread(Exception):
 class Peer:
     """The connection of one request, as the broker sees it."""
 
-    principal: Principal = ANONYMOUS
-
     def __init__(self, request: HttpRequest) -> None:
+        self.principal: Principal = request.scope.get("state", {}).get(PRINCIPAL, ANONYMOUS)
         client, server = request.client, request.scope.get("server")
         self.peer_host = "" if client is None else client.host
         self.peer = "" if client is None else f"{client.host}:{client.port}"

@@ -47,7 +47,7 @@ This deviates from Apache Kafka, which has -1 there (decision 0021).
 
 def handle(broker: Broker, request: OffsetFetchRequest, context: RequestContext, reply: Reply) -> None:
     """Look the positions of all groups up in one state; read the request before that and tell them afterwards."""
-    groups: list[_Asked] = []
+    groups: list[_AskedGroup] = []
 
     def found(offsets: list[FoundOffsets | Rejection]) -> None:
         for group, each in zip(groups, offsets, strict=True):
@@ -63,7 +63,7 @@ def handle(broker: Broker, request: OffsetFetchRequest, context: RequestContext,
     run(context, steps())
 
 
-class _Asked(Struct):
+class _AskedGroup(Struct):
     """A group that is asked about, and what is found."""
 
     group_id: str
@@ -81,11 +81,11 @@ class _Asked(Struct):
     error_code: int = ErrorCode.NONE
 
 
-def _read(broker: Broker, context: RequestContext, request: OffsetFetchRequest, groups: list[_Asked]) -> Steps:
+def _read(broker: Broker, context: RequestContext, request: OffsetFetchRequest, groups: list[_AskedGroup]) -> Steps:
     """Read the request: which groups are looked up, and which topics of them. Nothing is told twice."""
     is_first = first_time()
     if context.version < SEVERAL_GROUPS_SINCE:
-        asked = _Asked(request.group_id, require_stable=request.require_stable, wants_all=request.topics is None)
+        asked = _AskedGroup(request.group_id, require_stable=request.require_stable, wants_all=request.topics is None)
         groups.append(asked)
         yield from _read_topics(broker, context, asked, request.topics, is_first)
         return
@@ -94,7 +94,9 @@ def _read(broker: Broker, context: RequestContext, request: OffsetFetchRequest, 
         wants_all = group.topics is None
         if wants_all and not is_first(group.group_id):
             continue
-        asked = _Asked(group.group_id, group.member_id, group.member_epoch, request.require_stable, wants_all=wants_all)
+        asked = _AskedGroup(
+            group.group_id, group.member_id, group.member_epoch, request.require_stable, wants_all=wants_all
+        )
         asked.topic_ids = {} if by_id else None
         groups.append(asked)
         yield from _read_topics(broker, context, asked, group.topics, is_first)
@@ -103,7 +105,7 @@ def _read(broker: Broker, context: RequestContext, request: OffsetFetchRequest, 
 def _read_topics(
     broker: Broker,
     context: RequestContext,
-    asked: _Asked,
+    asked: _AskedGroup,
     topics: Sequence[Any] | None,
     is_first: Callable[[Hashable], bool],
 ) -> Steps:
@@ -123,7 +125,7 @@ def _read_topics(
     yield None
 
 
-def _question(asked: _Asked) -> AskedOffsets:
+def _question(asked: _AskedGroup) -> AskedOffsets:
     return AskedOffsets(
         group_id=asked.group_id,
         member_id=asked.member_id,
@@ -133,7 +135,7 @@ def _question(asked: _Asked) -> AskedOffsets:
     )
 
 
-def _take(context: RequestContext, asked: _Asked, found: FoundOffsets | Rejection) -> None:
+def _take(context: RequestContext, asked: _AskedGroup, found: FoundOffsets | Rejection) -> None:
     if isinstance(found, Rejection):
         asked.error_code = context.error_code(found)
         return
@@ -142,7 +144,7 @@ def _take(context: RequestContext, asked: _Asked, found: FoundOffsets | Rejectio
         asked.topic_ids = dict(found.topic_ids)
 
 
-def _answer(broker: Broker, context: RequestContext, groups: list[_Asked], reply: Reply) -> Steps:
+def _answer(broker: Broker, context: RequestContext, groups: list[_AskedGroup], reply: Reply) -> Steps:
     several = context.version >= SEVERAL_GROUPS_SINCE
     topic_class: type[Any] = OffsetFetchResponseTopics if several else OffsetFetchResponseTopic
     partition_class: type[Any] = OffsetFetchResponsePartitions if several else OffsetFetchResponsePartition
