@@ -31,13 +31,13 @@ def rule(name: str = NAME, pattern: Pattern = Pattern.LITERAL, user: str = "alic
 
 
 def shapes(count: int) -> Iterator[tuple[str, list[Acl]]]:
-    """Yield so many rules in several shapes, each with one that is asked for."""
+    """Yield this number of rules in several shapes, each with one that is asked for."""
     numbers = range(count)
     lengths = "topic-5" + "x" * 193
-    yield "one for each of so many topics", [rule(f"topic-{each}") for each in numbers]
-    yield "one for each of so many users, on one topic", [rule(), *(rule(user=f"u{each}") for each in numbers)]
+    yield "a rule for each topic", [rule(f"topic-{each}") for each in numbers]
+    yield "a rule for each user, on one topic", [rule(), *(rule(user=f"u{each}") for each in numbers)]
     yield (
-        "one for each of so many hosts, on one topic",
+        "a rule for each host, on one topic",
         [rule(), *(rule(host=f"10.{each >> 16}.{each >> 8 & 255}.{each & 255}") for each in numbers)],
     )
     yield "prefixes of one length", [rule(), *(rule(f"p{each:06}", Pattern.PREFIXED) for each in numbers)]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exacta.config.configuration import ConfigurationError
-from exacta.front.doors import Endpoint, Security
+from exacta.front.doors import Endpoint, TransportSecurity
 from exacta.server.configuration_file import ConfigurationFile, read_configuration_file
 
 
@@ -74,9 +74,9 @@ def test_the_files_on_the_page_of_tls_have_no_mistakes(tmp_path: Path) -> None:
     blocks = [each.partition("```")[0] for each in page.split("```properties\n")[1:]]
     assert [mistakes(tmp_path, each) for each in blocks] == [[], []]
     assert [door.security for each in blocks for door in read(tmp_path, each).kafka_doors] == [
-        Security.TLS,
-        Security.TLS,
-        Security.PLAINTEXT,
+        TransportSecurity.TLS,
+        TransportSecurity.TLS,
+        TransportSecurity.PLAINTEXT,
     ]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from exacta.config.configuration import ConfigurationError
-from exacta.front.doors import Endpoint, Security
+from exacta.front.doors import Endpoint, TransportSecurity
 from exacta.server.kafka_listeners import KafkaListeners, kafka_listeners, protocol_of
 
 MAP = "listener.security.protocol.map"
@@ -40,10 +40,10 @@ def test_a_listener_has_the_security_of_the_protocol_that_its_name_stands_for() 
     keys = {"listeners": "SSL://:1,IN://:2,SASL_PLAINTEXT://:3,OUT://:4", MAP: "IN:plaintext, out : SASL_SSL"}
     doors = kafka_listeners(keys, {"SSL": {"ssl_client_auth": "required"}}).doors
     assert [(each.name, each.security, each.login) for each in doors] == [
-        ("SSL", Security.TLS, False),
-        ("IN", Security.PLAINTEXT, False),
-        ("SASL_PLAINTEXT", Security.PLAINTEXT, True),
-        ("OUT", Security.TLS, True),
+        ("SSL", TransportSecurity.TLS, False),
+        ("IN", TransportSecurity.PLAINTEXT, False),
+        ("SASL_PLAINTEXT", TransportSecurity.PLAINTEXT, True),
+        ("OUT", TransportSecurity.TLS, True),
     ]
     assert [protocol_of(each) for each in doors] == ["SSL", "PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL"]
     assert [dict(each.options) for each in doors] == [{"ssl_client_auth": "required"}, {}, {}, {}]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from exacta.cli.data_directory import DEFAULT_DATA
 from exacta.config.configuration import ConfigurationError
 from exacta.config.options import PASSED_OVER, configure, options, parse_setting
-from exacta.front.doors import Door, Endpoint, Security
+from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.server.door_options import ENDPOINTS, doors_of
 from exacta.server.kafka_listeners import protocol_of
 from exacta.server.listeners import (
@@ -94,7 +94,7 @@ def _doors(endpoints: dict[str, Endpoint], kafka_doors: Sequence[Door]) -> list[
 def _refuse_secured(kafka_doors: Sequence[Door]) -> None:
     """Refuse a --listen that would stand for a listener with TLS or logins. Raises ConfigurationError."""
     for door in kafka_doors:
-        if door.login or door.security is not Security.PLAINTEXT:
+        if door.login or door.security is not TransportSecurity.PLAINTEXT:
             raise ConfigurationError(
                 f"--listen would take the place of the listener {door.name}, and have no {protocol_of(door)}: leave it "
                 "out, or change listeners in the file"

@@ -28,7 +28,7 @@ class Endpoint(Struct, frozen=True):
         return f"{host}:{self.port}"
 
 
-class Security(enum.Enum):
+class TransportSecurity(enum.Enum):
     """The protection of what passes a door."""
 
     PLAINTEXT = "plaintext"
@@ -46,7 +46,7 @@ class Door(Struct, frozen=True, kw_only=True):
     """The endpoint that is listened on: with the real port, once it is bound."""
     advertised: Endpoint | None = None
     """The endpoint that clients are told to connect to; None: the one that is listened on. Port 0 means its port."""
-    security: Security = Security.PLAINTEXT
+    security: TransportSecurity = TransportSecurity.PLAINTEXT
     login: bool = False
     """True if clients log in by SASL before anything else."""
     options: Mapping[str, int | bool | str] = {}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from exacta.front.doors import WILDCARDS, Door, Endpoint, Security
+from exacta.front.doors import WILDCARDS, Door, Endpoint, TransportSecurity
 
 
 class Urls(Struct, frozen=True, kw_only=True):
@@ -40,16 +40,16 @@ def addresses_at(broker: Sequence[Door], web: Sequence[Door]) -> Addresses:
 
     The web front is found by the name of the broker itself.
     """
-    plain, by_tls = _first(broker, Security.PLAINTEXT), _first(broker, Security.TLS)
+    plain, by_tls = _first(broker, TransportSecurity.PLAINTEXT), _first(broker, TransportSecurity.TLS)
     told = Addresses(broker=_told(plain), broker_tls=_told(by_tls))
     return replace(
         told,
-        web=_web(_first(web, Security.PLAINTEXT), told.broker or told.broker_tls),
-        web_tls=_web(_first(web, Security.TLS), told.broker_tls or told.broker),
+        web=_web(_first(web, TransportSecurity.PLAINTEXT), told.broker or told.broker_tls),
+        web_tls=_web(_first(web, TransportSecurity.TLS), told.broker_tls or told.broker),
     )
 
 
-def _first(doors: Sequence[Door], security: Security) -> Door | None:
+def _first(doors: Sequence[Door], security: TransportSecurity) -> Door | None:
     return next((each for each in doors if each.security is security), None)
 
 

@@ -23,7 +23,7 @@ from msgspec import Struct
 from exacta.config.configuration import ConfigurationError
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KeyClass, kafka_key
 from exacta.config.options import PASSED_OVER, RENAMED, Option, configure, options, parse_value
-from exacta.front.doors import Door, Endpoint, Security
+from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.properties import entries
 from exacta.server.door_options import ENDPOINTS as ENDPOINT_OPTIONS
 from exacta.server.kafka_listeners import kafka_listeners, protocol_of
@@ -253,7 +253,7 @@ class _Reader:
         """Find what options say together that cannot be."""
         configuration = configure(self._options)
         for door in self._kafka_doors:
-            if door.security is Security.TLS:
+            if door.security is TransportSecurity.TLS:
                 from exacta.security.principal_rules import PrincipalRules, RuleError  # RE2 is long to load
                 from exacta.security.tls import tls_settings
 

@@ -7,23 +7,23 @@ door. Several doors for Kafka's clients are what Kafka's own `listeners` is for 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from exacta.front.doors import Door, Endpoint, Security
+from exacta.front.doors import Door, Endpoint, TransportSecurity
 
 
 class _Option(NamedTuple):
     front: str
     name: str
-    security: Security
+    security: TransportSecurity
     listen: str
     advertise: str | None = None
 
 
 _OPTIONS = (
-    _Option("kafka", "PLAINTEXT", Security.PLAINTEXT, "listen", "advertise"),
-    _Option("pulsar", "PULSAR", Security.PLAINTEXT, "pulsar_listen", "pulsar_advertise"),
-    _Option("pulsar", "PULSAR_TLS", Security.TLS, "pulsar_tls_listen", "pulsar_tls_advertise"),
-    _Option("web", "WEB", Security.PLAINTEXT, "web_listen"),
-    _Option("web", "WEB_TLS", Security.TLS, "web_tls_listen"),
+    _Option("kafka", "PLAINTEXT", TransportSecurity.PLAINTEXT, "listen", "advertise"),
+    _Option("pulsar", "PULSAR", TransportSecurity.PLAINTEXT, "pulsar_listen", "pulsar_advertise"),
+    _Option("pulsar", "PULSAR_TLS", TransportSecurity.TLS, "pulsar_tls_listen", "pulsar_tls_advertise"),
+    _Option("web", "WEB", TransportSecurity.PLAINTEXT, "web_listen"),
+    _Option("web", "WEB_TLS", TransportSecurity.TLS, "web_tls_listen"),
 )
 
 OTHERS_NAMES = frozenset(each.name for each in _OPTIONS if each.front != "kafka")

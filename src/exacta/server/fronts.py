@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from exacta.front.broker import Broker
-from exacta.front.doors import Security
+from exacta.front.doors import TransportSecurity
 from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.front import KafkaFront
 from exacta.server.host import Host
@@ -25,7 +25,7 @@ class FrontRow(Struct, frozen=True, kw_only=True):
     """One front. It has `make`, or `make_early` where it answers while the log is being read."""
 
     name: str
-    clients: dict[Security, str]
+    clients: dict[TransportSecurity, str]
     """The words for the clients that come in by its doors."""
     requires: tuple[str, ...] = ()
     """The modules that it cannot do without."""
@@ -64,13 +64,13 @@ def _web(host: Host) -> "EarlyFront":
 
 KAFKA = FrontRow(
     name="kafka",
-    clients={Security.PLAINTEXT: "Kafka's clients", Security.TLS: "Kafka's clients by TLS"},
+    clients={TransportSecurity.PLAINTEXT: "Kafka's clients", TransportSecurity.TLS: "Kafka's clients by TLS"},
     make=_kafka,
 )
 
 PULSAR = FrontRow(
     name="pulsar",
-    clients={Security.PLAINTEXT: "Pulsar's clients", Security.TLS: "Pulsar's clients by TLS"},
+    clients={TransportSecurity.PLAINTEXT: "Pulsar's clients", TransportSecurity.TLS: "Pulsar's clients by TLS"},
     requires=("google.protobuf.message",),
     need="Pulsar's clients need protobuf",
     extra="pulsar",
@@ -79,7 +79,7 @@ PULSAR = FrontRow(
 
 WEB = FrontRow(
     name="web",
-    clients={Security.PLAINTEXT: "HTTP", Security.TLS: "HTTPS"},
+    clients={TransportSecurity.PLAINTEXT: "HTTP", TransportSecurity.TLS: "HTTPS"},
     requires=("starlette", "uvicorn", "prometheus_client"),
     need="the web front needs {}",
     extra="web",

@@ -13,17 +13,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from exacta.config.configuration import ConfigurationError
-from exacta.front.doors import Door, Endpoint, Security
+from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.server.door_options import OTHERS_NAMES
 from exacta.server.listeners import parse_endpoint
 from exacta.spelling import did_you_mean
 
 _PLAINTEXT = "PLAINTEXT"
 _SECURITY_PROTOCOLS = {
-    _PLAINTEXT: (Security.PLAINTEXT, False),
-    "SSL": (Security.TLS, False),
-    "SASL_PLAINTEXT": (Security.PLAINTEXT, True),
-    "SASL_SSL": (Security.TLS, True),
+    _PLAINTEXT: (TransportSecurity.PLAINTEXT, False),
+    "SSL": (TransportSecurity.TLS, False),
+    "SASL_PLAINTEXT": (TransportSecurity.PLAINTEXT, True),
+    "SASL_SSL": (TransportSecurity.TLS, True),
 }
 """Kafka's security protocols: what protects the bytes, and whether clients log in by SASL."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from exacta.config.configuration import Configuration, ConfigurationError
 from exacta.front.broker import Broker
-from exacta.front.doors import Door, Security
+from exacta.front.doors import Door, TransportSecurity
 from exacta.server.errors import ServerError
 from exacta.server.fronts import FrontRow
 from exacta.server.host import Host
@@ -77,7 +77,7 @@ class Reception:
                     f"the listener {door.name} asks for logins by SASL, which are not served yet: use SSL with "
                     "ssl.client.auth=required, or PLAINTEXT"
                 )
-            if door.security is Security.TLS:
+            if door.security is TransportSecurity.TLS:
                 self._listeners[place] = self._listener_with_tls(door)
 
     def _listener_with_tls(self, door: Door) -> Listener:

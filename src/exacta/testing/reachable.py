@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from exacta.front.doors import WILDCARDS, Door, Endpoint, Security
+from exacta.front.doors import WILDCARDS, Door, Endpoint, TransportSecurity
 from exacta.server.errors import ServerError
 from exacta.server.listeners import DEFAULT_HOST
 from exacta.testing.authority import Authority
@@ -23,7 +23,7 @@ class Reachable(Questions):
         self._authority = authority
         self._doors = list(doors)
         if authority is not None:
-            self._doors[0] = replace(self._doors[0], name="SSL", security=Security.TLS)
+            self._doors[0] = replace(self._doors[0], name="SSL", security=TransportSecurity.TLS)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -36,26 +36,26 @@ class Reachable(Questions):
 
         Raises ServerError for a broker that was not made with `pulsar=True`.
         """
-        return self._url("pulsar", "pulsar", Security.PLAINTEXT)
+        return self._url("pulsar", "pulsar", TransportSecurity.PLAINTEXT)
 
     @property
     def pulsar_tls_url(self) -> str:
         """Return where Pulsar's clients connect by TLS: `pulsar+ssl://host:port`. See `pulsar_url`."""
-        return self._url("pulsar+ssl", "pulsar", Security.TLS)
+        return self._url("pulsar+ssl", "pulsar", TransportSecurity.TLS)
 
     @property
     def web_url(self) -> str:
         """Return where Pulsar's clients ask by HTTP: `http://host:port`. See `pulsar_url`."""
-        return self._url("http", "web", Security.PLAINTEXT)
+        return self._url("http", "web", TransportSecurity.PLAINTEXT)
 
     @property
     def web_tls_url(self) -> str:
         """Return where Pulsar's clients ask by HTTPS: `https://host:port`. See `pulsar_url`."""
-        return self._url("https", "web", Security.TLS)
+        return self._url("https", "web", TransportSecurity.TLS)
 
-    def _url(self, scheme: str, front: str, security: Security) -> str:
+    def _url(self, scheme: str, front: str, security: TransportSecurity) -> str:
         found = {(each.front, each.security): each.endpoint for each in self._doors}
-        if ("pulsar", Security.PLAINTEXT) not in found:
+        if ("pulsar", TransportSecurity.PLAINTEXT) not in found:
             raise ServerError("the broker does not serve Pulsar's clients: make it with pulsar=True")
         if (front, security) not in found:
             raise ServerError(_NO_TLS)

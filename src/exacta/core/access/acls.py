@@ -29,10 +29,10 @@ def delete(state: State, command: DeleteAcls, now_ms: int) -> Outcome:
 
 def matching(state: State, wanted: AclFilter) -> Iterable[Acl]:
     """Return the rules that a filter matches."""
-    return filter(wanted.matches, candidates(state, wanted))
+    return filter(wanted.matches, _candidates(state, wanted))
 
 
-def candidates(state: State, wanted: AclFilter) -> Iterable[Acl]:
+def _candidates(state: State, wanted: AclFilter) -> Iterable[Acl]:
     """Return the rules among which those are that a filter matches: those for its kind and name, if it names both."""
     if wanted.kind is None or wanted.name is None:
         return state.acls

@@ -8,7 +8,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.front.topics import create_missing
-from exacta.kafka.access import allows, describable_topics
+from exacta.kafka.access import allows
 from exacta.kafka.authorized_operations import NOT_ASKED_FOR, on_cluster, on_topic
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -80,6 +80,10 @@ def _answer(
             told.topic_authorized_operations = on_topic(broker, context, topic.name)
         return told
 
+    def described_if_seen(name: str, topic: TopicShape) -> MetadataResponseTopic | None:
+        is_seen = allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, name)
+        return described(name, topic) if is_seen else None
+
     def done(topics: list[MetadataResponseTopic]) -> None:
         host, port = context.endpoint
         operations = request.include_cluster_authorized_operations
@@ -94,8 +98,8 @@ def _answer(
         )
 
     if wanted is None:
-        names = list(describable_topics(broker, context, broker.engine.advice.look(topic_names)))
-        describe_all(broker, context, names, topic_shape, described, done)
+        known = broker.engine.advice.look(topic_names)
+        describe_all(broker, context, known, topic_shape, described_if_seen, done)
     else:
         pairs = [(each.name or "", None if each.topic_id == NO_UUID else each.topic_id) for each in wanted]
         found = zip(wanted, broker.engine.view(partial(topic_shapes, wanted=pairs)), strict=True)

@@ -1,15 +1,16 @@
-"""DescribeAcls lists the access rules that a filter matches (KIP-140, KIP-290)."""
+"""DescribeAcls lists the access rules that a filter matches (KIP-140, KIP-290): those of one moment, told in steps."""
 
 from functools import partial
 
-from exacta.core.queries.access import acl_if_matching, acls_matching
+from exacta.core.queries.access import acls_matching
 from exacta.core.values.acl import Acl, Pattern, ResourceKind
 from exacta.front.broker import Broker
+from exacta.front.turns import Steps
 from exacta.kafka.acl_words import KINDS, NO_AUTHORIZER, PATTERNS, PERMISSIONS, NotPossible, filter_of
 from exacta.kafka.authorized_operations import NUMBERS
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.listing import describe_all
+from exacta.kafka.listing import MANY
 from exacta.kafka.needs import Whole
 from exacta.ports.authorizer import Operation
 from exacta.protocol.kafka.apis import ApiKey
@@ -32,28 +33,31 @@ def handle(broker: Broker, request: DescribeAclsRequest, context: RequestContext
     except NotPossible as wrong:
         reply(DescribeAclsResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=str(wrong)))
         return
-    resources: dict[tuple[ResourceKind, Pattern, str], DescribeAclsResource] = {}
+    matching = broker.engine.view(partial(acls_matching, wanted=wanted))
 
-    def describe(acl: Acl, _: Acl) -> None:
-        found = resources.get((acl.kind, acl.pattern, acl.name))
-        if found is None:
-            found = resources[acl.kind, acl.pattern, acl.name] = DescribeAclsResource(
-                resource_type=KINDS[acl.kind], resource_name=acl.name, pattern_type=PATTERNS[acl.pattern]
-            )
-        found.acls.append(
-            AclDescription(
-                principal=acl.principal,
-                host=acl.host,
-                operation=NUMBERS[acl.operation],
-                permission_type=PERMISSIONS[acl.allows],
-            )
-        )
+    def steps() -> Steps:
+        resources: dict[tuple[ResourceKind, Pattern, str], DescribeAclsResource] = {}
+        for acl in matching:
+            pattern = (acl.kind, acl.pattern, acl.name)
+            if pattern not in resources:
+                resources[pattern] = DescribeAclsResource(
+                    resource_type=KINDS[acl.kind], resource_name=acl.name, pattern_type=PATTERNS[acl.pattern]
+                )
+            resources[pattern].acls.append(_described(acl))
+            yield None
+        broker.when_durable(context, lambda: reply(DescribeAclsResponse(resources=list(resources.values()))))
 
-    def done(_: list[None]) -> None:
-        reply(DescribeAclsResponse(resources=list(resources.values())))
+    context.is_long = len(matching) > MANY
+    context.in_steps(steps())
 
-    known = broker.engine.view(partial(acls_matching, wanted=wanted))
-    describe_all(broker, context, known, partial(acl_if_matching, wanted=wanted), describe, done)
+
+def _described(acl: Acl) -> AclDescription:
+    return AclDescription(
+        principal=acl.principal,
+        host=acl.host,
+        operation=NUMBERS[acl.operation],
+        permission_type=PERMISSIONS[acl.allows],
+    )
 
 
 HANDLER = Handler(

@@ -3,11 +3,12 @@
 from collections import Counter
 from functools import partial
 
-from exacta.core.queries.access import Mechanisms, scram_mechanisms, scram_mechanisms_of, scram_users
+from exacta.core.queries.access import Mechanisms, scram_mechanisms, scram_users
 from exacta.front.broker import Broker
+from exacta.front.turns import Steps
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.listing import describe_all
+from exacta.kafka.listing import MANY
 from exacta.kafka.needs import Whole
 from exacta.kafka.parts import Parts, Repeats
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -23,23 +24,26 @@ from exacta.protocol.kafka.messages.k50_describe_user_scram_credentials import (
 
 def handle(broker: Broker, request: DescribeUserScramCredentialsRequest, context: RequestContext, reply: Reply) -> None:
     """Answer for each user that is named, once; for all users where none is named."""
+    named = Counter(user.name for user in request.users or ())
+    users = list(named) or broker.engine.view(scram_users)
 
-    def done(results: list[DescribeUserScramCredentialsResult]) -> None:
-        reply(DescribeUserScramCredentialsResponse(results=results))
+    def steps() -> Steps:
+        results = []
+        for user in users:
+            known = broker.engine.view(partial(scram_mechanisms, user=user))
+            if named[user] > 1:
+                results.append(_duplicate(user))
+            elif known or named:  # who is not named, and is gone since the listing began, is left out
+                results.append(_result(user, known))
+            yield None
+        broker.when_durable(context, lambda: reply(DescribeUserScramCredentialsResponse(results=results)))
 
-    if not request.users:
-        describe_all(broker, context, broker.engine.view(scram_users), scram_mechanisms, _result, done)
-        return
-    named = Counter(user.name for user in request.users)
-
-    def found(known: dict[str, Mechanisms | None]) -> None:
-        done([_duplicate(user) if count > 1 else _result(user, known[user]) for user, count in named.items()])
-
-    broker.read(context, partial(scram_mechanisms_of, users=tuple(named)), found)
+    context.is_long = len(users) > MANY
+    context.in_steps(steps())
 
 
-def _result(user: str, known: Mechanisms | None) -> DescribeUserScramCredentialsResult:
-    if known is None:
+def _result(user: str, known: Mechanisms) -> DescribeUserScramCredentialsResult:
+    if not known:
         message = f"{user} has no credentials here"
         return DescribeUserScramCredentialsResult(
             user=user, error_code=ErrorCode.RESOURCE_NOT_FOUND, error_message=message

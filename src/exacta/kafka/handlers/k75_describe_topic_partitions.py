@@ -8,7 +8,8 @@ from functools import partial
 from exacta.core.queries.topics import PagedTopic, sorted_topic_names, topic_page
 from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
-from exacta.kafka.access import describable_topics
+from exacta.front.turns import Steps
+from exacta.kafka.access import allows
 from exacta.kafka.authorized_operations import on_topic
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -41,18 +42,33 @@ def handle(broker: Broker, request: DescribeTopicPartitionsRequest, context: Req
         return
     limit = max(1, min(request.response_partition_limit, MOST_PARTITIONS))
 
-    everything = named or broker.engine.view(sorted_topic_names)
-    names = list(describable_topics(broker, context, everything))
     begin = ("", 0) if cursor is None else (cursor.topic_name, cursor.partition_index)
-    page = broker.engine.view(partial(topic_page, names=names, begin=begin, limit=limit))
-    topics = [_told(each, broker.node_id, broker.engine.advice.leader_epoch) for each in page.topics]
-    for topic in topics:
-        topic.topic_authorized_operations = on_topic(broker, context, topic.name or "")
-    topics += [_refused(name) for name in sorted(set(named) - set(names))]
-    following = page.following
-    next_cursor = None if following is None else Cursor(topic_name=following[0], partition_index=following[1])
-    answer = DescribeTopicPartitionsResponse(topics=topics, next_cursor=next_cursor)
-    broker.when_durable(context, lambda: reply(answer))
+    everything = named or broker.engine.view(sorted_topic_names)
+
+    def steps() -> Steps:
+        names = everything
+        if not broker.authorizer.allows_all:
+            seen = []
+            for name in everything:
+                if (named or name >= begin[0]) and allows(
+                    broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, name
+                ):
+                    seen.append(name)
+                yield None
+            there = set(named or broker.engine.view(sorted_topic_names))  # some may have gone since the first step
+            names = [name for name in seen if name in there]
+        page = broker.engine.view(partial(topic_page, names=names, begin=begin, limit=limit))
+        topics = [_told(each, broker.node_id, broker.engine.advice.leader_epoch) for each in page.topics]
+        for topic in topics:
+            topic.topic_authorized_operations = on_topic(broker, context, topic.name or "")
+            yield None
+        topics += [_refused(name) for name in sorted(set(named) - set(names))]
+        following = page.following
+        next_cursor = None if following is None else Cursor(topic_name=following[0], partition_index=following[1])
+        answer = DescribeTopicPartitionsResponse(topics=topics, next_cursor=next_cursor)
+        broker.when_durable(context, lambda: reply(answer))
+
+    context.in_steps(steps())
 
 
 def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
