@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from exacta.core.state.state import State
-from exacta.core.state.topic import Topic
 
 
 class TopicShape(Struct, frozen=True, gc=False):
@@ -41,14 +40,18 @@ def sorted_topic_names(state: State, now_ms: int) -> list[str]:
 def topic_shape(state: State, now_ms: int, name: str) -> TopicShape | None:
     """Return the shape of a topic; None if there is none of this name."""
     topic = state.topics.get(name)
-    return None if topic is None else _shape(topic)
+    return None if topic is None else TopicShape(topic.topic, topic.topic_id, topic.partition_count)
 
 
 def topic_shapes(state: State, now_ms: int, wanted: Iterable[tuple[str, bytes | None]]) -> list[TopicShape | None]:
     """Return the shape of each topic that is named by its id or, where that is None, by its name; None: not there."""
     topics, names = state.topics, state.volatile.topic_names
-    found = (topics.get(name if topic_id is None else names.get(topic_id, "")) for name, topic_id in wanted)
-    return [None if topic is None else _shape(topic) for topic in found]
+    return [
+        None
+        if (topic := topics.get(name if topic_id is None else names.get(topic_id, ""))) is None
+        else TopicShape(topic.topic, topic.topic_id, topic.partition_count)
+        for name, topic_id in wanted
+    ]
 
 
 def topic_page(state: State, now_ms: int, names: Iterable[str], begin: tuple[str, int], limit: int) -> TopicPage:
@@ -74,7 +77,3 @@ def topic_page(state: State, now_ms: int, names: Iterable[str], begin: tuple[str
             return TopicPage(page, (name, end))
         room -= max(end - first, 0)
     return TopicPage(page)
-
-
-def _shape(topic: Topic) -> TopicShape:
-    return TopicShape(topic.topic, topic.topic_id, topic.partition_count)
