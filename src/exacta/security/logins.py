@@ -26,6 +26,9 @@ MECHANISMS: Final = (*ALGORITHMS, PLAIN, OAUTHBEARER)
 USUAL_ITERATIONS: Final = 4096
 """The iterations that Kafka's tools give a new user; an unknown one seems to have them."""
 
+LONGEST_SESSION_MS: Final = 100 * 365 * 86_400_000
+"""A token may hold for longer; Java clients count nanoseconds, and have room for 292 years."""
+
 KeysOf: TypeAlias = Callable[[str, str], ScramKeys | None]
 """Returns the stored keys of a user for a mechanism of `ALGORITHMS`; None: there are none."""
 
@@ -81,7 +84,9 @@ class Logins:
 
     def expires_in_ms(self, logged_in: LoggedIn) -> int | None:
         """Return for how long what a client has shown holds; None: it has no end."""
-        return None if logged_in.expires_ms is None else max(0, logged_in.expires_ms - self._wall_ms())
+        if logged_in.expires_ms is None:
+            return None
+        return min(max(0, logged_in.expires_ms - self._wall_ms()), LONGEST_SESSION_MS)
 
     def _scram(self, mechanism: str) -> Exchange:
         server = ScramServer(ALGORITHMS[mechanism], partial(self._keys, mechanism))
