@@ -23,6 +23,10 @@ from msgspec import Struct
 
 FEWEST_ITERATIONS = 4096
 
+USUAL_ITERATIONS = 8_192
+"""The iterations of new users here: twice the least that is allowed (RFC 7677), half of the most that Kafka takes."""
+USUAL_SALT_BYTES = 32
+
 MOST_ITERATIONS = 10_000_000
 """This many iterations are some seconds of work. A server that asks for more wants to keep us busy."""
 
