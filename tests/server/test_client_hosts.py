@@ -57,7 +57,7 @@ def _create(port: int) -> ErrorCode:
 
 def _put(port: int) -> int:
     connection = http.client.HTTPConnection(HERE, port, timeout=10)
-    connection.request("PUT", "/admin/v2/persistent/public/default/t")
+    connection.request("PUT", "/admin/v2/persistent/public/default/u")
     status = connection.getresponse().status
     connection.close()
     return status
