@@ -43,7 +43,7 @@ def check_logins(doors: Sequence[Door], configuration: Configuration) -> None:
     if OAUTHBEARER not in mechanisms_of(configuration):
         return
     require("jwt", "tokens (OAUTHBEARER) need PyJWT", extra="oauth")
-    for name in ("jwks.endpoint.url", "expected.issuer", "expected.audience", "sub.claim.name"):
+    for name in ("jwks.endpoint.url", "expected.issuer", "expected.audience"):
         if not getattr(configuration, f"sasl_oauthbearer_{name.replace('.', '_')}").strip(" ,"):
             raise ServerError(f"sasl.oauthbearer.{name} must be set: tokens (OAUTHBEARER) are checked by it")
     address = configuration.sasl_oauthbearer_jwks_endpoint_url
