@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from exacta.protocol.sasl.scram import Scram, ScramKeys, keys_from_salted, salted_password
+from exacta.protocol.sasl.scram import ALGORITHMS, ScramKeys, keys_from_salted, salted_password
+from exacta.protocol.sasl.scram_client import ScramClient
 from exacta.security import logins as module
-from exacta.security.backoff import Backoff
+from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import LoggedIn, LoginRefused
-from exacta.security.logins import ALGORITHMS, PLAIN, Logins
+from exacta.security.logins import PLAIN, Logins
 
 PASSWORD_MECHANISMS = (*ALGORITHMS, PLAIN)
 PASSWORDS = {"alice": "secret", "Jürgen,=x": "päss"}
@@ -26,7 +27,7 @@ def keys_of(user: str, mechanism: str) -> ScramKeys | None:
 
 
 def logins(secret: bytes = b"a secret", mechanisms: tuple[str, ...] = PASSWORD_MECHANISMS) -> Logins:
-    return Logins(mechanisms, Backoff(0.1, lambda: 0.0), keys_of=keys_of, secret=secret)
+    return Logins(mechanisms, LoginBackoff(0.1, lambda: 0.0), keys_of=keys_of, secret=secret)
 
 
 def log_in(mechanism: str, user: str, password: str, at: Logins | None = None, *, steps: Any = None) -> LoggedIn:
@@ -46,7 +47,7 @@ def log_in(mechanism: str, user: str, password: str, at: Logins | None = None, *
         if mechanism == "PLAIN":
             say(f"\0{user}\0{password}".encode())
         else:
-            client = Scram(ALGORITHMS[mechanism], user, password)
+            client = ScramClient(ALGORITHMS[mechanism], user, password)
             say(client.final(say(client.first())))
     except StopIteration as end:
         found: LoggedIn = end.value
@@ -102,7 +103,7 @@ def test_an_unknown_user_takes_the_same_steps_as_a_known_one(mechanism: str, cou
     kept = keys_of("alice", mechanism if mechanism in ALGORITHMS else "SCRAM-SHA-256")
     at = Logins(
         PASSWORD_MECHANISMS,
-        Backoff(0.1, lambda: 0.0),
+        LoginBackoff(0.1, lambda: 0.0),
         keys_of=lambda name, _: kept if name == "alice" else None,
         secret=b"a secret",
     )

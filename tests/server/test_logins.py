@@ -12,11 +12,12 @@ import pytest
 from exacta.config.configuration import ConfigurationError
 from exacta.config.options import configure
 from exacta.core.commands.access import AlterScramKeys
-from exacta.core.values.scram import ScramAlteration, ScramKey, ScramMechanism
-from exacta.core.values.secret import Secret
+from exacta.core.values.scram import ScramAlteration, ScramMechanism
 from exacta.front.doors import Door, Endpoint, TransportSecurity
-from exacta.protocol.sasl.scram import Scram, ScramError, keys_from_salted, salted_password
+from exacta.protocol.sasl.scram import ScramError, keys_from_salted, salted_password
+from exacta.protocol.sasl.scram_client import ScramClient
 from exacta.security.exchange import LoginRefused
+from exacta.security.scram_keys import kept_key
 from exacta.server.errors import ServerError
 from exacta.server.logins import SECRET_FILE, clear_text, mechanisms_of
 from exacta.server.server import Server
@@ -101,8 +102,7 @@ def test_mechanisms_are_offered_in_the_operators_order() -> None:
 
 def add(server: Server, user: str, password: str) -> asyncio.Future[Any]:
     salt = b"salt of sixteen."
-    keys = keys_from_salted("sha256", salted_password("sha256", password, salt, 4096), salt, 4096)
-    key = ScramKey(ScramMechanism.SCRAM_SHA_256, salt, 4096, Secret(keys.stored_key), Secret(keys.server_key))
+    key = kept_key(ScramMechanism.SCRAM_SHA_256, salt, 4096, salted_password("sha256", password, salt, 4096))
     done: asyncio.Future[Any] = server._loop.create_future()
     command = AlterScramKeys(alterations=(ScramAlteration(user, ScramMechanism.SCRAM_SHA_256, key),))
     server.engine.submit((command,), done.set_result)
@@ -115,7 +115,7 @@ def log_in(server: Server, user: str, password: str) -> bytes:
     assert server._broker.logins is not None
     exchange = server._broker.logins.begin("SCRAM-SHA-256")
     assert exchange is not None
-    client = Scram("sha256", user, password)
+    client = ScramClient("sha256", user, password)
     first = exchange.send(client.first())
     assert isinstance(first, bytes)
     try:
@@ -166,6 +166,7 @@ def test_no_secret_is_shown_by_a_trace(tmp_path: Path, caplog: pytest.LogCapture
         log_in(server, "alice", "secret")
     salt = b"salt of sixteen."
     keys = keys_from_salted("sha256", salted_password("sha256", "secret", salt, 4096), salt, 4096)
+    assert "user 'alice' logs in by SCRAM-SHA-256 now" in caplog.text
     for secret in (keys.stored_key, keys.server_key):
         assert secret.hex() not in caplog.text
         assert repr(secret)[2:-1] not in caplog.text
@@ -173,5 +174,5 @@ def test_no_secret_is_shown_by_a_trace(tmp_path: Path, caplog: pytest.LogCapture
 
 def test_scram_error_is_no_secret() -> None:
     with pytest.raises(ScramError) as error:
-        Scram("sha256", "u", "secret", nonce="mine").final(b"r=other,s=QSXCR+Q6sek8bf92,i=4096")
+        ScramClient("sha256", "u", "secret", nonce="mine").final(b"r=other,s=QSXCR+Q6sek8bf92,i=4096")
     assert "secret" not in str(error.value)

@@ -3,7 +3,6 @@
 The password stays here: the cluster is sent what it salts to.
 """
 
-import hashlib
 import secrets
 from collections.abc import Iterable
 
@@ -16,9 +15,10 @@ from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from exacta.protocol.sasl.scram import ALGORITHMS, salted_password
 
 MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
-_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+"""The mechanisms, and the number of each in Kafka's requests."""
 ITERATIONS = 8_192
 """Twice the least that is allowed (RFC 7677), and half of the most that Apache Kafka takes."""
 _SALT_BYTES = 32
@@ -41,7 +41,7 @@ def list_users(client: Client) -> dict[str, list[tuple[str, int]]]:
 def set_password(client: Client, user: str, password: str, mechanism: str) -> None:
     """Let a user log in by this password from now on. Raises `KafkaError`."""
     salt = secrets.token_bytes(_SALT_BYTES)
-    salted = hashlib.pbkdf2_hmac(_HASHES[mechanism], password.encode(), salt, ITERATIONS)
+    salted = salted_password(ALGORITHMS[mechanism], password, salt, ITERATIONS)
     upsertion = ScramCredentialUpsertion(
         name=user, mechanism=MECHANISMS[mechanism], iterations=ITERATIONS, salt=salt, salted_password=salted
     )

@@ -12,15 +12,13 @@ from typing import Final, TypeAlias
 
 from exacta.ports.authorizer import Principal
 from exacta.protocol.sasl import plain
-from exacta.protocol.sasl.scram import ScramError, ScramKeys, keys_from_salted, salted_password
+from exacta.protocol.sasl.scram import ALGORITHMS, ScramError, ScramKeys, keys_from_salted, salted_password
 from exacta.protocol.sasl.scram_server import ScramServer
-from exacta.security.backoff import Backoff
+from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import Exchange, LoggedIn, LoginRefused
 
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
-ALGORITHMS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-"""The hash of each SCRAM mechanism."""
 MECHANISMS: Final = (*ALGORITHMS, PLAIN, OAUTHBEARER)
 
 USUAL_ITERATIONS: Final = 4096
@@ -36,7 +34,7 @@ class Logins:
     def __init__(
         self,
         mechanisms: Sequence[str],
-        backoff: Backoff,
+        backoff: LoginBackoff,
         *,
         keys_of: KeysOf,
         secret: bytes,

@@ -13,16 +13,17 @@ from exacta.core.values.scram import ScramMechanism
 from exacta.front.doors import Door, TransportSecurity
 from exacta.ports.log import Advice
 from exacta.protocol.sasl.scram import ScramKeys
-from exacta.security.backoff import Backoff
+from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import Exchange
 from exacta.security.logins import MECHANISMS, OAUTHBEARER, PLAIN, Logins
+from exacta.security.scram_keys import shown_keys
 from exacta.server.errors import ServerError
 from exacta.server.identity import keep
 from exacta.server.requirement import require
 
 SECRET_FILE: Final = "login.secret"
 _SECRET_BYTES: Final = 32
-_NUMBERS: Final = {each.kafka_name: each for each in ScramMechanism}
+_SCRAM: Final = {each.sasl_name: each for each in ScramMechanism}
 
 
 def mechanisms_of(configuration: Configuration) -> tuple[str, ...]:
@@ -67,7 +68,7 @@ def logins_of(
     mechanisms = mechanisms_of(configuration)
     return Logins(
         mechanisms,
-        Backoff(configuration.connection_failed_authentication_delay_ms / 1000, time.monotonic),
+        LoginBackoff(configuration.connection_failed_authentication_delay_ms / 1000, time.monotonic),
         keys_of=partial(_keys_of, advice),
         secret=secret,
         session_ms=configuration.connections_max_reauth_ms,
@@ -77,8 +78,8 @@ def logins_of(
 
 
 def _keys_of(advice: Advice, user: str, mechanism: str) -> ScramKeys | None:
-    key = advice.scram_key(user, _NUMBERS[mechanism])
-    return None if key is None else ScramKeys(key.salt, key.iterations, key.stored_key.value, key.server_key.value)
+    kept = advice.scram_key(user, _SCRAM[mechanism])
+    return None if kept is None else shown_keys(kept)
 
 
 def _bearer(configuration: Configuration) -> Callable[[], Exchange]:
