@@ -18,10 +18,11 @@ from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, Metadat
 from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest
-from exacta.protocol.sasl.scram import Scram
-from exacta.security.backoff import Backoff
+from exacta.protocol.sasl.scram import ALGORITHMS
+from exacta.protocol.sasl.scram_client import ScramClient
+from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import LoggedIn
-from exacta.security.logins import ALGORITHMS, Logins
+from exacta.security.logins import Logins
 from tests.kafka.wire import Front, Wire, front
 from tests.security.test_logins import PASSWORD_MECHANISMS, PASSWORDS, keys_of
 
@@ -32,7 +33,7 @@ SESSION_MS = 1_500
 
 def quick_logins(session_ms: int = 0) -> Logins:
     """Return logins whose refusals wait for no time that a test would feel."""
-    backoff = Backoff(0.001, time.monotonic)
+    backoff = LoginBackoff(0.001, time.monotonic)
     return Logins(PASSWORD_MECHANISMS, backoff, keys_of=keys_of, secret=b"a secret", session_ms=session_ms)
 
 
@@ -59,7 +60,7 @@ def log_in(
     handshake(wire, mechanism)
     if mechanism == "PLAIN":
         return wire.ask(plain(user, password), version)
-    client = Scram(ALGORITHMS[mechanism], user, password)
+    client = ScramClient(ALGORITHMS[mechanism], user, password)
     first = wire.ask(SaslAuthenticateRequest(auth_bytes=client.first()), version)
     assert first.error_code == ErrorCode.NONE
     last = wire.ask(SaslAuthenticateRequest(auth_bytes=client.final(bytes(first.auth_bytes))), version)
@@ -216,7 +217,7 @@ def test_old_clients_send_bare_tokens(wire: Wire, mechanism: str) -> None:
     if mechanism == "PLAIN":
         assert say(wire, b"\0alice\0secret") == b""
     else:
-        client = Scram(ALGORITHMS[mechanism], "alice", "secret")
+        client = ScramClient(ALGORITHMS[mechanism], "alice", "secret")
         client.verify(say(wire, client.final(say(wire, client.first()))))
     assert is_served(wire)
 
@@ -288,7 +289,7 @@ class TestSessions:
             handshake(wire, mechanism)
             token = plain(user, PASSWORDS[user]).auth_bytes
             if mechanism != "PLAIN":
-                token = Scram(ALGORITHMS[mechanism], user, PASSWORDS[user]).first()
+                token = ScramClient(ALGORITHMS[mechanism], user, PASSWORDS[user]).first()
             response = wire.ask(SaslAuthenticateRequest(auth_bytes=token), 2)
             assert response.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
             assert wire.is_closed()

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+from exacta.config.configuration import ConfigurationError
 from exacta.config.options import configure
 from exacta.core.commands.access import AlterScramKeys
-from exacta.core.values.scram import ScramAlteration, ScramKey, ScramMechanism
-from exacta.core.values.secret import Secret
+from exacta.core.values.scram import ScramAlteration, ScramMechanism
 from exacta.front.doors import Door, Endpoint, TransportSecurity
-from exacta.protocol.sasl.scram import Scram, ScramError, keys_from_salted, salted_password
+from exacta.protocol.sasl.scram import ScramError, keys_from_salted, salted_password
+from exacta.protocol.sasl.scram_client import ScramClient
 from exacta.security.exchange import LoginRefused
+from exacta.security.scram_keys import kept_key
 from exacta.server.errors import ServerError
 from exacta.server.logins import SECRET_FILE, clear_text, mechanisms_of
 from exacta.server.server import Server
@@ -38,8 +40,9 @@ def opened(
     data: Path, options: dict[str, Any] | None = None, **more: Any
 ) -> Iterator[tuple[Server, Callable[..., Any]]]:
     """Open a server with one door that asks for a login; the function runs what it is given on the server's loop."""
+    configuration = configure(options or {})
     loop = asyncio.new_event_loop()
-    server = Server(loop, configure(options or {}), data, [door(**more)])
+    server = Server(loop, configuration, data, [door(**more)])
     try:
         server.open()
         yield server, loop.run_until_complete
@@ -52,26 +55,30 @@ def opened(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"sasl.enabled.mechanisms": ""}, "sasl.enabled.mechanisms: there is no ''"),
         ({"sasl.enabled.mechanisms": "SCRAM-SHA-1"}, "there is no 'SCRAM-SHA-1' here: name some of SCRAM-SHA-256"),
         ({"sasl.enabled.mechanisms": "PLAIN,,SCRAM-SHA-256"}, "there is no ''"),
         *(
-            ({**BEARER, name: value}, f"{name} must be set")
+            ({other: BEARER[other] for other in BEARER if other != name}, f"{name} must be set")
             for name in BEARER
             if name.startswith("sasl.oauthbearer")
-            for value in ("", " ", ",")
         ),
-        ({**BEARER, "sasl.oauthbearer.sub.claim.name": ""}, "sub.claim.name must be set"),
+        ({**BEARER, "sasl.oauthbearer.expected.audience": ","}, "sasl.oauthbearer.expected.audience must be set"),
         ({**BEARER, "sasl.oauthbearer.jwks.endpoint.url": "http://issuer.example"}, "https:// or file://"),
         ({**BEARER, "sasl.oauthbearer.jwks.endpoint.url": "/etc/keys.json"}, "https:// or file://"),
         ({**BEARER, "sasl.oauthbearer.jwks.endpoint.url": "file:///no/such/file"}, "cannot be read"),
     ],
 )
-def test_an_option_that_is_empty_or_misspelt_is_an_error_at_the_start(
+def test_an_option_that_is_missing_or_misspelt_is_an_error_at_the_start(
     tmp_path: Path, options: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(ServerError, match=sentence), opened(tmp_path / "data", options):
         pass
+
+
+@pytest.mark.parametrize("name", [*BEARER, "sasl.oauthbearer.sub.claim.name"])
+def test_an_option_that_is_empty_is_an_error(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^{name} is empty"):
+        configure({**BEARER, name: " "})
 
 
 def test_passwords_and_tokens_pass_no_door_unencrypted_beyond_this_machine(tmp_path: Path) -> None:
@@ -95,8 +102,7 @@ def test_mechanisms_are_offered_in_the_operators_order() -> None:
 
 def add(server: Server, user: str, password: str) -> asyncio.Future[Any]:
     salt = b"salt of sixteen."
-    keys = keys_from_salted("sha256", salted_password("sha256", password, salt, 4096), salt, 4096)
-    key = ScramKey(ScramMechanism.SCRAM_SHA_256, salt, 4096, Secret(keys.stored_key), Secret(keys.server_key))
+    key = kept_key(ScramMechanism.SCRAM_SHA_256, salt, 4096, salted_password("sha256", password, salt, 4096))
     done: asyncio.Future[Any] = server._loop.create_future()
     command = AlterScramKeys(alterations=(ScramAlteration(user, ScramMechanism.SCRAM_SHA_256, key),))
     server.engine.submit((command,), done.set_result)
@@ -109,7 +115,7 @@ def log_in(server: Server, user: str, password: str) -> bytes:
     assert server._broker.logins is not None
     exchange = server._broker.logins.begin("SCRAM-SHA-256")
     assert exchange is not None
-    client = Scram("sha256", user, password)
+    client = ScramClient("sha256", user, password)
     first = exchange.send(client.first())
     assert isinstance(first, bytes)
     try:
@@ -160,6 +166,7 @@ def test_no_secret_is_shown_by_a_trace(tmp_path: Path, caplog: pytest.LogCapture
         log_in(server, "alice", "secret")
     salt = b"salt of sixteen."
     keys = keys_from_salted("sha256", salted_password("sha256", "secret", salt, 4096), salt, 4096)
+    assert "user 'alice' logs in by SCRAM-SHA-256 now" in caplog.text
     for secret in (keys.stored_key, keys.server_key):
         assert secret.hex() not in caplog.text
         assert repr(secret)[2:-1] not in caplog.text
@@ -167,5 +174,5 @@ def test_no_secret_is_shown_by_a_trace(tmp_path: Path, caplog: pytest.LogCapture
 
 def test_scram_error_is_no_secret() -> None:
     with pytest.raises(ScramError) as error:
-        Scram("sha256", "u", "secret", nonce="mine").final(b"r=other,s=QSXCR+Q6sek8bf92,i=4096")
+        ScramClient("sha256", "u", "secret", nonce="mine").final(b"r=other,s=QSXCR+Q6sek8bf92,i=4096")
     assert "secret" not in str(error.value)

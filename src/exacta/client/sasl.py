@@ -8,15 +8,15 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from exacta.client.errors import AuthenticationFailed, UnsupportedByBroker, code_name
-from exacta.client.security import PLAIN, SCRAM_SHA_256, SCRAM_SHA_512, Sasl
+from exacta.client.security import PLAIN, Sasl
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest
 from exacta.protocol.kafka.schema import Message
-from exacta.protocol.sasl.scram import Scram, ScramError
+from exacta.protocol.sasl.scram import ALGORITHMS, ScramError
+from exacta.protocol.sasl.scram_client import ScramClient
 
-_ALGORITHMS = {SCRAM_SHA_256: "sha256", SCRAM_SHA_512: "sha512"}
-MECHANISMS = (PLAIN, *_ALGORITHMS)
+MECHANISMS = (PLAIN, *ALGORITHMS)
 
 
 def log_in(sasl: Sasl, address: str, call: Callable[[Message], Any]) -> int:
@@ -68,7 +68,7 @@ def _plain(sasl: Sasl) -> Generator[bytes, bytes, None]:
 
 
 def _scram(sasl: Sasl) -> Generator[bytes, bytes, None]:
-    scram = Scram(_ALGORITHMS[sasl.mechanism], sasl.username, sasl.password)
+    scram = ScramClient(ALGORITHMS[sasl.mechanism], sasl.username, sasl.password)
     server_first = yield scram.first()
     server_final = yield scram.final(server_first)
     scram.verify(server_final)

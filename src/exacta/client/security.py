@@ -13,8 +13,6 @@ from msgspec.structs import replace
 from exacta.client.deadline import REQUEST_TIMEOUT_MS
 
 PLAIN = "PLAIN"
-SCRAM_SHA_256 = "SCRAM-SHA-256"
-SCRAM_SHA_512 = "SCRAM-SHA-512"
 
 # The three classes that hold a secret are dataclasses, since a `Struct` cannot leave a field out of its repr.
 

@@ -15,10 +15,10 @@ from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from exacta.protocol.sasl.scram import USUAL_ITERATIONS, USUAL_SALT_BYTES, salted_password
+from exacta.protocol.sasl.scram import ALGORITHMS, USUAL_ITERATIONS, USUAL_SALT_BYTES, salted_password
 
 MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
-_HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+"""The mechanisms, and the number of each in Kafka's requests."""
 
 
 def list_users(client: Client) -> dict[str, list[tuple[str, int]]]:
@@ -38,7 +38,7 @@ def list_users(client: Client) -> dict[str, list[tuple[str, int]]]:
 def set_password(client: Client, user: str, password: str, mechanism: str) -> None:
     """Let a user log in by this password from now on. Raises `KafkaError`."""
     salt = secrets.token_bytes(USUAL_SALT_BYTES)
-    salted = salted_password(_HASHES[mechanism], password, salt, USUAL_ITERATIONS)
+    salted = salted_password(ALGORITHMS[mechanism], password, salt, USUAL_ITERATIONS)
     upsertion = ScramCredentialUpsertion(
         name=user, mechanism=MECHANISMS[mechanism], iterations=USUAL_ITERATIONS, salt=salt, salted_password=salted
     )

@@ -231,7 +231,7 @@ class EventLines:
 
     def _scram_keys_set(self, event: ScramKeysSet) -> None:
         text = "user '%(user)s' logs in by %(mechanisms)s now" if event.keys else "user '%(user)s' was deleted"
-        mechanisms = ", ".join(each.mechanism.kafka_name for each in event.keys)
+        mechanisms = ", ".join(each.mechanism.sasl_name for each in event.keys)
         self._later(audit, logging.INFO, text, user=event.user, mechanisms=mechanisms)
 
 

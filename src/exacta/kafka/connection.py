@@ -109,7 +109,7 @@ class KafkaClientConnection(FramedConnection):
             largest_frame=configuration.socket_request_max_bytes,
         )
         self.login = Login() if door.login else None
-        """How far the login of this connection has come; None: nobody logs in by this door."""
+        """The login of this connection, begun or ended; None: nobody logs in by this door."""
         self._expiry: asyncio.TimerHandle | None = None
         """The end of a client whose token ends; None: what it has shown has no end."""
         if self.login is not None:

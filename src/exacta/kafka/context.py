@@ -39,7 +39,7 @@ class KafkaConnection(RequestConnection, Protocol):
     shared: KafkaShared
     door: Door
     login: Login | None
-    """How far the login of the connection has come; None: nobody logs in by its door."""
+    """The login of the connection, begun or ended; None: nobody logs in by its door."""
     client_software: str
     """The client's software by its own name (KIP-511); empty: it has not said it."""
 

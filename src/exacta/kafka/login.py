@@ -22,7 +22,7 @@ SHORTEST_SESSION_S: Final = 1.0
 
 
 class Phase(Enum):
-    """How far a login has come."""
+    """The phases of a login."""
 
     BEGUN = "begun"
     VERSIONS_TOLD = "versions told"
@@ -48,7 +48,7 @@ class Login:
         self.phase = Phase.BEGUN
         self.mechanism = ""
         self.principal: Principal | None = None
-        """Who has logged in; None: nobody yet. A login that is repeated must end with the same one."""
+        """The client that has logged in; None: nobody yet. A login that is repeated must end with the same one."""
         self.takes_tokens = False
         """True: what comes next is a bare token, after SaslHandshake v0."""
         self.exchange: Exchange | None = None

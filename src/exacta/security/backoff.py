@@ -15,7 +15,7 @@ MOST_ADDRESSES: Final = 10_000
 """The addresses that are remembered; those that failed longest ago are forgotten for others."""
 
 
-class Backoff:
+class LoginBackoff:
     """Counts the failures of each address. `clock` gives seconds from any moment on."""
 
     def __init__(self, shortest_s: float, clock: Callable[[], float]) -> None:

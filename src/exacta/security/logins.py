@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from exacta.ports.authorizer import Principal
 from exacta.protocol.sasl import plain
 from exacta.protocol.sasl.scram import (
+    ALGORITHMS,
     USUAL_ITERATIONS,
     USUAL_SALT_BYTES,
     ScramError,
@@ -22,13 +23,11 @@ from exacta.protocol.sasl.scram import (
     salted_password,
 )
 from exacta.protocol.sasl.scram_server import ScramServer
-from exacta.security.backoff import Backoff
+from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import Exchange, LoggedIn, LoginRefused
 
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
-ALGORITHMS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
-"""The hash of each SCRAM mechanism."""
 USUAL_MECHANISM: Final = "SCRAM-SHA-512"
 """The mechanism of users that `exacta users add` makes; an unknown one seems to be made so, too."""
 MECHANISMS: Final = (*ALGORITHMS, PLAIN, OAUTHBEARER)
@@ -46,7 +45,7 @@ class Logins:
     def __init__(
         self,
         mechanisms: Sequence[str],
-        backoff: Backoff,
+        backoff: LoginBackoff,
         *,
         keys_of: KeysOf,
         secret: bytes,

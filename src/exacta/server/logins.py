@@ -14,9 +14,10 @@ from exacta.core.values.scram import ScramMechanism
 from exacta.front.doors import Door, TransportSecurity
 from exacta.ports.log import Advice
 from exacta.protocol.sasl.scram import ScramKeys
-from exacta.security.backoff import Backoff
+from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import Exchange
 from exacta.security.logins import MECHANISMS, OAUTHBEARER, PLAIN, Logins
+from exacta.security.scram_keys import shown_keys
 from exacta.server.errors import ServerError
 from exacta.server.identity import keep
 from exacta.server.requirement import require
@@ -26,7 +27,7 @@ logger = logging.getLogger("exacta.server")
 SECRET_FILE: Final = "login.secret"
 _SECRET_BYTES: Final = 32
 Bearer: TypeAlias = Callable[[], Exchange]
-_NUMBERS: Final = {each.kafka_name: each for each in ScramMechanism}
+_SCRAM: Final = {each.sasl_name: each for each in ScramMechanism}
 
 
 def mechanisms_of(configuration: Configuration) -> tuple[str, ...]:
@@ -47,7 +48,7 @@ def check_logins(doors: Sequence[Door], configuration: Configuration) -> None:
     if OAUTHBEARER not in mechanisms_of(configuration):
         return
     require("jwt", "tokens (OAUTHBEARER) need PyJWT", extra="oauth")
-    for name in ("jwks.endpoint.url", "expected.issuer", "expected.audience", "sub.claim.name"):
+    for name in ("jwks.endpoint.url", "expected.issuer", "expected.audience"):
         if not getattr(configuration, f"sasl_oauthbearer_{name.replace('.', '_')}").strip(" ,"):
             raise ServerError(f"sasl.oauthbearer.{name} must be set: tokens (OAUTHBEARER) are checked by it")
     address = configuration.sasl_oauthbearer_jwks_endpoint_url
@@ -75,7 +76,7 @@ def logins_of(
         return None
     return Logins(
         mechanisms_of(configuration),
-        Backoff(configuration.connection_failed_authentication_delay_ms / 1000, time.monotonic),
+        LoginBackoff(configuration.connection_failed_authentication_delay_ms / 1000, time.monotonic),
         keys_of=partial(_keys_of, advice),
         secret=secret,
         session_ms=configuration.connections_max_reauth_ms,
@@ -85,8 +86,8 @@ def logins_of(
 
 
 def _keys_of(advice: Advice, user: str, mechanism: str) -> ScramKeys | None:
-    key = advice.scram_key(user, _NUMBERS[mechanism])
-    return None if key is None else ScramKeys(key.salt, key.iterations, key.stored_key.value, key.server_key.value)
+    kept = advice.scram_key(user, _SCRAM[mechanism])
+    return None if kept is None else shown_keys(kept)
 
 
 def bearer_of(doors: Sequence[Door], configuration: Configuration) -> Bearer | None:

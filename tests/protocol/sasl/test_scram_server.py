@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exacta.protocol.sasl.scram import Scram, ScramError, keys_from_salted, salted_password
+from exacta.protocol.sasl.scram import ScramError, keys_from_salted, salted_password
+from exacta.protocol.sasl.scram_client import ScramClient
 from exacta.protocol.sasl.scram_server import ScramServer
-from tests.protocol.sasl.test_scram import EXAMPLES
+from tests.protocol.sasl.test_scram_client import EXAMPLES
 from tests.shares import examples
 
 SALT = b"salt of sixteen."
@@ -36,7 +37,7 @@ def test_the_right_password_and_no_other_one(user, password, other, algorithm):
 
     def login(typed):
         server = ScramServer(algorithm, lambda name: keys_of(password, algorithm))
-        client = Scram(algorithm, user, typed)
+        client = ScramClient(algorithm, user, typed)
         client.verify(server.final(client.final(server.first(client.first()))))
         return server.user
 
@@ -72,7 +73,7 @@ def test_a_first_message_that_is_none(first, sentence):
 def finals():
     """Yield a login's server, its right final message, and that in two parts: without the proof, and the proof."""
     server = ScramServer("sha256", lambda user: keys_of("pencil"))
-    client = Scram("sha256", "user", "pencil")
+    client = ScramClient("sha256", "user", "pencil")
     final = client.final(server.first(client.first()))
     unproved, _, proof = final.rpartition(b",p=")
     return server, unproved, proof

@@ -19,14 +19,9 @@ class ScramMechanism(IntEnum):
     SCRAM_SHA_512 = 2
 
     @property
-    def kafka_name(self) -> str:
+    def sasl_name(self) -> str:
         """Return the name of the mechanism in SASL, as `SCRAM-SHA-256`."""
         return self.name.replace("_", "-")
-
-    @property
-    def hash_name(self) -> str:
-        """Return the name of its hash function for `hashlib`."""
-        return self.name.removeprefix("SCRAM_").replace("_", "").lower()
 
 
 MIN_ITERATIONS: Final = 4_096

@@ -26,7 +26,7 @@ from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
     ScramCredentialUpsertion,
 )
-from exacta.security.scram_keys import key_of
+from exacta.security.scram_keys import kept_key
 
 MOST_AT_ONCE = 1_000
 """The most deletions, and the most upsertions, of one request: all of them are decided in one step."""
@@ -65,7 +65,7 @@ def _upsertion(wanted: ScramCredentialUpsertion) -> ScramAlteration:
         return ScramAlteration(wanted.name, None)
     # No client can log in without a salt or a password: the core refuses a key of no iterations.
     iterations = wanted.iterations if wanted.salt and wanted.salted_password else 0
-    return ScramAlteration(wanted.name, mechanism, key_of(mechanism, wanted.salt, iterations, wanted.salted_password))
+    return ScramAlteration(wanted.name, mechanism, kept_key(mechanism, wanted.salt, iterations, wanted.salted_password))
 
 
 def _result(user: str, rejection: Rejection | None, context: RequestContext) -> AlterUserScramCredentialsResult:

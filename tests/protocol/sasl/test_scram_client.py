@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exacta.protocol.sasl.scram import Scram, ScramError
+from exacta.protocol.sasl.scram import ScramError
+from exacta.protocol.sasl.scram_client import ScramClient
 from tests.client.secured import ScramServer, Script
 from tests.shares import examples
 
@@ -32,7 +33,7 @@ EXAMPLES = [
 
 @pytest.mark.parametrize(("algorithm", "first", "server_first", "final", "server_final"), EXAMPLES)
 def test_the_examples_of_the_rfcs(algorithm, first, server_first, final, server_final):
-    scram = Scram(algorithm, "user", "pencil", nonce=first.rpartition(b"r=")[2].decode())
+    scram = ScramClient(algorithm, "user", "pencil", nonce=first.rpartition(b"r=")[2].decode())
     assert scram.first() == first
     assert scram.final(server_first) == final
     scram.verify(server_final)
@@ -46,7 +47,7 @@ def test_any_name_and_password_in_both_algorithms(username, password, algorithm)
     """Names and passwords are taken without preparation, as Apache Kafka takes them: it stores what was typed."""
     username, password = (text.encode("utf-8", "ignore").decode() or "x" for text in (username, password))
     server = ScramServer(Script(accounts={username: password}), algorithm)
-    scram = Scram(algorithm, username, password)
+    scram = ScramClient(algorithm, username, password)
     proof = scram.final(server.first(scram.first()))
     final = server.final(proof)
     assert server.user == username
@@ -68,7 +69,7 @@ def test_any_name_and_password_in_both_algorithms(username, password, algorithm)
     ],
 )
 def test_what_a_server_may_not_ask(server_first, sentence):
-    scram = Scram("sha256", "user", "pencil", nonce="mine")
+    scram = ScramClient("sha256", "user", "pencil", nonce="mine")
     with pytest.raises(ScramError, match=sentence):
         scram.final(server_first)
 
@@ -82,7 +83,7 @@ def test_what_a_server_may_not_ask(server_first, sentence):
     ],
 )
 def test_a_server_that_refuses_or_does_not_sign(server_final, sentence):
-    scram = Scram("sha256", "user", "pencil", nonce="mine")
+    scram = ScramClient("sha256", "user", "pencil", nonce="mine")
     scram.final(b"r=mine1,s=QSXCR+Q6sek8bf92,i=4096")
     with pytest.raises(ScramError, match=sentence):
         scram.verify(server_final)
