@@ -14,6 +14,7 @@ from exacta.ports.authorizer import Principal
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.codec import encode_request
 from exacta.protocol.kafka.errors import ErrorCode
+from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest
@@ -303,6 +304,25 @@ class TestSessions:
             wire.send(METADATA, 12)
             assert wire.is_closed()
             assert "its session has ended" in caplog.text
+
+    def test_a_short_bare_token_while_an_answer_is_owed_is_one(self, caplog: pytest.LogCaptureFixture) -> None:
+        with front(logins=lambda: quick_logins(SESSION_MS)) as broker:
+            wire = broker.connect()
+            log_in(wire)
+            wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 12)
+            self._let_pass(broker, 1.0)
+            partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000)
+            fetch = FetchRequest(
+                max_wait_ms=60_000, min_bytes=1, topics=[FetchTopic(topic="t", partitions=[partition])]
+            )
+            sent = (
+                b"".join(encode_request(fetch, 11, 1, "c")),
+                b"".join(encode_request(SaslHandshakeRequest(mechanism="PLAIN"), 0, 2, "c")),
+            )
+            wire.socket.sendall(b"".join(sent) + struct.pack(">i", 1) + b"x")
+            assert wire.is_closed()
+            assert "it sent something other than two names and a password" in caplog.text
+            assert "Traceback" not in caplog.text
 
     @staticmethod
     def _let_pass(broker: Front, seconds: float) -> None:

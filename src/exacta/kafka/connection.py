@@ -139,16 +139,15 @@ class KafkaClientConnection(FramedConnection):
         """See `FramedConnection`."""
         if size <= self._largest_frame:
             return f"a request of {size} bytes cannot be one"
+        if (foreign := foreign_protocol(beginning)) is not None:
+            return foreign
         if self.login is not None and self.login.principal is None:
             return f"a message of {size} bytes before the login is above sasl.server.max.receive.size"
-        return (
-            foreign_protocol(beginning)
-            or f"a request of {size} bytes is above socket.request.max.bytes={self._largest_frame}"
-        )
+        return f"a request of {size} bytes is above socket.request.max.bytes={self._largest_frame}"
 
     def may_begin(self, frame: memoryview) -> bool:
-        """Let a request wait whose answer may be long."""
-        return _key_of(frame)[0] not in LONG_ANSWERS
+        """Let a request wait whose answer may be long; a bare token is no request, and may be shorter than a key."""
+        return self._takes_token() or _key_of(frame)[0] not in LONG_ANSWERS
 
     def receive(self, frame: memoryview) -> None:
         """Hand a request to its handler."""
@@ -188,9 +187,12 @@ class KafkaClientConnection(FramedConnection):
         except Exception:  # noqa: BLE001  # a bug in one handler must not end the server
             context.fail()
 
+    def _takes_token(self) -> bool:
+        return self.login is not None and self.login.takes_tokens
+
     def _is_let_through(self, login: Login, frame: memoryview) -> bool:
         """Return whether a request is read; else it was a bare token of a login, or the end of the connection."""
-        if login.takes_tokens:
+        if self._takes_token():
             context = TokenContext(self, SASL_AUTHENTICATE, SIZE_BYTES + len(frame))
             self._unanswered.append(context)
             self._hand(SASL_AUTHENTICATE, context, SaslAuthenticateRequest(auth_bytes=bytes(frame)), context.reply)
@@ -253,6 +255,8 @@ class KafkaClientConnection(FramedConnection):
 
     def described(self, frame: memoryview) -> str:
         """See `FramedConnection`."""
+        if self._takes_token():
+            return f"a token of {len(frame)} bytes from {self.peer}"
         key, version = _key_of(frame)[0], _key_of(frame, 2)[0]
         name = HANDLERS[key].name if key in HANDLERS else f"API {key}"
         return f"{name} v{version} of {len(frame)} bytes from {self.peer}"
