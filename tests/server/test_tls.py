@@ -196,16 +196,34 @@ async def echoes(files: Files, port: int) -> bool:
     return echoed == b"echo"
 
 
-def test_who_says_nothing_holds_up_the_others_for_a_bounded_time(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls, "MOST_HANDSHAKES", 2)
+def test_who_says_nothing_keeps_nobody_out(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls, "MOST_HANDSHAKES", 4)
+
+    async def scenario(listener: TlsListener, port: int) -> None:
+        other = socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0))
+        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+        assert await echoes(files, port)
+        assert len(listener._handshakes) <= 4
+        assert "127.0.0.2" in listener._handshakes.values(), "it is the oldest, and not of the host that has most"
+        with pytest.raises(BlockingIOError):
+            other.setblocking(False)
+            other.recv(1)
+        for each in (other, *silent[:16]):
+            each.setblocking(True)
+        assert [each.recv(1) for each in silent[:16]] == [b""] * 16, "they are closed, and hold no file"
+        for each in (other, *silent):
+            each.close()
+
+    listening(files, scenario)
+
+
+def test_a_handshake_takes_a_bounded_time(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tls, "HANDSHAKE_SECONDS", 0.2)
 
     async def scenario(listener: TlsListener, port: int) -> None:
-        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
-        assert await echoes(files, port)
-        assert len(listener._handshakes) <= 2
-        for each in silent:
-            each.close()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        assert await reader.read() == b""
+        writer.close()
 
     listening(files, scenario)
 

@@ -2,20 +2,23 @@
 
 Theory of operation. Connections are taken one by one, and their handshakes run side by side. asyncio's own server would
 let any number of handshakes run, and a connection has no protocol before its handshake has ended, so that nothing would
-count it: clients that connect and say nothing could use up all files of the process. Here the next connection waits in
-the backlog while `MOST_HANDSHAKES` are under way, and a handshake may take `HANDSHAKE_SECONDS`.
+count it: clients that connect and say nothing could use up all files of the process. Here a handshake may take
+`HANDSHAKE_SECONDS`, and where `MOST_HANDSHAKES` are under way, the next connection ends the oldest one of the host that
+has most of them. If it waited for room, some hundred silent connections would keep everybody out.
 """
 
 import asyncio
 import logging
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from exacta.front.doors import Door
+from exacta.front.hosts import share_of
 from exacta.front.identity import NotIdentified
 from exacta.key_stores import StoreError
 from exacta.ports.authorizer import ANONYMOUS, Principal
@@ -136,9 +139,9 @@ class TlsListener(Listener):
         """Remember the certificate, which has been read."""
         super().__init__(door)
         self.certificate = certificate
-        self._room = asyncio.Semaphore(MOST_HANDSHAKES)
         self._accepting: asyncio.Task[None] | None = None
-        self._handshakes: set[asyncio.Task[None]] = set()
+        self._handshakes: dict[asyncio.Task[None], str] = {}
+        """The handshakes under way, the oldest first, and whose share each counts towards."""
 
     @property
     def has_login(self) -> bool:
@@ -170,21 +173,27 @@ class TlsListener(Listener):
         self, loop: asyncio.AbstractEventLoop, bound: socket.socket, connect: Callable[[], asyncio.BaseProtocol]
     ) -> None:
         while True:
-            await self._room.acquire()
             try:
                 client, address = await loop.sock_accept(bound)
             except OSError as error:
-                self._room.release()
                 logger.warning("cannot take a connection on %s: %s", self.door.endpoint, error)
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
+            if len(self._handshakes) >= MOST_HANDSHAKES:
+                self._make_room()
             handshake = loop.create_task(self._shake_hands(loop, client, address, connect))
-            self._handshakes.add(handshake)
+            self._handshakes[handshake] = share_of(address[0])
             handshake.add_done_callback(self._ended)
 
+    def _make_room(self) -> None:
+        shares = Counter(self._handshakes.values())
+        most = max(shares.values())
+        ended = next(each for each, share in self._handshakes.items() if shares[share] == most)
+        del self._handshakes[ended]
+        ended.cancel()
+
     def _ended(self, handshake: "asyncio.Task[None]") -> None:
-        self._handshakes.discard(handshake)
-        self._room.release()
+        self._handshakes.pop(handshake, None)
 
     async def _shake_hands(
         self,
