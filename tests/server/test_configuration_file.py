@@ -95,6 +95,36 @@ def test_tls_that_cannot_be_is_a_mistake_of_the_file(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("authorizer.class=x", "unknown option authorizer.class; did you mean authorizer.class.name?"),
+        ("Authorizer.Class.Name=x", "unknown option Authorizer.Class.Name; did you mean authorizer.class.name?"),
+        ("super.principals=User:a", "unknown option super.principals"),
+        ("allow.everybody=true", "unknown option allow.everybody"),
+        (
+            "listener.name.a.ssl.client.aut=required",
+            "unknown option listener.name.a.ssl.client.aut; did you mean ssl.client.auth?",
+        ),
+        (
+            "listener.name.a.sasl.enabled.mechanisms=PLAIN",
+            "listener.name.a.sasl.enabled.mechanisms: sasl.enabled.mechanisms is set for all listeners, and never for "
+            "one alone",
+        ),
+    ],
+)
+def test_a_security_option_that_has_no_effect_is_a_mistake(tmp_path: Path, line: str, message: str) -> None:
+    [mistake] = mistakes(tmp_path, f"{line}\n")
+    assert mistake.startswith(f"server.properties:1: {message}")
+
+
+def test_a_key_of_one_listener_that_is_not_kept_is_told_without_its_value(tmp_path: Path) -> None:
+    key = "listener.name.a.plain.sasl.jaas.config"
+    [note] = read(tmp_path, f'{key}=PlainLoginModule required user_admin="geheim";\n').notes()
+    assert key in note
+    assert "geheim" not in note
+
+
 TOML = """\
 data = "/var/lib/exacta"
 listen = "127.0.0.1:9092"

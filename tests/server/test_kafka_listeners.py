@@ -106,6 +106,10 @@ def test_several_listeners_each_have_an_address(keys: dict[str, str], told: list
             "inter.broker.listener.name: there is no other broker that a listener could be for; leave it out",
         ),
         (
+            {"listeners": "IN://:1", MAP: "IN:SASL_PLAINTEXT,IN:PLAINTEXT"},
+            "listener.security.protocol.map: IN stands there as SASL_PLAINTEXT, too",
+        ),
+        (
             {"listeners": "IN://:1"},
             "listeners: which security protocol the listener IN has, listener.security.protocol.map must say",
         ),

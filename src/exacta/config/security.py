@@ -39,7 +39,7 @@ def super_users(text: str) -> frozenset[str]:
     found = []
     for entry in text.split(";"):
         kind, _, name = entry.strip().partition(":")
-        if not kind or not name:
+        if not kind or not name or (kind != "User" and kind.lower() == "user") or ",User:" in name:
             raise ValueError(f"names {entry.strip()!r}, which is no principal: write it like User:alice;User:bob")
         found.append(entry.strip())
     return frozenset(found)

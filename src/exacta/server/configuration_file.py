@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from exacta.config.configuration import ConfigurationError
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KeyClass, kafka_key
-from exacta.config.options import PASSED_OVER, RENAMED, Option, configure, options, parse_value
+from exacta.config.options import PASSED_OVER, RENAMED, SECURITY, Option, configure, options, parse_value
 from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.properties import entries
 from exacta.server.door_options import ENDPOINTS as ENDPOINT_OPTIONS
@@ -37,8 +37,9 @@ LOG = {"log.level": LEVELS, "log.format": FORMATS}
 """The keys of the log, and what each may be."""
 ENDPOINTS = {name.replace("_", "."): name for name in ENDPOINT_OPTIONS}
 """The keys of endpoints -> their names in `door_options.ENDPOINTS`."""
-_OURS_ALONE = ("pulsar.", "web.")
-"""the beginnings of our options that no Kafka key has."""
+_OURS_ALONE = ("allow.", "authorizer.", "pulsar.", "super.", "web.")
+"""The beginnings of options that no other Kafka key has."""
+_OF_ONE_LISTENER = "listener.name."
 
 
 class ConfigurationFile(Struct, frozen=True, kw_only=True):
@@ -162,6 +163,9 @@ class _Reader:
             self._own.setdefault(listener, {})[option.field] = parse_value(option, text)
         elif kafkas is None:
             self._pass_over(key, name)
+        elif name.startswith(_OF_ONE_LISTENER):
+            _require_no_security(name)
+            self._not_kept[name] = f"{name} is not kept: {kafkas.reason}"  # its value may be a password
         elif kafkas.key_class is KeyClass.SERVED:
             self._kafka[name] = text
         elif "".join(text.split()).lower() in kafkas.kept:
@@ -173,7 +177,7 @@ class _Reader:
         """Note a key that is not known. Raises ConfigurationError where it cannot be one of Kafka's."""
         known = [*options(), DATA, *LOG, *ENDPOINTS, *KAFKA_KEYS]
         is_ours = self._path.suffix == TOML or name.startswith(_OURS_ALONE)
-        if is_ours or any(is_misspelt(name, each) for each in known):
+        if is_ours or any(is_misspelt(name.lower(), each.lower()) for each in known):
             meant = did_you_mean(name, known)
             raise ConfigurationError(f"unknown option {key}" + (f"; {meant}" if meant else ""))
         self._passed_over[key] = None
@@ -266,12 +270,21 @@ class _Reader:
 
 def listener_option(name: str) -> tuple[str, Option] | None:
     """Return the listener and the option that `listener.name.NAME.OPTION` is about; None: it is no such key."""
-    prefix = "listener.name."
-    beginning = name.find(".ssl.", len(prefix))
-    if not name.startswith(prefix) or beginning < 0:
+    beginning = name.find(".ssl.", len(_OF_ONE_LISTENER))
+    if not name.startswith(_OF_ONE_LISTENER) or beginning < 0:
         return None
     option = options().get(name[beginning + 1 :])
-    return None if option is None else (name[len(prefix) : beginning].upper(), option)
+    return None if option is None else (name[len(_OF_ONE_LISTENER) : beginning].upper(), option)
+
+
+def _require_no_security(name: str) -> None:
+    """Raise ConfigurationError for an option of one listener that would be more open than the operator thinks."""
+    for each in sorted(SECURITY):
+        words = name.split(".")[-1 - each.count(".") :]
+        if ".".join(words) == each:
+            raise ConfigurationError(f"{name}: {each} is set for all listeners, and never for one alone")
+        if is_misspelt(".".join(words), each):
+            raise ConfigurationError(f"unknown option {name}; did you mean {each}?")
 
 
 def _whole_number(name: str, text: str) -> int:

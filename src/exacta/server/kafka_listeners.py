@@ -77,6 +77,7 @@ def kafka_listeners(
 
 def _protocols(text: str) -> dict[str, str]:
     protocols = {name: name for name in _SECURITY_PROTOCOLS}
+    named: dict[str, str] = {}
     for each in _parts(text):
         name, separator, protocol = (part.strip().upper() for part in each.partition(":"))
         if not separator or protocol not in _SECURITY_PROTOCOLS:
@@ -85,8 +86,9 @@ def _protocols(text: str) -> dict[str, str]:
                 f"listener.security.protocol.map: expected NAME:PROTOCOL with {', '.join(_SECURITY_PROTOCOLS)}, not "
                 f"{each!r}" + (f"; {meant}" if meant else "")
             )
-        protocols[name] = protocol
-    return protocols
+        if named.setdefault(name, protocol) != protocol:
+            raise ConfigurationError(f"listener.security.protocol.map: {name} stands there as {named[name]}, too")
+    return protocols | named
 
 
 def _door(name: str, endpoint: Endpoint, protocols: Mapping[str, str]) -> Door:
