@@ -84,7 +84,7 @@ def _keys_of(advice: Advice, user: str, mechanism: str) -> ScramKeys | None:
 
 def _bearer(configuration: Configuration) -> Callable[[], Exchange]:
     from exacta.security.bearer_login import bearer_login  # loads PyJWT
-    from exacta.security.keys import KeySet, KeysUnavailable
+    from exacta.security.token_keys import KeySet, KeysUnavailable
     from exacta.security.tokens import TokenRules, Tokens
 
     rules = TokenRules(
