@@ -72,3 +72,19 @@ def test_work_that_nobody_wants_any_more_is_not_kept_while_other_work_is_done() 
         assert (await first, await last, answered) == (True, "last", [])
 
     asyncio.run(scene())
+
+
+def test_owners_take_turns_however_much_one_of_them_has_waiting() -> None:
+    begun: list[str] = []
+    ends: list[Callable[[], None]] = []
+
+    def on_thread(work: Callable[[], str], done: Callable[[str], None]) -> None:
+        begun.append(work())
+        ends.append(lambda: done(""))
+
+    conversions = Conversions(on_thread)
+    for owner in ("10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.3"):
+        conversions.on_thread(lambda owner=owner: owner, lambda _: None, owner=owner)  # type: ignore[misc]
+    while ends:
+        ends.pop(0)()
+    assert begun == ["10.0.0.1", "10.0.0.2", "10.0.0.1", "10.0.0.3", "10.0.0.1"]

@@ -3,7 +3,7 @@
 import pytest
 
 from exacta.front.connection_limits import LOOPBACK_RESERVE, Admission
-from exacta.front.conversions import Conversions, _Piece
+from exacta.front.conversions import Conversions
 from exacta.front.hosts import is_loopback, share_beyond_loopback, share_of
 
 
@@ -38,17 +38,12 @@ def test_others_have_one(host: str) -> None:
     assert share_beyond_loopback(host) == share_of(host)
 
 
-def test_one_client_takes_one_thread_whatever_its_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    conversions, began = Conversions(), list[str]()
-
-    def begin(self: Conversions, piece: _Piece) -> None:
-        self._at_work.add(piece.owner)
-        began.append(piece.owner)
-
-    monkeypatch.setattr(Conversions, "_begin", begin)
+def test_one_client_takes_one_thread_whatever_its_addresses() -> None:
+    began: list[str] = []
+    conversions = Conversions(lambda work, done: began.append(work()))
     for host in ("2001:db8::1", "2001:db8::2", "::ffff:10.0.0.1", "10.0.0.1"):
-        conversions.on_thread(lambda: None, lambda found: None, owner=host)
-    assert began == ["2001:db8::/64", "10.0.0.1"]
+        conversions.on_thread(lambda host=host: host, lambda found: None, owner=host)  # type: ignore[misc]
+    assert began == ["2001:db8::1", "::ffff:10.0.0.1"]
 
 
 def test_connections_are_counted_by_address_as_kafka_does_and_a_mapped_one_is_that_of_ipv4() -> None:

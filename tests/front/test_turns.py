@@ -152,6 +152,19 @@ def test_what_is_not_wanted_any_more_is_closed_where_it_stands(rig: Rig) -> None
     assert rig.logged() == ["a0", "closed", "a ended"]
 
 
+def test_a_thread_is_not_kept_by_work_whose_client_has_gone(rig: Rig) -> None:
+    """Guesses of passwords would pile up, and everybody of the same address would wait for them."""
+    worked: list[str] = []
+
+    def steps() -> Steps:
+        yield lambda: worked.append("worked")
+
+    rig.take("a", steps())
+    rig.is_wanted = False
+    rig.end_thread()
+    assert (worked, rig.logged()) == ([], ["a ended"])
+
+
 def test_work_that_keeps_the_loop_is_told(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     rig.turns.is_used_up()
     rig.take("Metadata from 10.0.0.1", rig.counted("a", 1, LONG_TURN_SECONDS))

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from exacta.protocol.sasl.scram import ALGORITHMS, ScramKeys, keys_from_salted, salted_password
+from exacta.client import users
+from exacta.protocol.sasl.scram import ALGORITHMS, ScramKeys, decoded, keys_from_salted, salted_password
 from exacta.protocol.sasl.scram_client import ScramClient
 from exacta.security import logins as module
 from exacta.security.backoff import LoginBackoff
@@ -126,4 +127,16 @@ def test_an_unknown_user_has_one_salt_for_ever_and_no_other_has_it(mechanism: st
 
     assert salt("nobody") == salt("nobody")
     assert len({salt("nobody"), salt("somebody"), salt("nobody", b"another secret"), salt("alice")}) == 4
-    assert salt("nobody").endswith(b",i=4096")
+
+
+@pytest.mark.parametrize("mechanism", ALGORITHMS)
+def test_an_unknown_user_looks_like_one_of_exacta_users_add(mechanism: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(users, "_alter", lambda client, request, what: asked.append(request.upsertions[0]))
+    users.set_password(None, "alice", "secret", mechanism)  # type: ignore[arg-type]
+    said: list[bytes] = []
+    with pytest.raises(LoginRefused):
+        log_in(mechanism, "nobody", "wrong", steps=said)
+    attributes = dict(each.split("=", 1) for each in said[0].decode().split(","))
+    shape = len(decoded(attributes["s"])), int(attributes["i"])
+    assert shape == (len(asked[0].salt), asked[0].iterations)

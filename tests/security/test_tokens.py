@@ -81,8 +81,7 @@ def clock() -> Clock:
 @pytest.fixture
 def tokens(path: Path, clock: Clock) -> Tokens:
     keys = KeySet(path.as_uri(), 100.0, clock)
-    assert keys.should_load(None)
-    keys.loaded(keys.load())
+    keys.load()
     return Tokens(RULES, keys)
 
 
@@ -180,24 +179,23 @@ def test_an_attacker_gets_nowhere(tokens: Tokens, attack: str) -> None:
 
 def test_a_new_key_of_the_issuer_is_found_when_a_token_names_it(tokens: Tokens, path: Path, clock: Clock) -> None:
     write_keys(path, "rsa")
-    tokens.keys.loaded(tokens.keys.load())
+    tokens.keys.load()
     clock.now_s += 50
     write_keys(path, "rsa", "ec")
-    assert not tokens.keys.should_load("rsa")
-    assert tokens.keys.should_load("ec")
-    assert not tokens.keys.should_load("ec"), "it is being loaded"
-    tokens.keys.loaded(tokens.keys.load())
-    assert not tokens.keys.should_load("unknown"), "it was loaded just now"
+    assert not tokens.keys.should_renew("rsa")
+    assert tokens.keys.should_renew("ec")
+    tokens.keys.renew()
+    assert not tokens.keys.should_renew("unknown"), "they were read just now"
+    path.unlink()
+    tokens.keys.renew()
     assert tokens.prove(token("ec")).subject == "alice"
 
 
 def test_old_keys_hold_for_an_hour_after_they_could_not_be_renewed(tokens: Tokens, path: Path, clock: Clock) -> None:
     path.unlink()
     clock.now_s += 101
-    assert tokens.keys.should_load("rsa")
-    with pytest.raises(KeysUnavailable) as error:
-        tokens.keys.load()
-    tokens.keys.loaded(error.value)
+    assert tokens.keys.should_renew("rsa")
+    tokens.keys.renew()
     assert tokens.prove(token()).subject == "alice"
     clock.now_s = 100 + KEPT_S
     with pytest.raises(TokenRefused, match="its key is not known"):
@@ -267,7 +265,7 @@ def issuer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
 
 def test_keys_come_from_an_https_address(issuer: str, clock: Clock) -> None:
     keys = KeySet(f"{issuer}/keys", 100.0, clock)
-    keys.loaded(keys.load())
+    keys.load()
     assert Tokens(RULES, keys).prove(token()).subject == "alice"
 
 
@@ -334,3 +332,20 @@ def test_what_is_no_login(tokens: Tokens, message: bytes) -> None:
     with pytest.raises(LoginRefused) as refused:
         log_in(tokens, message.replace(b"TOKEN", token().encode()))
     assert token().split(".")[2] not in str(refused.value)
+
+
+def test_a_client_that_goes_while_the_keys_are_read_keeps_nobody_from_them(tokens: Tokens, clock: Clock) -> None:
+    def message(headers: dict[str, str]) -> bytes:
+        return b"n,,\x01auth=Bearer " + token(headers=headers).encode() + b"\x01\x01"
+
+    clock.now_s += 101
+    for _ in range(2):
+        exchange = bearer_login(tokens)
+        next(exchange)
+        work = exchange.send(message({"kid": "nobody's"}))
+        exchange.close()
+    assert tokens.keys.should_renew("rsa"), "the work was never done"
+    assert callable(work)
+    work()
+    clock.now_s += KEPT_S
+    assert log_in(tokens, message({})).principal.name == "alice"

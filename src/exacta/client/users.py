@@ -15,13 +15,10 @@ from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from exacta.protocol.sasl.scram import ALGORITHMS, salted_password
+from exacta.protocol.sasl.scram import ALGORITHMS, USUAL_ITERATIONS, USUAL_SALT_BYTES, salted_password
 
 MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 """The mechanisms, and the number of each in Kafka's requests."""
-ITERATIONS = 8_192
-"""Twice the least that is allowed (RFC 7677), and half of the most that Apache Kafka takes."""
-_SALT_BYTES = 32
 
 
 def list_users(client: Client) -> dict[str, list[tuple[str, int]]]:
@@ -40,10 +37,10 @@ def list_users(client: Client) -> dict[str, list[tuple[str, int]]]:
 
 def set_password(client: Client, user: str, password: str, mechanism: str) -> None:
     """Let a user log in by this password from now on. Raises `KafkaError`."""
-    salt = secrets.token_bytes(_SALT_BYTES)
-    salted = salted_password(ALGORITHMS[mechanism], password, salt, ITERATIONS)
+    salt = secrets.token_bytes(USUAL_SALT_BYTES)
+    salted = salted_password(ALGORITHMS[mechanism], password, salt, USUAL_ITERATIONS)
     upsertion = ScramCredentialUpsertion(
-        name=user, mechanism=MECHANISMS[mechanism], iterations=ITERATIONS, salt=salt, salted_password=salted
+        name=user, mechanism=MECHANISMS[mechanism], iterations=USUAL_ITERATIONS, salt=salt, salted_password=salted
     )
     _alter(client, AlterUserScramCredentialsRequest(upsertions=[upsertion]), f"setting the password of '{user}'")
 

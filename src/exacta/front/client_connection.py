@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, cast
 
 from exacta.config.configuration import Configuration
+from exacta.front.hosts import same_host
 from exacta.front.identity import Identify, NotIdentified, anonymous
 from exacta.front.memory import WRITE_HIGH_WATER_BYTES, Memory
 from exacta.ports.authorizer import ANONYMOUS, Principal
@@ -86,9 +87,9 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         self._transport = transport
         transport.set_write_buffer_limits(high=WRITE_HIGH_WATER_BYTES)
         peername = transport.get_extra_info("peername") or ("", 0)
-        self.peer_host = str(peername[0])
-        self.peer = f"{peername[0]}:{peername[1]}"
-        self.local_host = str((transport.get_extra_info("sockname") or ("",))[0])
+        self.peer_host = same_host(str(peername[0]))
+        self.peer = f"{self.peer_host}:{peername[1]}"
+        self.local_host = same_host(str((transport.get_extra_info("sockname") or ("",))[0]))
         sock = transport.get_extra_info("socket")
         if sock is not None:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

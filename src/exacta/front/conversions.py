@@ -24,7 +24,6 @@ MOST_AT_ONCE: Final = 2
 
 
 class _Piece(NamedTuple):
-    owner: str
     work: Callable[[], Any]
     done: Callable[[Any], None]
     is_wanted: Callable[[], bool]
@@ -36,7 +35,8 @@ class Conversions:
     def __init__(self, on_thread: OnThread = on_thread) -> None:
         """Begin; long work goes to `on_thread`, which calls back on the loop."""
         self._start = on_thread
-        self._waiting: deque[_Piece] = deque()
+        self._waiting: dict[str, deque[_Piece]] = {}
+        """The pieces that wait, by their owners; whose turn is next comes first, and nobody without a piece."""
         self._at_work: set[str] = set()
         """The owners of the pieces that are worked on."""
 
@@ -50,7 +50,8 @@ class Conversions:
     ) -> None:
         """Call back with what comes of the work on this many bytes, an exception included; at once where they are few.
 
-        Work that waits and is not wanted any more is forgotten, with what it holds, as soon as other work comes.
+        Work that is its owner's next and is not wanted any more is forgotten, with what it holds, when other work of
+        the owner comes.
         """
         if size <= SHORT_BYTES:
             done(_tried(work))
@@ -65,28 +66,41 @@ class Conversions:
         owner: str = "",
     ) -> None:
         """Do the same on a thread, whatever the size."""
-        self._waiting.append(_Piece(share_of(owner), work, done, is_wanted))
+        owner = share_of(owner)
+        waiting = self._waiting.setdefault(owner, deque())
+        waiting.append(_Piece(work, done, is_wanted))
+        _forget_unwanted(waiting)
         self._go_on()
 
     def _go_on(self) -> None:
-        waiting, self._waiting = self._waiting, deque()
-        for piece in waiting:
-            if len(self._at_work) < MOST_AT_ONCE and piece.owner not in self._at_work and piece.is_wanted():
-                self._begin(piece)
-            elif piece.is_wanted():
-                self._waiting.append(piece)
+        while len(self._at_work) < MOST_AT_ONCE:
+            owner = next((each for each in self._waiting if each not in self._at_work), None)
+            if owner is None:
+                return
+            waiting = self._waiting.pop(owner)
+            _forget_unwanted(waiting)
+            if waiting:
+                piece = waiting.popleft()
+                if waiting:
+                    self._waiting[owner] = waiting  # behind the other owners
+                self._begin(owner, piece)
 
-    def _begin(self, piece: _Piece) -> None:
-        self._at_work.add(piece.owner)
+    def _begin(self, owner: str, piece: _Piece) -> None:
+        self._at_work.add(owner)
 
         def converted(found: Any) -> None:
-            self._at_work.discard(piece.owner)
+            self._at_work.discard(owner)
             try:
                 piece.done(found)
             finally:
                 self._go_on()
 
         self._start(piece.work, converted)
+
+
+def _forget_unwanted(waiting: deque[_Piece]) -> None:
+    while waiting and not waiting[0].is_wanted():
+        waiting.popleft()
 
 
 def _tried(work: Callable[[], T]) -> T | Exception:

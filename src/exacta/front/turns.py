@@ -141,7 +141,7 @@ class Turns:
                             break
                         sent = wanted.found
                     elif wanted is not None:
-                        self._conversions.on_thread(wanted, found, owner=owner)
+                        self._conversions.on_thread(partial(_if_wanted, wanted, is_wanted), found, owner=owner)
                         break
                     if self.is_used_up():
                         self._jobs.append(partial(go_on, sent))
@@ -181,3 +181,8 @@ class Turns:
             line.popleft()()
             if self.clock() >= until_s:
                 break
+
+
+def _if_wanted(work: Callable[[], Any], is_wanted: Callable[[], bool]) -> Any:
+    """Do work, on a thread, unless its client has gone while it waited: the steps are closed when they go on."""
+    return work() if is_wanted() else None

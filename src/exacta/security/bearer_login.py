@@ -11,8 +11,10 @@ def bearer_login(tokens: Tokens) -> Exchange:
     keys, user = tokens.keys, ""
     try:
         token, user = bearer.parse((yield b""))
-        if keys.should_load(tokens.key_id(token)):
-            keys.loaded((yield keys.load))
+        if keys.should_renew(tokens.key_id(token)):
+            failed = yield keys.renew
+            if failed is not None:
+                raise failed
         proved = tokens.prove(token)
         if user not in ("", proved.subject):
             raise TokenRefused("it asks to act for another user")

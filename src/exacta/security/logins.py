@@ -1,7 +1,8 @@
 """The logins of a server: the mechanisms that it offers, and how long a session of a client lasts.
 
 A password is checked against the same salted keys by all mechanisms. An unknown user has keys that fit no password,
-made from its name by a secret of the server. So it goes the same way as a known one, with the same salt each time.
+made from its name by a secret of the server. So it goes the same way as a known one, with the same salt each time. Its
+iterations and the length of its salt are those of users that `exacta users add` makes.
 """
 
 import hashlib
@@ -12,17 +13,27 @@ from typing import Final, TypeAlias
 
 from exacta.ports.authorizer import Principal
 from exacta.protocol.sasl import plain
-from exacta.protocol.sasl.scram import ALGORITHMS, ScramError, ScramKeys, keys_from_salted, salted_password
+from exacta.protocol.sasl.scram import (
+    ALGORITHMS,
+    USUAL_ITERATIONS,
+    USUAL_SALT_BYTES,
+    ScramError,
+    ScramKeys,
+    keys_from_salted,
+    salted_password,
+)
 from exacta.protocol.sasl.scram_server import ScramServer
 from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import Exchange, LoggedIn, LoginRefused
 
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
+USUAL_MECHANISM: Final = "SCRAM-SHA-512"
+"""The mechanism of users that `exacta users add` makes; an unknown one seems to be made so, too."""
 MECHANISMS: Final = (*ALGORITHMS, PLAIN, OAUTHBEARER)
 
-USUAL_ITERATIONS: Final = 4096
-"""The iterations that Kafka's tools give a new user; an unknown one seems to have them."""
+LONGEST_SESSION_MS: Final = 100 * 365 * 86_400_000
+"""A token may hold for longer; Java clients count nanoseconds, and have room for 292 years."""
 
 KeysOf: TypeAlias = Callable[[str, str], ScramKeys | None]
 """Returns the stored keys of a user for a mechanism of `ALGORITHMS`; None: there are none."""
@@ -79,7 +90,9 @@ class Logins:
 
     def expires_in_ms(self, logged_in: LoggedIn) -> int | None:
         """Return for how long what a client has shown holds; None: it has no end."""
-        return None if logged_in.expires_ms is None else max(0, logged_in.expires_ms - self._wall_ms())
+        if logged_in.expires_ms is None:
+            return None
+        return min(max(0, logged_in.expires_ms - self._wall_ms()), LONGEST_SESSION_MS)
 
     def _scram(self, mechanism: str) -> Exchange:
         server = ScramServer(ALGORITHMS[mechanism], partial(self._keys, mechanism))
@@ -95,7 +108,7 @@ class Logins:
             user, password = plain.parse((yield b""))
         except plain.PlainError as error:
             raise LoginRefused(str(error)) from None
-        mechanism = next((each for each in ALGORITHMS if self._keys_of(user, each)), next(iter(ALGORITHMS)))
+        mechanism = next((each for each in ALGORITHMS if self._keys_of(user, each)), USUAL_MECHANISM)
         keys, algorithm = self._keys(mechanism, user), ALGORITHMS[mechanism]
         salted = yield partial(salted_password, algorithm, password, keys.salt, keys.iterations)
         if isinstance(salted, Exception):
@@ -112,4 +125,5 @@ class Logins:
             hmac.digest(self._secret, f"{use} {mechanism} {user}".encode(), "sha512")[:size]
             for use in ("salt", "stored", "server")
         )
-        return self._keys_of(user, mechanism) or ScramKeys(salt, USUAL_ITERATIONS, stored_key, server_key)
+        made_up = ScramKeys(salt[:USUAL_SALT_BYTES], USUAL_ITERATIONS, stored_key, server_key)
+        return self._keys_of(user, mechanism) or made_up

@@ -5,9 +5,11 @@ Loading blocks, and is done on a thread. Where it fails, the keys that were load
 
 import json
 import logging
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -55,7 +57,7 @@ class KeySet:
         self._keys: dict[str | None, Key] = {}
         self._loaded_s: float | None = None
         self._tried_s: float | None = None
-        self._is_loading = False
+        self._one_tries = threading.Lock()
 
     def find(self, key_id: str | None) -> Key | None:
         """Return the key of this id; without an id the only one that there is."""
@@ -65,29 +67,33 @@ class KeySet:
             return next(iter(self._keys.values()))
         return self._keys.get(key_id)
 
-    def should_load(self, key_id: str | None) -> bool:
-        """Return whether the keys should be loaded before this one is looked for; `load` is then called once."""
-        now_s = self._clock()
-        is_fresh = self._loaded_s is not None and now_s - self._loaded_s < self._refresh_s
-        was_just_tried = self._tried_s is not None and now_s - self._tried_s < SHORTEST_BETWEEN_S
-        if self._is_loading or was_just_tried or (is_fresh and self.find(key_id) is not None):
-            return False
-        self._is_loading, self._tried_s = True, now_s
-        return True
+    def should_renew(self, key_id: str | None) -> bool:
+        """Return whether `renew` should be called before this key is looked for."""
+        is_fresh = self._loaded_s is not None and self._clock() - self._loaded_s < self._refresh_s
+        return not self._was_just_tried() and not (is_fresh and self.find(key_id) is not None)
 
-    def load(self) -> dict[str | None, Key]:
+    def renew(self) -> None:
+        """Read the keys, on any thread, unless another thread has just begun to.
+
+        They are taken here, and not where the client waits for them: it may be gone, and others need them.
+        """
+        with self._one_tries:
+            if self._was_just_tried():
+                return
+            self._tried_s = self._clock()
+        try:
+            self.load()
+        except KeysUnavailable as error:
+            logger.warning("the keys of tokens are not renewed: %s", error)
+
+    def load(self) -> None:
         """Read the keys, on any thread; raises `KeysUnavailable`."""
-        return _parsed(_read(self.address), self.address)
+        self._tried_s = self._clock()
+        self._keys = _parsed(_read(self.address), self.address)
+        self._loaded_s = self._clock()
 
-    def loaded(self, found: dict[str | None, Key] | Exception) -> None:
-        """Take what has come of `load`."""
-        self._is_loading = False
-        if isinstance(found, KeysUnavailable):
-            logger.warning("the keys of tokens are not renewed: %s", found)
-        elif isinstance(found, Exception):
-            raise found
-        else:
-            self._keys, self._loaded_s = found, self._clock()
+    def _was_just_tried(self) -> bool:
+        return self._tried_s is not None and self._clock() - self._tried_s < SHORTEST_BETWEEN_S
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -106,7 +112,7 @@ def _read(address: str) -> bytes:
             opener = urllib.request.build_opener(_NoRedirect)
             with opener.open(address, timeout=TIMEOUT_S) as response:  # its scheme is checked at the start
                 found = response.read(MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         raise KeysUnavailable(f"{address} cannot be read: {error}") from error
     if len(found) > MOST_BYTES:
         raise KeysUnavailable(f"{address} holds more than {MOST_BYTES} bytes")

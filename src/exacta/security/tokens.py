@@ -44,7 +44,7 @@ class Tokens:
         """Return the id of the key that a token names; None: it names none. Raises `TokenRefused`."""
         try:
             header = jwt.get_unverified_header(token)
-        except jwt.PyJWTError as error:
+        except (jwt.PyJWTError, RecursionError) as error:  # what PyJWT lets through: JSON that is too deep
             raise TokenRefused(f"it is malformed: {error}") from None
         if "crit" in header:
             raise TokenRefused("its header has `crit`")
@@ -75,5 +75,5 @@ class Tokens:
                 leeway=self._rules.skew_s,
                 options={"require": ["exp", "aud", "iss"]},
             )
-        except jwt.PyJWTError as error:
+        except (jwt.PyJWTError, RecursionError, OverflowError) as error:  # an infinite `exp` overflows
             raise TokenRefused(f"it is not taken: {error}") from None

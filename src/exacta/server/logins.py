@@ -1,11 +1,12 @@
 """The logins of a server, made from its options, and the secret from which unknown users get their keys."""
 
+import logging
 import secrets
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from exacta.config.configuration import Configuration
@@ -21,8 +22,11 @@ from exacta.server.errors import ServerError
 from exacta.server.identity import keep
 from exacta.server.requirement import require
 
+logger = logging.getLogger("exacta.server")
+
 SECRET_FILE: Final = "login.secret"
 _SECRET_BYTES: Final = 32
+Bearer: TypeAlias = Callable[[], Exchange]
 _SCRAM: Final = {each.sasl_name: each for each in ScramMechanism}
 
 
@@ -60,20 +64,24 @@ def clear_text(door: Door, configuration: Configuration) -> str | None:
 
 
 def logins_of(
-    doors: Sequence[Door], configuration: Configuration, secret: bytes, advice: Advice, wall_ms: Callable[[], int]
+    doors: Sequence[Door],
+    configuration: Configuration,
+    secret: bytes,
+    bearer: Bearer | None,
+    advice: Advice,
+    wall_ms: Callable[[], int],
 ) -> Logins | None:
     """Return the logins of a server; None: no door asks for one. Raises ServerError."""
     if not any(each.login for each in doors):
         return None
-    mechanisms = mechanisms_of(configuration)
     return Logins(
-        mechanisms,
+        mechanisms_of(configuration),
         LoginBackoff(configuration.connection_failed_authentication_delay_ms / 1000, time.monotonic),
         keys_of=partial(_keys_of, advice),
         secret=secret,
         session_ms=configuration.connections_max_reauth_ms,
         wall_ms=wall_ms,
-        bearer=_bearer(configuration) if OAUTHBEARER in mechanisms else None,
+        bearer=bearer,
     )
 
 
@@ -82,7 +90,13 @@ def _keys_of(advice: Advice, user: str, mechanism: str) -> ScramKeys | None:
     return None if kept is None else shown_keys(kept)
 
 
-def _bearer(configuration: Configuration) -> Callable[[], Exchange]:
+def bearer_of(doors: Sequence[Door], configuration: Configuration) -> Bearer | None:
+    """Return what begins a login by a token, with the keys of tokens read, on any thread; None: no door offers it.
+
+    So clients that come again after a restart are not refused while the keys are on their way. Raises ServerError.
+    """
+    if not any(each.login for each in doors) or OAUTHBEARER not in mechanisms_of(configuration):
+        return None
     from exacta.security.bearer_login import bearer_login  # loads PyJWT
     from exacta.security.token_keys import KeySet, KeysUnavailable
     from exacta.security.tokens import TokenRules, Tokens
@@ -95,11 +109,12 @@ def _bearer(configuration: Configuration) -> Callable[[], Exchange]:
     )
     refresh_s = configuration.sasl_oauthbearer_jwks_endpoint_refresh_ms / 1000
     keys = KeySet(configuration.sasl_oauthbearer_jwks_endpoint_url, refresh_s, time.monotonic)
-    if keys.address.startswith("file:"):  # an address that is away for now may come back; a file was misspelt
-        try:
-            keys.loaded(keys.load())
-        except KeysUnavailable as error:
+    try:
+        keys.load()
+    except KeysUnavailable as error:
+        if keys.address.startswith("file:"):  # it was misspelt; an address that is away for now may come back
             raise ServerError(f"sasl.oauthbearer.jwks.endpoint.url: {error}") from error
+        logger.warning("nobody can log in by a token yet: %s", error)
     return partial(bearer_login, Tokens(rules, keys))
 
 

@@ -43,7 +43,7 @@ from exacta.server.fronts import FRONTS, FrontRow
 from exacta.server.host import Host
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
 from exacta.server.journals import JOURNALS, LOCAL, OpenJournal, Place, ServedJournal
-from exacta.server.logins import SECRET_FILE, login_secret, logins_of
+from exacta.server.logins import SECRET_FILE, Bearer, bearer_of, login_secret, logins_of
 from exacta.server.open_files import files_allowed
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
@@ -77,6 +77,7 @@ class _Read(Struct, frozen=True):
     recovered: Recovered
     cluster_id: str
     login_secret: bytes
+    bearer: Bearer | None
     clock: Clock
 
 
@@ -208,7 +209,8 @@ class Server:
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
             secret = login_secret(self._data / SECRET_FILE) if self._has_logins else b""
             require_authorizer(self._configuration, recovered.state, self._data, has_logins=self._has_logins)
-            return _Read(journal, recovered, identity, secret, clock)
+            bearer = bearer_of(self.reception.doors, self._configuration)
+            return _Read(journal, recovered, identity, secret, bearer, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error
         except msgspec.DecodeError as error:
@@ -233,7 +235,12 @@ class Server:
             engine,
             self._configuration,
             logins=logins_of(
-                self.reception.doors, self._configuration, read.login_secret, engine.advice, read.clock.wall_ms
+                self.reception.doors,
+                self._configuration,
+                read.login_secret,
+                read.bearer,
+                engine.advice,
+                read.clock.wall_ms,
             ),
             cluster_id=read.cluster_id,
             log_dir=self._data.absolute(),

@@ -24,6 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from exacta.front.doors import TLS_HANDSHAKE
+from exacta.front.hosts import same_host
 from exacta.front.identity import Identify, NotIdentified, anonymous
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.web.requests import PRINCIPAL
@@ -82,7 +83,11 @@ class WebConnection(H11Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport over, or close it where there are too many connections."""
         super().connection_made(cast("asyncio.Transport", transport))
-        self.peer_host = str((transport.get_extra_info("peername") or ("",))[0])
+        if self.client is not None:
+            self.client = same_host(self.client[0]), self.client[1]
+            self.peer_host = self.client[0]
+        if self.server is not None:
+            self.server = same_host(self.server[0]), self.server[1]
         try:
             self.principal = self.app_state[PRINCIPAL] = self.identify(transport)
         except NotIdentified as error:

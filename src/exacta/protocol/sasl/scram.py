@@ -15,6 +15,9 @@ from msgspec import Struct
 
 ALGORITHMS: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 """The mechanisms, and the hash function of each by its name in `hashlib`."""
+USUAL_ITERATIONS: Final = 8_192
+"""The iterations of new users here: twice the least that is allowed (RFC 7677), half of the most that Kafka takes."""
+USUAL_SALT_BYTES: Final = 32
 
 NO_CHANNEL_BINDING = "n,,"
 
