@@ -139,12 +139,11 @@ class KafkaClientConnection(FramedConnection):
         """See `FramedConnection`."""
         if size <= self._largest_frame:
             return f"a request of {size} bytes cannot be one"
+        if (foreign := foreign_protocol(beginning)) is not None:
+            return foreign
         if self.login is not None and self.login.principal is None:
             return f"a message of {size} bytes before the login is above sasl.server.max.receive.size"
-        return (
-            foreign_protocol(beginning)
-            or f"a request of {size} bytes is above socket.request.max.bytes={self._largest_frame}"
-        )
+        return f"a request of {size} bytes is above socket.request.max.bytes={self._largest_frame}"
 
     def may_begin(self, frame: memoryview) -> bool:
         """Let a request wait whose answer may be long."""
