@@ -5,12 +5,12 @@ from typing import Any
 
 from exacta.core.groups import reading as group_reading
 from exacta.core.ids import PartitionId
+from exacta.core.queries import group_offsets
 from exacta.core.state import aborted
 from exacta.core.state.partition import AbortedTransaction, Partition
 from exacta.core.state.state import State
 from exacta.engine import fetch_plan, journal_writer
 from exacta.engine.visible import Changes, visible_changes
-from exacta.kafka.handlers import k09_offset_fetch
 from simulation.canaries import Replacements, canary
 
 
@@ -69,4 +69,4 @@ def pending_offsets_ignored() -> Replacements:
     def unstable(state: Any, group_id: str, topics: Any, *, require_stable: bool) -> Any:
         return positions(state, group_id, topics, require_stable=False)
 
-    return [(k09_offset_fetch, "positions", unstable)]
+    return [(group_offsets, "positions", unstable)]

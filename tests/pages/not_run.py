@@ -52,6 +52,21 @@ NOT_RUN = {
     ("docs/reference/pulsar.md", "exacta serve --pulsar-listen"): "tests/server start it on a free port",
     ("docs/reference/pulsar.md", "  --web-listen"): "the same",
     **{
+        ("docs/how-to/logins.md", start): "tests/server/test_login_clients.py has such a server, users and rules"
+        for start in (
+            "exacta serve --data data --listen 127.0.0.1:9092",
+            "    --set authorizer",
+            "    --set super.users",
+            "exacta users add admin",
+            "listeners=",
+            "advertised.listeners=",
+            "ssl.",
+            "authorizer.class.name=",
+            "super.users=",
+            "sasl.",
+        )
+    },
+    **{
         ("docs/how-to/tls.md", start): "tests/server/test_configuration_file.py reads the file"
         for start in ("listeners=", "listener.", "advertised.listeners=", "ssl.")
     },

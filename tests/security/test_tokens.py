@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from exacta.protocol.sasl import bearer
 from exacta.security.bearer_login import bearer_login
 from exacta.security.exchange import LoggedIn, LoginRefused
-from exacta.security.keys import KEPT_S, KeySet, KeysUnavailable
+from exacta.security.token_keys import KEPT_S, KeySet, KeysUnavailable
 from exacta.security.tokens import TokenRefused, TokenRules, Tokens
 
 RULES = TokenRules(audiences=("exacta",), issuer="https://issuer.example")

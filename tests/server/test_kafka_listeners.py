@@ -94,7 +94,7 @@ def test_several_listeners_each_have_an_address(keys: dict[str, str], told: list
         ),
         (
             {"listeners": "WEB://:1", MAP: "WEB:SSL"},
-            "listeners: WEB is the name of a door that is no listener of Kafka's",
+            "listeners: WEB is the name of a door for other clients",
         ),
         (
             {"listeners": "IN://:1", MAP: "IN:SASL_TLS"},

@@ -16,6 +16,6 @@ class DoorOptions:
             pattern=r"([A-Za-z0-9_.-]+(,[A-Za-z0-9_.-]+)*)?",
             description="Doors, with commas between them, by which clients of other machines may come in without a "
             "login: PLAINTEXT or another Kafka listener, PULSAR, PULSAR_TLS, WEB, WEB_TLS. Without it, a door that "
-            "other machines reach must have a login, such as ssl.client.auth=required.",
+            "other machines reach must have a login: SASL, or ssl.client.auth=required.",
         ),
     ] = ""

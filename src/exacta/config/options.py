@@ -20,6 +20,7 @@ from exacta.config.doors import DoorOptions
 from exacta.config.logins import LoginOptions
 from exacta.config.security import SecurityOptions, problem_of
 from exacta.config.tls import TlsOptions
+from exacta.core.values.secret import HIDDEN
 from exacta.spelling import did_you_mean
 
 logger = logging.getLogger("exacta.config")
@@ -28,7 +29,7 @@ logger = logging.getLogger("exacta.config")
 class Option(Struct, frozen=True):
     """One option. `lowest` and `highest` are inclusive and None but for a number; a text matches `pattern`.
 
-    A text without a pattern is the name of a file, or empty.
+    A text without a pattern may be anything that the part that it is for can read.
     """
 
     name: str
@@ -118,9 +119,6 @@ class SecretText(str):
         """Hide the text."""
         return HIDDEN
 
-
-HIDDEN = "(hidden)"
-"""The text that is shown in the place of a secret."""
 
 _UNITS = {"ms": "ms", "bytes": "bytes", "minutes": "minutes"}
 _SIZES = frozenset(["pulsar.max.message.size"])

@@ -1,4 +1,6 @@
-"""The audit log: one line for each login, each refusal and each change of who may do what (logger `exacta.audit`).
+"""The audit log (logger `exacta.audit`): one line for each login, and for each login that is refused.
+
+Changes of users and access rules are told there by their events (`engine/event_lines.py`).
 
 What a client has sent is written with escapes and cut, so that nobody writes lines of their own.
 """

@@ -26,6 +26,7 @@ from exacta.key_stores import (
     load_trusted,
     trusted_in_pkcs12,
 )
+from exacta.security.principal_rules import PrincipalRules, RuleError
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -167,6 +168,14 @@ def _refuse_beside(one: str, other: str, named: str) -> None:
 
 def _versions(options: TlsOptions) -> tuple[ssl.TLSVersion, ...]:
     return tuple(_VERSIONS[each] for each in options.ssl_enabled_protocols.split(","))
+
+
+def principal_rules(settings: TlsSettings) -> PrincipalRules:
+    """Return the rules that make principals of the names in certificates. Raises ConfigurationError."""
+    try:
+        return PrincipalRules(settings.rules)
+    except RuleError as error:
+        raise ConfigurationError(f"ssl.principal.mapping.rules: {error}") from error
 
 
 # --- the context ------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any
 import jwt
 from msgspec import Struct
 
-from exacta.security.keys import Key, KeySet
+from exacta.security.token_keys import Key, KeySet
 
 
 class TokenRefused(Exception):

@@ -14,7 +14,7 @@ logger = logging.getLogger("exacta.server")
 def require_authorizer(configuration: Configuration, state: State, data: Path, *, has_logins: bool) -> None:
     """Raise ServerError where the journal holds access rules that nobody asks, or users and no door has logins."""
     users = {} if has_logins else state.scram_keys
-    found = [f"{len(held)} {what}" for held, what in ((state.acls, "access rules"), (users, "users")) if held]
+    found = [f"{what} ({len(held)})" for what, held in (("access rules", state.acls), ("users", users)) if held]
     if found and not configuration.authorizer_class_name:
         raise ServerError(
             f"the journal in {data} holds {' and '.join(found)}, and everybody might do everything: start with "

@@ -258,14 +258,10 @@ class _Reader:
         configuration = configure(self._options)
         for door in self._kafka_doors:
             if door.security is TransportSecurity.TLS:
-                from exacta.security.principal_rules import PrincipalRules, RuleError  # RE2 is long to load
-                from exacta.security.tls import tls_settings
+                from exacta.security.tls import principal_rules, tls_settings  # RE2 is long to load
 
                 settings = tls_settings(replace(configuration, **door.options), door.front)  # type: ignore[arg-type]
-                try:
-                    PrincipalRules(settings.rules)
-                except RuleError as error:
-                    raise ConfigurationError(f"ssl.principal.mapping.rules: {error}") from error
+                principal_rules(settings)
 
 
 def listener_option(name: str) -> tuple[str, Option] | None:

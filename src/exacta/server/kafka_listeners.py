@@ -98,7 +98,7 @@ def _door(name: str, endpoint: Endpoint, protocols: Mapping[str, str]) -> Door:
             f"listeners: which security protocol the listener {name} has, listener.security.protocol.map must say"
         )
     if name in OTHERS_NAMES:
-        raise ConfigurationError(f"listeners: {name} is the name of a door that is no listener of Kafka's")
+        raise ConfigurationError(f"listeners: {name} is the name of a door for other clients")
     security, login = _SECURITY_PROTOCOLS[protocol]
     return Door(front="kafka", name=name, endpoint=endpoint, security=security, login=login)
 

@@ -98,7 +98,7 @@ def bearer_of(doors: Sequence[Door], configuration: Configuration) -> Bearer | N
     if not any(each.login for each in doors) or OAUTHBEARER not in mechanisms_of(configuration):
         return None
     from exacta.security.bearer_login import bearer_login  # loads PyJWT
-    from exacta.security.keys import KeySet, KeysUnavailable
+    from exacta.security.token_keys import KeySet, KeysUnavailable
     from exacta.security.tokens import TokenRules, Tokens
 
     rules = TokenRules(

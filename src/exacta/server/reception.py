@@ -107,7 +107,8 @@ class Reception:
             names = [each.name for each in self.open_to_all]
             raise ServerError(
                 f"other machines reach {where}, where clients need no login: listen on 127.0.0.1, ask for certificates "
-                f"(SSL with ssl.client.auth=required), or let everybody in by --set allow.anonymous={','.join(names)}"
+                "(SSL with ssl.client.auth=required), let Kafka clients log in (SASL_SSL), or let everybody in by "
+                f"--set allow.anonymous={','.join(names)}"
             )
 
     def _require_encryption(self) -> None:

@@ -17,14 +17,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from exacta.config.configuration import ConfigurationError
 from exacta.front.doors import Door
 from exacta.front.hosts import share_of
 from exacta.front.identity import NotIdentified
 from exacta.key_stores import StoreError
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.security.distinguished_names import owner_of
-from exacta.security.principal_rules import PrincipalRules, RuleError
-from exacta.security.tls import ClientAuth, TlsSettings, server_context
+from exacta.security.tls import ClientAuth, TlsSettings, principal_rules, server_context
 from exacta.server.errors import ServerError
 from exacta.server.listeners import BACKLOG, Listener, cannot_listen
 
@@ -71,9 +71,9 @@ class Certificate:
         self._known: tuple[object, ...] = ()
         self._looked_s = 0.0
         try:
-            self._rules = PrincipalRules(settings.rules)
-        except RuleError as error:
-            raise ServerError(f"ssl.principal.mapping.rules: {error}") from error
+            self._rules = principal_rules(settings)
+        except ConfigurationError as error:
+            raise ServerError(str(error)) from error
 
     @property
     def is_login(self) -> bool:

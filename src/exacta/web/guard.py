@@ -1,7 +1,7 @@
 """The guard at the door of the web front: who may ask, before anything else of a request is looked at.
 
-There are no logins yet, so that every client that reaches the port may ask. A browser reaches the loopback address of
-its machine for every page that it shows. Therefore:
+HTTP has no login but a certificate, and a port on the loopback address needs none, so that every client that reaches it
+may ask. A browser reaches this address of its machine for every page that it shows. Therefore:
 
     what a request says                                         is answered
     no `Host`, or another one than this server's                403 *

@@ -14,7 +14,7 @@ LONGEST_VERSION: Final = 255
 
 
 def handle(broker: Broker, command: CommandConnect, request: PulsarRequest) -> None:
-    """Let everybody in: there are no logins yet, and credentials are not looked at.
+    """Let everybody in whom the door lets in: credentials are not looked at, and a certificate was before CONNECT came.
 
     Topic watchers are not offered, so that clients ask for the topics of a namespace themselves.
     """
