@@ -17,9 +17,12 @@ from exacta.core.commands import EndHandle
 from exacta.core.ids import TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE
+from exacta.ports.authorizer import Principal, ResourceKind
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionRequest
 from tests.kafka import asking
+from tests.kafka.access_rules import Rules
 from tests.kafka.test_handles import Handle, committed, run
 from tests.kafka.transaction_states import REQUESTS, Id
 from tests.kafka.wire import Front, Wire, front
@@ -160,6 +163,27 @@ class TestRefusals:
         it.begin()
         with pytest.raises(NotJoined, match="has another transaction open: end that first"):
             exacta.join_transaction(bootstrap, it.name, (0, handle.transaction_id))
+
+    @pytest.mark.parametrize("may_write", [True, False])
+    def test_it_holds_what_the_client_has_no_right_to(self, broker: Front, wire: Wire, may_write: bool) -> None:
+        it, handle = bound(wire), Handle(broker)
+        handle.write(b"x")
+
+        def begin_logins() -> None:
+            rules = Rules(lambda _, resource: may_write or resource.kind is ResourceKind.TRANSACTIONAL_ID)
+            broker.context.authorizer = rules
+            for each in broker.connections:
+                each.principal = Principal(name="mallory")
+
+        broker.on_loop(begin_logins)
+        request = JoinTransactionRequest(
+            transactional_id=it.name,
+            producer_id=it.present[0],
+            producer_epoch=it.present[1],
+            transaction_id=handle.transaction_id,
+        )
+        code = ErrorCode.NONE if may_write else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        assert wire.ask(request, 0).error_code == code
 
     @pytest.mark.parametrize("transaction", [(1, 0), (0, -1), (0, 2**63)])
     def test_there_is_no_such_transaction_anywhere(

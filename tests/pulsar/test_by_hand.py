@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from exacta.ports.authorizer import Operation, Resource
+from exacta.ports.authorizer import Operation, Principal, Resource
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.pulsar.connection import PING_SECONDS
 from tests.kafka.access_rules import Rules
@@ -155,6 +155,23 @@ def test_a_client_without_the_right_is_refused(command: Any, right: Operation, e
     assert error_of(answer) == pb.ServerError.AuthorizationError
     assert answer.message
     assert broker.engine.advice.partition_count("t") == 0
+    broker.end()
+
+
+@pytest.mark.parametrize("who", ["who has begun it", "who may write what it holds", "a stranger"])
+def test_a_transaction_is_ended_by_those_who_may_and_no_others(who: str) -> None:
+    allowed = True
+    broker = Broker(Rules(lambda operation, resource: allowed or who == "who may write what it holds"))
+    alice = opened(broker)
+    alice.connection.principal = Principal(name="alice")
+    begun = alice.ask(pb.CommandNewTxn(request_id=1, txn_ttl_millis=10_000, tc_id=0))
+    alice.send_bytes(send_frame(b"x", transaction=begun.txnid_least_bits))
+    broker.settle()
+    assert [type(each) for each in alice.answers()] == [pb.CommandSendReceipt]
+    allowed = False
+    one = alice if who == "who has begun it" else broker.connect()
+    end = pb.CommandEndTxn(request_id=2, txnid_least_bits=begun.txnid_least_bits, txnid_most_bits=0)
+    assert one.ask(end).HasField("error") is (who == "a stranger")
     broker.end()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from exacta.core.ids import Offset, PartitionId, TransactionId
+from exacta.core.ids import Offset, PartitionId, PrincipalName, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.core.state.partition import Partition
 from exacta.core.state.state import State
@@ -102,6 +102,32 @@ class HeldBack(Struct, frozen=True):
     partition_id: PartitionId
     topic: str
     offsets: int
+
+
+class Content(Struct, frozen=True):
+    """The content of an open transaction, for the rights that it needs."""
+
+    transactional_id: str | None
+    """The transactional id that owns it; None: it is a handle of its own."""
+    principal: PrincipalName
+    """The principal of the client that began it."""
+    written: frozenset[str]
+    """Topics."""
+    acknowledged: frozenset[str]
+    groups: frozenset[str]
+
+
+def content_of(state: State, now_ms: int, transaction_id: TransactionId) -> Content | None:
+    """Return what an open transaction that is known by its id holds; None if it is not open."""
+    found = state.transactions.get(transaction_id)
+    if found is None or not found.is_known_by_id:
+        return None
+
+    def topics(ids: Iterable[PartitionId]) -> frozenset[str]:
+        return frozenset(state.partitions[each].topic for each in ids if each in state.partitions)
+
+    acknowledged = topics(partition_id for partition_id, _ in found.subscriptions)
+    return Content(found.owner, found.principal, topics(found.partitions), acknowledged, frozenset(found.groups))
 
 
 class OpenSince(Struct, frozen=True):

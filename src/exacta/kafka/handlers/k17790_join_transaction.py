@@ -7,12 +7,14 @@ from exacta.core.commands import JoinTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId
 from exacta.core.replies import TransactionJoinedReply
 from exacta.front.broker import Broker
+from exacta.front.transaction_rights import lacking_for
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, transactional_id
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionRequest, JoinTransactionResponse
 
 NO_TRANSACTION = -1
@@ -29,6 +31,9 @@ def handle(broker: Broker, request: JoinTransactionRequest, context: RequestCont
             reply(JoinTransactionResponse(error_code=context.error_code(answer)))
 
     named = request.transaction_id
+    if named != NO_TRANSACTION and lacking_for(broker, context, TransactionId(named)) is not None:
+        reply(JoinTransactionResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        return
     command = JoinTransaction(
         transactional_id=request.transactional_id,
         producer_id=ProducerId(request.producer_id),

@@ -5,6 +5,7 @@ from google.protobuf.message import Message
 from exacta.core.commands import EndHandle
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
+from exacta.front.transaction_rights import lacking_for
 from exacta.ports.log import Answer
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
@@ -19,7 +20,7 @@ from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.transactions import is_strict, named_again, transaction_of
 
 NEEDS = OPEN_TO_ALL
-"""Nothing: every client that knows the id may end it."""
+"""Nothing that the command names: `lacking_for` asks for what the transaction holds."""
 
 
 def handle(broker: Broker, command: CommandEndTxn, request: PulsarRequest) -> None:
@@ -27,6 +28,10 @@ def handle(broker: Broker, command: CommandEndTxn, request: PulsarRequest) -> No
     transaction_id = transaction_of(txn_id(command))
     if transaction_id is None:
         request.reject(Rejection.TRANSACTION_NOT_FOUND)
+        return
+    lack = lacking_for(broker, request, transaction_id)
+    if lack is not None:
+        request.refuse(ServerError.AuthorizationError, lack)
         return
 
     def done(answer: Answer) -> None:

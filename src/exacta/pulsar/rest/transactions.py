@@ -10,8 +10,11 @@ from typing import Any
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.queries.open_transactions import InPartition, OpenTransactionFacts, describe_open_transaction
 from exacta.front.broker import Broker
+from exacta.ports.authorizer import Operation
+from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName, parse_topic_name
 from exacta.pulsar.announced import Names
+from exacta.pulsar.needs import Need, Needs, lacking
 from exacta.pulsar.rest.request import NOT_FOUND, RestRequest
 from exacta.pulsar.topic_names import pulsar_name
 from exacta.pulsar.transactions import COORDINATOR_NUMBER
@@ -20,6 +23,11 @@ Metadata = dict[str, Any]
 
 LONGEST_NUMBER = 20
 """The digits of 2**64 - 1."""
+
+
+_SEES: Needs[Metadata] = (
+    Need(Operation.DESCRIBE, lambda told: [*told["producedPartitions"], *told["ackedPartitions"]]),
+)
 
 
 def metadata(broker: Broker, request: RestRequest) -> None:
@@ -36,8 +44,13 @@ def metadata(broker: Broker, request: RestRequest) -> None:
     def answer(found: OpenTransactionFacts | None) -> None:
         if found is None:
             request.refuse_with(NOT_FOUND, f"The transaction with this txdID `{_named(transaction_id)}` not found ")
+            return
+        described = _described(transaction_id, found, request.shared.announced.of(transaction_id))
+        lack = lacking(broker, request, _SEES, described)
+        if lack is not None:
+            request.refuse(ServerError.AuthorizationError, lack)
         else:
-            request.reply_json(_described(transaction_id, found, request.shared.announced.of(transaction_id)))
+            request.reply_json(described)
 
     broker.read(request, partial(describe_open_transaction, transaction_id=transaction_id), answer)
 
