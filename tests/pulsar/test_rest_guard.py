@@ -2,11 +2,13 @@
 
 import urllib.error
 import urllib.request
+from functools import partial
+from typing import Any
 
 import pytest
 
 import exacta
-from exacta.ports.authorizer import Operation
+from exacta.ports.authorizer import Operation, Resource
 from exacta.protocol.pulsar import messages_pb2 as pb
 from tests.kafka.access_rules import Rules
 from tests.pulsar.web import Web, new_name, partitions, path
@@ -42,6 +44,10 @@ def test_a_name_that_is_allowed_by_an_option_may_be_used() -> None:
             assert found == status, host
 
 
+def _is_one_of(allowed: set[Operation], operation: Operation, resource: Resource) -> bool:
+    return operation in allowed
+
+
 def test_a_transaction_is_shown_to_those_who_may_see_its_topics() -> None:
     with exacta.Broker(pulsar=True) as broker:
         web, wire = Web(broker.web_url, broker.pulsar_url), Wire(broker.pulsar_url)
@@ -49,10 +55,9 @@ def test_a_transaction_is_shown_to_those_who_may_see_its_topics() -> None:
         wire.request(pb.CommandTcClientConnectRequest(tc_id=0))
         least = wire.begin().txnid_least_bits
         wire.add_partition(least, "t")
-        assert broker._server is not None
-        served = broker._server._broker  # type: ignore[attr-defined]
-        for may, status in ((True, 200), (False, 403)):
-            served.authorizer = Rules(lambda operation, _, may=may: may and operation is Operation.DESCRIBE)
+        served: Any = broker._server
+        for allowed, may, status in (({Operation.DESCRIBE}, True, 200), (set(), False, 403)):
+            served._broker.authorizer = Rules(partial(_is_one_of, allowed))
             found = web.ask("GET", f"/admin/v3/transactions/transactionMetadata/0/{least}")
             assert (found[0], "producedPartitions" in found[1]) == (status, may)
         wire.close()

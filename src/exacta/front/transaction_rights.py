@@ -1,4 +1,4 @@
-"""The rights that a client needs to end a transaction by its id, or to make it that of a transactional id.
+"""The rights that a client needs to end a transaction by its id, or to join it with a transactional id.
 
 Ids are counted, so that everybody can guess them. Who has begun the transaction needs nothing more, nor who may write
 by the transactional id that owns it. Others need each right that its content needs.
