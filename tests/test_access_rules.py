@@ -205,7 +205,7 @@ def test_a_broker_with_rules_does_not_start_open(tmp_path: Path) -> None:
     with exacta.Broker(data=tmp_path, **ON) as broker:
         create(AdminClient({"bootstrap.servers": broker.bootstrap_servers}), binding("orders"))
     with (
-        pytest.raises(Exception, match=r"1 access rules, .*authorizer\.class\.name=org"),
+        pytest.raises(Exception, match=r"access rules \(1\), .*authorizer\.class\.name=org"),
         exacta.Broker(data=tmp_path),
     ):
         pass
