@@ -12,8 +12,8 @@ from typing import Any
 from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Acl, Operation, Pattern, ResourceKind
-from exacta.kafka.acl_words import KINDS, PATTERNS, PERMISSIONS
-from exacta.kafka.authorized_operations import NUMBERS
+from exacta.kafka.acl_words import KINDS, PATTERNS, numbers_of
+from exacta.protocol.kafka.acl_numbers import ANY
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k29_describe_acls import DescribeAclsRequest
@@ -33,8 +33,6 @@ from simulation.invariants.access import answer
 from simulation.told import AccessTold
 
 KEEPER, GUEST = "keeper0", "guest0"
-ANY = 1
-KINDS_OF = {number: kind for kind, number in KINDS.items()}
 NAMES = ("guarded", "guarded-a", "guarded-ab")
 RULES = [
     Acl(ResourceKind.TOPIC, name, pattern, PrincipalName(principal), host, operation, allows)
@@ -102,10 +100,7 @@ async def _create(here: Surroundings, told: AccessTold) -> None:
             resource_type=KINDS[each.kind],
             resource_name=each.name,
             resource_pattern_type=PATTERNS[each.pattern],
-            principal=each.principal,
-            host=each.host,
-            operation=NUMBERS[each.operation],
-            permission_type=PERMISSIONS[each.allows],
+            **numbers_of(each),
         )
         for each in acls
     ]
@@ -192,15 +187,7 @@ async def _look(here: Surroundings, told: AccessTold) -> None:
 
 
 def _numbers(acl: Acl) -> tuple[Any, ...]:
-    return (
-        KINDS[acl.kind],
-        acl.name,
-        PATTERNS[acl.pattern],
-        acl.principal,
-        acl.host,
-        NUMBERS[acl.operation],
-        PERMISSIONS[acl.allows],
-    )
+    return (KINDS[acl.kind], acl.name, PATTERNS[acl.pattern], *numbers_of(acl).values())
 
 
 async def _try(here: Surroundings, told: AccessTold) -> None:

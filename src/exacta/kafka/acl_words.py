@@ -5,7 +5,7 @@ filter is refused by INVALID_REQUEST. An IPv6 address is kept in its short form,
 """
 
 from ipaddress import IPv6Address
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Acl, AclFilter, Pattern, PatternFilter, ResourceKind, problem_of
@@ -74,6 +74,16 @@ def filter_of(wanted: Filtering) -> AclFilter:
         operation=_known_or_any(_OPERATION_OF, wanted.operation, "operation"),
         allows=_known_or_any(_PERMISSION_OF, wanted.permission_type, "permission type"),
     )
+
+
+def numbers_of(acl: Acl) -> dict[str, Any]:
+    """Return what a rule says of who may do what, in the fields that all requests have for it."""
+    return {
+        "principal": acl.principal,
+        "host": acl.host,
+        "operation": NUMBERS[acl.operation],
+        "permission_type": PERMISSIONS[acl.allows],
+    }
 
 
 def _known(words: dict[int, T], number: int, what: str) -> T:

@@ -3,11 +3,10 @@
 from functools import partial
 
 from exacta.core.queries.access import acls_matching
-from exacta.core.values.acl import Acl, Pattern, ResourceKind
+from exacta.core.values.acl import Pattern, ResourceKind
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
-from exacta.kafka.acl_words import KINDS, NO_AUTHORIZER, PATTERNS, PERMISSIONS, NotPossible, filter_of
-from exacta.kafka.authorized_operations import NUMBERS
+from exacta.kafka.acl_words import KINDS, NO_AUTHORIZER, PATTERNS, NotPossible, filter_of, numbers_of
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.listing import MANY
@@ -43,21 +42,12 @@ def handle(broker: Broker, request: DescribeAclsRequest, context: RequestContext
                 resources[pattern] = DescribeAclsResource(
                     resource_type=KINDS[acl.kind], resource_name=acl.name, pattern_type=PATTERNS[acl.pattern]
                 )
-            resources[pattern].acls.append(_described(acl))
+            resources[pattern].acls.append(AclDescription(**numbers_of(acl)))
             yield None
         broker.when_durable(context, lambda: reply(DescribeAclsResponse(resources=list(resources.values()))))
 
     context.is_long = len(matching) > MANY
     context.in_steps(steps())
-
-
-def _described(acl: Acl) -> AclDescription:
-    return AclDescription(
-        principal=acl.principal,
-        host=acl.host,
-        operation=NUMBERS[acl.operation],
-        permission_type=PERMISSIONS[acl.allows],
-    )
 
 
 HANDLER = Handler(

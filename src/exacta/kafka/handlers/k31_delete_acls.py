@@ -4,8 +4,7 @@ from exacta.core.commands import DeleteAcls
 from exacta.core.replies import AclsDeletedReply
 from exacta.core.values.acl import Acl, AclFilter, ResourceKind
 from exacta.front.broker import Broker
-from exacta.kafka.acl_words import KINDS, NO_AUTHORIZER, PATTERNS, PERMISSIONS, NotPossible, filter_of
-from exacta.kafka.authorized_operations import NUMBERS
+from exacta.kafka.acl_words import KINDS, NO_AUTHORIZER, PATTERNS, NotPossible, filter_of, numbers_of
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -62,10 +61,7 @@ def _told(acl: Acl) -> DeleteAclsMatchingAcl:
         resource_type=KINDS[acl.kind],
         resource_name=acl.name,
         pattern_type=PATTERNS[acl.pattern],
-        principal=acl.principal,
-        host=acl.host,
-        operation=NUMBERS[acl.operation],
-        permission_type=PERMISSIONS[acl.allows],
+        **numbers_of(acl),
     )
 
 
