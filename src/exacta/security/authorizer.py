@@ -4,36 +4,17 @@ What rules say is decided in the core (`core.access.authorizing`), which is aske
 that is deleted holds no more from then on, before that is durable.
 """
 
-from typing import Final, Protocol
+from typing import Final
 
 from exacta.config.security import SecurityOptions, super_users
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Operation, Pattern, ResourceKind
 from exacta.ports.authorizer import AllowAll, Authorizer, Principal, Resource
+from exacta.ports.log import Advice
 
 MOST_REMEMBERED: Final = 1_000
 """Answers about any resource of a kind that are remembered until a rule changes: they may cost what the principal's
 rules are, where most of these are denied by others."""
-
-
-class AccessRules(Protocol):
-    """The access rules, as `ports.log.Advice` has them."""
-
-    @property
-    def acl_changes(self) -> int:
-        """See `Advice`."""
-
-    def acls_allow(
-        self,
-        principal: PrincipalName,
-        host: str,
-        operation: Operation,
-        kind: ResourceKind,
-        name: str | None,
-        *,
-        by_default: bool,
-    ) -> bool:
-        """See `Advice`."""
 
 
 class AclAuthorizer:
@@ -45,7 +26,7 @@ class AclAuthorizer:
 
     allows_all: Final = False
 
-    def __init__(self, rules: AccessRules, super_users: frozenset[str], *, allow_everyone: bool) -> None:
+    def __init__(self, rules: Advice, super_users: frozenset[str], *, allow_everyone: bool) -> None:
         self._rules = rules
         self._super_users = super_users
         self._allow_everyone = allow_everyone
@@ -75,7 +56,7 @@ class AclAuthorizer:
         return known
 
 
-def authorizer_of(options: SecurityOptions, rules: AccessRules) -> Authorizer:
+def authorizer_of(options: SecurityOptions, rules: Advice) -> Authorizer:
     """Return the authorizer that the options ask for: it goes by the rules, or allows everything."""
     if not options.authorizer_class_name:
         return AllowAll()
