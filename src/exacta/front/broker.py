@@ -16,7 +16,7 @@ from exacta.core.ids import Ticket
 from exacta.front.memory import Memory
 from exacta.front.meter import Meter
 from exacta.front.request import Request
-from exacta.ports.authorizer import Authorizer
+from exacta.ports.authorizer import Authorizer, Operation, Resource
 from exacta.ports.entropy import Entropy
 from exacta.ports.log import Answer, FetchRequest, FetchResult, Log, View
 from exacta.ports.record_format import Buffer
@@ -110,6 +110,13 @@ class Broker:
     def batch_rules(self, topic: str) -> BatchRules | None:
         """Return the topic's rules for batches as they are in this step; None: there is no topic."""
         return self._rules.of(topic, self.engine.advice.topic_configs(topic))
+
+    def allows(self, request: Request, operation: Operation, resource: Resource) -> bool:
+        """Return whether the client of a request may do this."""
+        authorizer = self.authorizer
+        return authorizer.allows_all or authorizer.allows(
+            request.principal, request.connection.peer_host, operation, resource
+        )
 
     def new_uuid(self) -> uuid.UUID:
         """Return a fresh id for a topic or a member, which the core must be given."""

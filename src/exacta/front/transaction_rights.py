@@ -22,8 +22,7 @@ def lacking_for(broker: Broker, request: Request, transaction_id: TransactionId)
         return None
 
     def may(operation: Operation, kind: ResourceKind, name: str) -> bool:
-        resource = Resource(kind, name)
-        return broker.authorizer.allows(request.principal, request.connection.peer_host, operation, resource)
+        return broker.allows(request, operation, Resource(kind, name))
 
     owner = content.transactional_id
     if owner is not None and may(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, owner):

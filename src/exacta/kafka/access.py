@@ -27,12 +27,10 @@ def allows(
     instead: Suffices = (),
 ) -> bool:
     """Return whether the client of this request may do this; one of the rights in `instead` is enough."""
-    authorizer = broker.authorizer
-    if authorizer.allows_all:
+    if broker.authorizer.allows_all:  # asked about each of many topics, and no resource need be made for it
         return True
-    principal, host = context.principal, context.connection.peer_host
-    return authorizer.allows(principal, host, operation, Resource(kind, name)) or any(
-        authorizer.allows(principal, host, *right) for right in instead
+    return broker.allows(context, operation, Resource(kind, name)) or any(
+        broker.allows(context, *right) for right in instead
     )
 
 

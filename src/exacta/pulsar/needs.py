@@ -46,10 +46,7 @@ def the_topic(command: OnTopic) -> Iterable[str]:
 
 def allows(broker: Broker, request: Request, operation: Operation, topic: str) -> bool:
     """Return whether the client of this request may do this with a topic, given by its name in the log."""
-    authorizer = broker.authorizer
-    return authorizer.allows_all or authorizer.allows(
-        request.principal, request.connection.peer_host, operation, Resource(ResourceKind.TOPIC, topic)
-    )
+    return broker.allows(request, operation, Resource(ResourceKind.TOPIC, topic))
 
 
 def lacking(broker: Broker, request: Request, needs: Needs[C], command: C) -> str | None:

@@ -147,7 +147,4 @@ def _tell(broker: Broker, request: AnsweringRequest, topic: NamedTopic, tell: Ca
 
 
 def _may_create(broker: Broker, request: AnsweringRequest, log_name: str) -> bool:
-    authorizer = broker.authorizer
-    return allows(broker, request, Operation.CREATE, log_name) or authorizer.allows(
-        request.principal, request.connection.peer_host, Operation.CREATE, CLUSTER
-    )
+    return allows(broker, request, Operation.CREATE, log_name) or broker.allows(request, Operation.CREATE, CLUSTER)
