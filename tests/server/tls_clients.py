@@ -2,13 +2,13 @@
 
 import socket
 import ssl
-import time
 from typing import Any
 
 import pytest
 
 import exacta
 from exacta.ports.authorizer import Principal
+from tests.waiting import wait_until
 
 ANSWER_SECONDS = 20
 API_VERSIONS = b"\0\0\0\x0a\0\x12\0\0\0\0\0\x07\xff\xff"
@@ -20,13 +20,8 @@ def port_of(broker: exacta.Broker) -> int:
 
 def told(caplog: pytest.LogCaptureFixture, words: str) -> str:
     """Wait for a line of the log with these words: the client may see its end before the operator does."""
-    deadline = time.monotonic() + ANSWER_SECONDS
-    while True:
-        for message in caplog.messages:
-            if words in message:
-                return message
-        assert time.monotonic() < deadline, caplog.messages
-        time.sleep(0.01)
+    wait_until(lambda: any(words in message for message in caplog.messages), ANSWER_SECONDS, words)
+    return next(message for message in caplog.messages if words in message)
 
 
 def is_answered(port: int, context: ssl.SSLContext) -> bool:
