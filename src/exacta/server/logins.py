@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from exacta.config.configuration import Configuration
 from exacta.core.values.scram import ScramMechanism
 from exacta.front.doors import Door, TransportSecurity
@@ -43,9 +45,7 @@ def mechanisms_of(configuration: Configuration) -> tuple[str, ...]:
 
 def check_logins(doors: Sequence[Door], configuration: Configuration) -> None:
     """Raise ServerError where a door has logins that cannot be, before anything else is done."""
-    if not any(each.login for each in doors):
-        return
-    if OAUTHBEARER not in mechanisms_of(configuration):
+    if not any(each.login for each in doors) or OAUTHBEARER not in mechanisms_of(configuration):
         return
     require("jwt", "tokens (OAUTHBEARER) need PyJWT", extra="oauth")
     for name in ("jwks.endpoint.url", "expected.issuer", "expected.audience"):
@@ -63,25 +63,32 @@ def clear_text(door: Door, configuration: Configuration) -> str | None:
     return next((each for each in mechanisms_of(configuration) if each in (PLAIN, OAUTHBEARER)), None)
 
 
-def logins_of(
-    doors: Sequence[Door],
-    configuration: Configuration,
-    secret: bytes,
-    bearer: Bearer | None,
-    advice: Advice,
-    wall_ms: Callable[[], int],
-) -> Logins | None:
-    """Return the logins of a server; None: no door asks for one. Raises ServerError."""
-    if not any(each.login for each in doors):
-        return None
+class ReadForLogins(Struct, frozen=True):
+    """The secret and the keys that logins need: they are read with the log, on any thread."""
+
+    secret: bytes
+    bearer: Bearer | None
+
+    def __repr__(self) -> str:
+        """Show no secret."""
+        return "ReadForLogins()"
+
+
+def read_for_logins(configuration: Configuration, data: Path) -> ReadForLogins:
+    """Read it. Raises ServerError."""
+    return ReadForLogins(login_secret(data / SECRET_FILE), bearer_of(configuration))
+
+
+def logins_of(read: ReadForLogins, configuration: Configuration, advice: Advice, wall_ms: Callable[[], int]) -> Logins:
+    """Return the logins of a server."""
     return Logins(
         mechanisms_of(configuration),
         LoginBackoff(configuration.connection_failed_authentication_delay_ms / 1000, time.monotonic),
         keys_of=partial(_keys_of, advice),
-        secret=secret,
+        secret=read.secret,
         session_ms=configuration.connections_max_reauth_ms,
         wall_ms=wall_ms,
-        bearer=bearer,
+        bearer=read.bearer,
     )
 
 
@@ -90,12 +97,12 @@ def _keys_of(advice: Advice, user: str, mechanism: str) -> ScramKeys | None:
     return None if kept is None else shown_keys(kept)
 
 
-def bearer_of(doors: Sequence[Door], configuration: Configuration) -> Bearer | None:
-    """Return what begins a login by a token, with the keys of tokens read, on any thread; None: no door offers it.
+def bearer_of(configuration: Configuration) -> Bearer | None:
+    """Return what begins a login by a token, with the keys of tokens read, on any thread; None: it is not offered.
 
     So clients that come again after a restart are not refused while the keys are on their way. Raises ServerError.
     """
-    if not any(each.login for each in doors) or OAUTHBEARER not in mechanisms_of(configuration):
+    if OAUTHBEARER not in mechanisms_of(configuration):
         return None
     from exacta.security.bearer_login import bearer_login  # loads PyJWT
     from exacta.security.token_keys import KeySet, KeysUnavailable

@@ -43,7 +43,7 @@ from exacta.server.fronts import FRONTS, FrontRow
 from exacta.server.host import Host
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
 from exacta.server.journals import JOURNALS, LOCAL, OpenJournal, Place, ServedJournal
-from exacta.server.logins import SECRET_FILE, Bearer, bearer_of, login_secret, logins_of
+from exacta.server.logins import ReadForLogins, logins_of, read_for_logins
 from exacta.server.open_files import files_allowed
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
@@ -76,8 +76,8 @@ class _Read(Struct, frozen=True):
     journal: ServedJournal
     recovered: Recovered
     cluster_id: str
-    login_secret: bytes
-    bearer: Bearer | None
+    for_logins: ReadForLogins | None
+    """None: no door asks for a login."""
     clock: Clock
 
 
@@ -116,7 +116,6 @@ class Server:
         self._configuration = configuration
         self._data = data
         self._seams = seams
-        self._has_logins = any(each.login for each in doors)
         self.reception = Reception(doors, seams.fronts, configuration)
         """The doors, and who comes in by them."""
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
@@ -207,10 +206,10 @@ class Server:
                 )
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
-            secret = login_secret(self._data / SECRET_FILE) if self._has_logins else b""
-            require_authorizer(self._configuration, recovered.state, self._data, has_logins=self._has_logins)
-            bearer = bearer_of(self.reception.doors, self._configuration)
-            return _Read(journal, recovered, identity, secret, bearer, clock)
+            has_logins = any(each.login for each in self.reception.doors)
+            require_authorizer(self._configuration, recovered.state, self._data, has_logins=has_logins)
+            for_logins = read_for_logins(self._configuration, self._data) if has_logins else None
+            return _Read(journal, recovered, identity, for_logins, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error
         except msgspec.DecodeError as error:
@@ -234,14 +233,9 @@ class Server:
         self._broker = assemble_broker(
             engine,
             self._configuration,
-            logins=logins_of(
-                self.reception.doors,
-                self._configuration,
-                read.login_secret,
-                read.bearer,
-                engine.advice,
-                read.clock.wall_ms,
-            ),
+            logins=None
+            if read.for_logins is None
+            else logins_of(read.for_logins, self._configuration, engine.advice, read.clock.wall_ms),
             cluster_id=read.cluster_id,
             log_dir=self._data.absolute(),
             wall_clock=read.clock.wall_ms,
