@@ -55,7 +55,8 @@ def test_queries_and_their_restarts(bootstrap, tmp_path):
     for job in jobs.values():
         fill(bootstrap, job["source"], range(1000))
     command = [sys.executable, "-m", "tests.spark.remote_pipeline", json.dumps([*jobs.values()])]
-    environment = os.environ | quick_environment()
+    # With SPARK_TESTING a local server takes a free port, not port 15002, which another program may have.
+    environment = os.environ | quick_environment() | {"SPARK_TESTING": "1"}
     with (tmp_path / "output").open("wb") as output, (tmp_path / "log").open("wb") as log:
         done = subprocess.run(command, cwd=ROOT, env=environment, stdout=output, stderr=log, timeout=240, check=False)
     assert done.returncode == 0, (tmp_path / "log").read_text()[-6000:]
