@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from exacta.front.connection import FramedConnection
-from exacta.ports.authorizer import Principal
+from exacta.security.first_user import principal_of
 from simulation.broker import Broker
 from simulation.loop import SimulatedLoop
 from simulation.process import Process
@@ -68,7 +68,8 @@ class Network:
         self._count += 1
         link = Link(self, self._count, host, on_data, on_lost, process, protocol)
         self.open[link.number] = link
-        protocol.identify = lambda _: Principal(name=host)  # as if each host had logged in
+        # as if each host had logged in
+        protocol.identify = lambda _: principal_of(host)
         process.run(protocol.connection_made, link.transport)
         return link
 

@@ -9,12 +9,17 @@ from typing import Final
 from exacta.config.security import SecurityOptions, super_users
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Operation, Pattern, ResourceKind
-from exacta.ports.authorizer import AllowAll, Authorizer, Principal, Resource
+from exacta.ports.authorizer import CLUSTER, AllowAll, Authorizer, Principal, Resource
 from exacta.ports.log import Advice
+from exacta.security.first_user import FIRST_USER
 
 MOST_REMEMBERED: Final = 1_000
 """Answers about any resource of a kind that are remembered until a rule changes: they may cost what the principal's
 rules are, where most of these are denied by others."""
+
+
+_OF_FIRST_USER: Final = (Operation.ALTER, Operation.DESCRIBE)
+"""The operations on the cluster that making a user needs, and seeing that there is none."""
 
 
 class AclAuthorizer:
@@ -35,6 +40,8 @@ class AclAuthorizer:
 
     def allows(self, principal: Principal, host: str, operation: Operation, resource: Resource) -> bool:
         """See `Authorizer`."""
+        if principal is FIRST_USER:
+            return resource == CLUSTER and operation in _OF_FIRST_USER and not self._rules.has_users
         name = PrincipalName(str(principal))
         if name in self._super_users:
             return True

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
-from exacta.ports.authorizer import Principal
 from exacta.protocol.sasl import plain
 from exacta.protocol.sasl.scram import (
     ALGORITHMS,
@@ -25,6 +24,7 @@ from exacta.protocol.sasl.scram import (
 from exacta.protocol.sasl.scram_server import ScramServer
 from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import Exchange, LoggedIn, LoginRefused
+from exacta.security.first_user import FIRST_USER, FirstUserToken, principal_of
 
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
@@ -52,11 +52,13 @@ class Logins:
         session_ms: int = 0,
         wall_ms: Callable[[], int] = lambda: 0,
         bearer: Callable[[], Exchange] | None = None,
+        first_user: FirstUserToken | None = None,
     ) -> None:
         """`secret` makes the keys of unknown users: nobody else may know it, and it should outlive a restart.
 
         `session_ms` is the length of a session, after which a client logs in once more; 0: it has no end. What the
         client has shown may end it earlier, by `wall_ms`, the time since 1970. `bearer` begins a login by a token.
+        `first_user` is the token by which the first user is made.
         """
         begin: Mapping[str, Callable[[], Exchange]] = {
             PLAIN: self._plain,
@@ -64,6 +66,7 @@ class Logins:
             **({} if bearer is None else {OAUTHBEARER: bearer}),
         }
         self.backoff = backoff
+        self.first_user = first_user
         self._begin = {each: begin[each] for each in mechanisms}
         self._keys_of = keys_of
         self._secret = secret
@@ -101,14 +104,14 @@ class Logins:
             last_message = server.final((yield challenge))
         except ScramError as error:
             raise LoginRefused(str(error), server.user) from None
-        return LoggedIn(principal=Principal(name=server.user), last_message=last_message)
+        return LoggedIn(principal=principal_of(server.user), last_message=last_message)
 
     def _plain(self) -> Exchange:
         try:
             user, password = plain.parse((yield b""))
         except plain.PlainError as error:
             raise LoginRefused(str(error)) from None
-        mechanism = next((each for each in ALGORITHMS if self._keys_of(user, each)), USUAL_MECHANISM)
+        mechanism = next((each for each in ALGORITHMS if self._known(user, each)), USUAL_MECHANISM)
         keys, algorithm = self._keys(mechanism, user), ALGORITHMS[mechanism]
         salted = yield partial(salted_password, algorithm, password, keys.salt, keys.iterations)
         if isinstance(salted, Exception):
@@ -116,7 +119,7 @@ class Logins:
         found = keys_from_salted(algorithm, salted, keys.salt, keys.iterations)
         if not hmac.compare_digest(found.stored_key, keys.stored_key):
             raise LoginRefused("its password is wrong, or there is no such user", user)
-        return LoggedIn(principal=Principal(name=user))
+        return LoggedIn(principal=principal_of(user))
 
     def _keys(self, mechanism: str, user: str) -> ScramKeys:
         """Return a user's keys, made up where there are none: the same steps, whether they are used or not."""
@@ -126,4 +129,9 @@ class Logins:
             for use in ("salt", "stored", "server")
         )
         made_up = ScramKeys(salt[:USUAL_SALT_BYTES], USUAL_ITERATIONS, stored_key, server_key)
-        return self._keys_of(user, mechanism) or made_up
+        return self._known(user, mechanism) or made_up
+
+    def _known(self, user: str, mechanism: str) -> ScramKeys | None:
+        if user == FIRST_USER.name:
+            return None if self.first_user is None else self.first_user.keys(mechanism)
+        return self._keys_of(user, mechanism)

@@ -21,3 +21,10 @@ class AlterScramKeys(Command, frozen=True, kw_only=True):
     """Set and delete keys of users for SCRAM (KIP-554), the deletions first."""
 
     alterations: tuple[ScramAlteration, ...]
+
+
+class MakeFirstUser(Command, frozen=True, kw_only=True):
+    """Set the key of the first user, who may do everything from then on, by rules as anybody else."""
+
+    alterations: tuple[ScramAlteration, ...]
+    """One, of the user who is made; what is more, or deletes something, is refused."""
