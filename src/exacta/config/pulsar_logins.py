@@ -45,7 +45,7 @@ class PulsarLoginOptions:
         Meta(
             ge=1,
             le=INT_MAX,
-            description="A Pulsar client is asked for a new token so long before its token ends, and loses its "
+            description="A Pulsar client is asked for a new token this many seconds before its token ends, and loses its "
             "connection at the end if none has come.",
         ),
     ] = 60

@@ -12,7 +12,7 @@ from typing import Final
 
 FOR_S: Final = 60.0
 MOST: Final = 1_000
-"""So many passwords are remembered; the one that was derived longest ago is forgotten for another."""
+"""The most passwords that are remembered; the one that was derived longest ago is forgotten for another."""
 
 
 class RememberedPasswords:
