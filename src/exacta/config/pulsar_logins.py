@@ -45,8 +45,8 @@ class PulsarLoginOptions:
         Meta(
             ge=1,
             le=INT_MAX,
-            description="A Pulsar client is asked for a new token this many seconds before its token ends, and loses its "
-            "connection at the end if none has come.",
+            description="A Pulsar client is asked for a new token this many seconds before its token ends, and loses "
+            "its connection at the end if none has come.",
         ),
     ] = 60
     tokenSecretKey: Annotated[
