@@ -52,7 +52,7 @@ RULES = [
 USERS = ("alice", "bob")
 OF_FIRST_USERS = [rule for user in USERS for rule in rules_of(user)]
 OF_EVERYBODY = rules_of("*")
-"""Rules of a first user are about everything. Where they are made, what others use is open by these, and not by none."""
+"""Rules of a first user are about everything: where they are made, what others use is open by these."""
 MECHANISMS = (1, 2)
 ITERATIONS = (4_096, 5_000)
 
@@ -246,7 +246,9 @@ async def _look(here: Surroundings, told: AccessTold) -> None:
         for each in answered.resources
         for acl in each.acls
     }
-    found: dict[Any, Any] = {each: True for each in [*RULES, *OF_FIRST_USERS, *OF_EVERYBODY] if _numbers(each) in numbers}
+    found: dict[Any, Any] = {
+        each: True for each in [*RULES, *OF_FIRST_USERS, *OF_EVERYBODY] if _numbers(each) in numbers
+    }
     if len(found) != len(numbers):
         here.history.refusals.append(f"access: rules that nobody has made: {numbers}")
     described = await here.connection.ask(DescribeUserScramCredentialsRequest(users=None), 0)

@@ -15,7 +15,9 @@ from exacta.pulsar.rest.application import ROUTES
 from exacta.server.web_front import WebFront
 from tests.docstring_tables import docstring_table
 
-RIGHTS = {path.strip("`"): right for path, right in docstring_table("exacta.web.access", "path").column("right").items()}
+RIGHTS = {
+    path.strip("`"): right for path, right in docstring_table("exacta.web.access", "path").column("right").items()
+}
 NEEDS_DESCRIBE = [path for path, right in RIGHTS.items() if right.startswith("`Describe`")]
 ANSWERS_ALL = sorted(RIGHTS.keys() - set(NEEDS_DESCRIBE))
 

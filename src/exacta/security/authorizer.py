@@ -18,10 +18,6 @@ MOST_REMEMBERED: Final = 1_000
 rules are, where most of these are denied by others."""
 
 
-_OF_FIRST_USER: Final = (Operation.ALTER, Operation.DESCRIBE)
-"""The operations on the cluster that making a user needs, and seeing that there is none."""
-
-
 class AclAuthorizer:
     """Allows what access rules allow, and super users everything.
 
@@ -41,7 +37,9 @@ class AclAuthorizer:
     def allows(self, principal: Principal, host: str, operation: Operation, resource: Resource) -> bool:
         """See `Authorizer`."""
         if principal is FIRST_USER:
-            return resource == CLUSTER and operation in _OF_FIRST_USER and not self._rules.has_users
+            # Whether it is the first one, the core decides; the connection may send nothing else that needs Alter.
+            sees_users = operation is Operation.DESCRIBE and not self._rules.has_users
+            return resource == CLUSTER and (operation is Operation.ALTER or sees_users)
         name = PrincipalName(str(principal))
         if name in self._super_users:
             return True

@@ -122,10 +122,15 @@ class Logins:
             user, password = plain.parse((yield b""))
         except plain.PlainError as error:
             raise LoginRefused(str(error)) from None
-        return (yield from self.by_password(user, password))
+        return (yield from self._by_password(user, password))
 
     def by_password(self, user: str, password: str) -> Attempt:
-        """Return one login by a name and a password, which derives keys on a thread."""
+        """Return one login without SASL by a name and a password, which derives keys on a thread."""
+        if user == FIRST_USER.name:
+            raise LoginRefused("users are made by Kafka clients", user)
+        return (yield from self._by_password(user, password))
+
+    def _by_password(self, user: str, password: str) -> Attempt:
         mechanism = next((each for each in ALGORITHMS if self._known(user, each)), USUAL_MECHANISM)
         keys, algorithm = self._keys(mechanism, user), ALGORITHMS[mechanism]
         if self._remembered.knows(user, password, keys.stored_key):

@@ -11,7 +11,9 @@ from exacta.server.errors import ServerError
 logger = logging.getLogger("exacta.server")
 
 
-def require_authorizer(configuration: Configuration, state: State, data: Path, *, has_logins: bool) -> None:
+def require_authorizer(
+    configuration: Configuration, state: State, data: Path, *, has_logins: bool, needs_first_user: bool = False
+) -> None:
     """Raise ServerError where the journal holds access rules that nobody asks, or users and no door has logins."""
     users = {} if has_logins else state.scram_keys
     found = [f"{what} ({len(held)})" for what, held in (("access rules", state.acls), ("users", users)) if held]
@@ -20,6 +22,7 @@ def require_authorizer(configuration: Configuration, state: State, data: Path, *
             f"the journal in {data} holds {' and '.join(found)}, and everybody might do everything: start with "
             f"--set authorizer.class.name={STANDARD_AUTHORIZER}"
         )
-    if configuration.authorizer_class_name and not all_super_users(configuration) and not state.acls:
+    nobody = not all_super_users(configuration) and not state.acls and not needs_first_user
+    if configuration.authorizer_class_name and nobody:
         text = "there are no access rules and super.users names nobody, so that nobody may make a rule: set super.users"
         logger.warning(text)

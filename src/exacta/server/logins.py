@@ -20,6 +20,7 @@ from exacta.ports.log import Advice
 from exacta.protocol.sasl.scram import ScramKeys
 from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import Exchange, LoggedIn
+from exacta.security.first_user import FirstUserToken
 from exacta.security.logins import MECHANISMS, OAUTHBEARER, PLAIN, Logins
 from exacta.security.scram_keys import shown_keys
 from exacta.server.errors import ServerError
@@ -97,7 +98,13 @@ def read_for_logins(configuration: Configuration, data: Path) -> ReadForLogins:
     return ReadForLogins(login_secret(data / SECRET_FILE), bearer_of(configuration), prove_of(configuration))
 
 
-def logins_of(read: ReadForLogins, configuration: Configuration, advice: Advice, wall_ms: Callable[[], int]) -> Logins:
+def logins_of(
+    read: ReadForLogins,
+    configuration: Configuration,
+    advice: Advice,
+    wall_ms: Callable[[], int],
+    first_user: FirstUserToken | None = None,
+) -> Logins:
     """Return the logins of a server."""
     return Logins(
         mechanisms_of(configuration),
@@ -107,6 +114,7 @@ def logins_of(read: ReadForLogins, configuration: Configuration, advice: Advice,
         session_ms=configuration.connections_max_reauth_ms,
         wall_ms=wall_ms,
         bearer=read.bearer,
+        first_user=first_user,
         methods=methods(configuration),
         prove=None if read.prove is None else read.prove(wall_ms),
     )

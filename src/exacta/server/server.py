@@ -35,10 +35,13 @@ from exacta.front.connection_limits import Admission
 from exacta.front.doors import Door
 from exacta.front.hosts import share_beyond_loopback, share_of
 from exacta.ports.journal import JournalDamaged, JournalError
+from exacta.security.first_user import FirstUserToken
+from exacta.security.logins import Logins
 from exacta.server.access import require_authorizer
 from exacta.server.advice import with_advice
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from exacta.server.errors import ServerError
+from exacta.server.first_user import first_user_token, needs_first_user
 from exacta.server.fronts import FRONTS, FrontRow
 from exacta.server.host import Host
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
@@ -78,6 +81,7 @@ class _Read(Struct, frozen=True):
     cluster_id: str
     for_logins: ReadForLogins | None
     """None: no door asks for a login."""
+    needs_first_user: bool
     clock: Clock
 
 
@@ -118,6 +122,8 @@ class Server:
         self._seams = seams
         self.reception = Reception(doors, seams.fronts, configuration)
         """The doors, and who comes in by them."""
+        self.first_user: FirstUserToken | None = None
+        """The token by which the first user may be made, once the server is open; None: none is needed."""
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
         """None: the journal's threads are heard at once."""
         self._progress = Progress()
@@ -207,9 +213,16 @@ class Server:
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
             has_logins = any(each.login for each in self.reception.doors)
-            require_authorizer(self._configuration, recovered.state, self._data, has_logins=has_logins)
+            needs_first = needs_first_user(self._configuration, recovered.state, self.reception.doors)
+            require_authorizer(
+                self._configuration,
+                recovered.state,
+                self._data,
+                has_logins=has_logins,
+                needs_first_user=needs_first,
+            )
             for_logins = read_for_logins(self._configuration, self._data) if has_logins else None
-            return _Read(journal, recovered, identity, for_logins, clock)
+            return _Read(journal, recovered, identity, for_logins, needs_first, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error
         except msgspec.DecodeError as error:
@@ -233,15 +246,24 @@ class Server:
         self._broker = assemble_broker(
             engine,
             self._configuration,
-            logins=None
-            if read.for_logins is None
-            else logins_of(read.for_logins, self._configuration, engine.advice, read.clock.wall_ms),
+            logins=self._logins(read, engine),
             cluster_id=read.cluster_id,
             log_dir=self._data.absolute(),
             wall_clock=read.clock.wall_ms,
         )
         self._progress.has_recovered(engine)
         self._tell_of_recovery(engine, read.recovered)
+
+    def _logins(self, read: _Read, engine: Engine) -> Logins | None:
+        try:
+            self.first_user = first_user_token(self._data, engine.advice, is_needed=read.needs_first_user)
+        except OSError as error:
+            raise ServerError(self._cannot_use(error, was_there=True)) from error
+        if self.first_user is not None:
+            logger.warning("there is no user, and who has the token in %s may make the first one", self.first_user.file)
+        if read.for_logins is None:
+            return None
+        return logins_of(read.for_logins, self._configuration, engine.advice, read.clock.wall_ms, self.first_user)
 
     def _cannot_use(self, error: JournalError | OSError, *, was_there: bool) -> str:
         if not was_there and not os.path.exists(self._data):

@@ -34,8 +34,8 @@ MOST_AT_ONCE = 1_000
 
 _MECHANISMS = {int(each): each for each in ScramMechanism}
 _MESSAGES = {
-    Rejection.UNACCEPTABLE_CREDENTIAL: f"a user must have a name (not {FIRST_USER.name}), and a key 4,096 to 16,384 iterations, a salt and a "
-    "password",
+    Rejection.UNACCEPTABLE_CREDENTIAL: f"a user must have a name, but for {FIRST_USER.name}, and a key 4,096 to "
+    "16,384 iterations, a salt and a password",
     Rejection.UNSUPPORTED_MECHANISM: "the SCRAM mechanism is not known",
     Rejection.CREDENTIAL_NOT_FOUND: "the user has no such key",
     Rejection.NOT_THE_FIRST_USER: "this token makes one user, while there is none",
@@ -55,7 +55,8 @@ def handle(broker: Broker, request: AlterUserScramCredentialsRequest, context: R
 
     def done(answer: Answer) -> None:
         if not isinstance(answer, ScramKeysAltered):
-            reply(refused(request, context.error_code(answer), context.version, _MESSAGES.get(answer)))
+            message = _MESSAGES.get(answer) if isinstance(answer, Rejection) else None
+            reply(refused(request, context.error_code(answer), context.version, message))
             return
         if makes_first and broker.logins is not None and broker.logins.first_user is not None:
             broker.logins.first_user.use()

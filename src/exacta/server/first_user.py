@@ -1,0 +1,64 @@
+"""The token by which the first user is made: which start has one, and the file in which it stands.
+
+A start has one where access rules are on, Kafka clients log in by name and password, there is no user, and no other
+principal that may make users has a way in. The file of an earlier start holds no more, and is removed or replaced.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from exacta.config.configuration import Configuration
+from exacta.config.security import all_super_users
+from exacta.core.state.state import State
+from exacta.core.values.acl import Operation, ResourceKind
+from exacta.front.doors import Door, TransportSecurity
+from exacta.ports.authorizer import ANONYMOUS
+from exacta.ports.log import Advice
+from exacta.security.first_user import FirstUserToken
+from exacta.security.logins import OAUTHBEARER
+from exacta.server.identity import keep
+from exacta.server.logins import mechanisms_of
+
+TOKEN_FILE: Final = "first-user.token"
+
+
+def needs_first_user(configuration: Configuration, state: State, doors: Sequence[Door]) -> bool:
+    """Return whether nobody who may make a user could come in, and a first user could."""
+    kafkas = [each for each in doors if each.front == "kafka"]
+    by_password = {each for each in mechanisms_of(configuration) if each != OAUTHBEARER}
+    if state.scram_keys or not configuration.authorizer_class_name or not by_password:
+        return False
+    return any(each.login for each in kafkas) and not _has_administrator(configuration, state, kafkas)
+
+
+def _has_administrator(configuration: Configuration, state: State, doors: Sequence[Door]) -> bool:
+    """Return whether a principal that may make users has a way in without a password of the log."""
+    administrators = all_super_users(configuration) | {
+        str(each.principal)
+        for each in state.acls
+        if each.allows and each.kind is ResourceKind.CLUSTER and each.operation in (Operation.ALL, Operation.ALTER)
+    }
+    if not administrators:
+        return False
+    if any(each.login for each in doors) and OAUTHBEARER in mechanisms_of(configuration):
+        return True
+    for door in doors:
+        options = replace(configuration, **door.options)  # type: ignore[arg-type]
+        if door.security is TransportSecurity.TLS and options.ssl_client_auth != "none":
+            return True
+        if not door.login and administrators & {str(ANONYMOUS), "User:*"}:
+            return True
+    return False
+
+
+def first_user_token(data: Path, advice: Advice, *, is_needed: bool) -> FirstUserToken | None:
+    """Write a new token, or remove the one of an earlier start; None: there is none. Raises OSError."""
+    file = data / TOKEN_FILE
+    if not is_needed:
+        file.unlink(missing_ok=True)
+        return None
+    token = FirstUserToken(file.absolute(), lambda: advice.has_users)
+    keep(file, f"{token.text}\n".encode())
+    return token
