@@ -23,7 +23,7 @@ Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[Response]]
 
 
 class Access:
-    """Who may see the server. `is_closed` says that not everybody may: there are access rules, or logins."""
+    """Says who may see the server. `is_closed` means that not everybody may: there are access rules, or logins."""
 
     def __init__(self, *, is_closed: bool) -> None:
         self.broker: Broker | None = None
