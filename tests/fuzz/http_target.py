@@ -5,11 +5,13 @@ import re
 from typing import Any
 
 from exacta.config.options import configure
+from exacta.front.doors import Door, Endpoint
 from exacta.ports.authorizer import ANONYMOUS
 from exacta.pulsar.rest.application import ROUTES, routes
 from exacta.security.authorizer import AclAuthorizer
 from exacta.server.progress import Progress
 from exacta.web import health
+from exacta.web.access import Access
 from exacta.web.application import Application
 from exacta.web.connection import WebConnection
 from exacta.web.server import WebServer
@@ -20,6 +22,7 @@ from tests.fuzz.watched import Watch
 from tests.pulsar.by_hand import Broker
 
 MOST_REQUESTS = 12
+DOOR = Door(front="web", name="WEB", endpoint=Endpoint("127.0.0.1", 0))
 PATHS = tuple(dict.fromkeys((*(each.path for each in ROUTES), "/health/live", "/health/ready", "/metrics", "/")))
 METHODS = ("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "get", "PRI", "G\x00T", "X" * 9_000)
 PARTS = (
@@ -97,7 +100,7 @@ class Web:
         self.connections: set[WebConnection] = set()
         progress = Progress()
         progress.has_recovered(broker.engine)
-        application = Application(health.routes(progress))
+        application = Application(health.routes(progress, Access(is_closed=False)))
         application.serve(routes(broker.shared))
         self._server = WebServer(configure({}), self.loop, self._let_in, self.connections.remove)
         self._server.serve(application)
@@ -109,7 +112,7 @@ class Web:
     def connect(self) -> Transport:
         """Return a new connection."""
         transport = Transport(self.loop)
-        transport.connection = self._server.connection()
+        transport.connection = self._server.connection(DOOR)
         self.loop.call_soon(transport.connection.connection_made, transport)
         self.settle()
         return transport

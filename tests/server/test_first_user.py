@@ -87,7 +87,7 @@ class Served(Process):
         lines = {
             "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
             "authorizer.class.name": STANDARD_AUTHORIZER,
-            "connection.failed.authentication.delay.ms": "1",
+            "connection.failed.authentication.delay.ms": "0",
             **options,
         }
         config.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))

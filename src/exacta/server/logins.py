@@ -33,7 +33,7 @@ SECRET_FILE: Final = "login.secret"
 _SECRET_BYTES: Final = 32
 Bearer: TypeAlias = Callable[[], Exchange]
 MakeProve: TypeAlias = Callable[[Callable[[], int]], Callable[[str], LoggedIn]]
-_FRONTS_WITHOUT_SASL: Final = frozenset({"pulsar"})
+_FRONTS_WITHOUT_SASL: Final = frozenset({"pulsar", "web"})
 """The fronts whose clients log in by `authenticationProviders`, where `authenticationEnabled` says so."""
 _SCRAM: Final = {each.sasl_name: each for each in ScramMechanism}
 
@@ -50,7 +50,7 @@ def mechanisms_of(configuration: Configuration) -> tuple[str, ...]:
 
 
 def with_login(door: Door, configuration: Configuration) -> Door:
-    """Return a door as the options want it: Pulsar clients log in where `authenticationEnabled` says so."""
+    """Return a door as the options want it: Pulsar and HTTP clients log in where `authenticationEnabled` says so."""
     is_closed = configuration.authenticationEnabled and door.front in _FRONTS_WITHOUT_SASL
     return replace(door, login=True) if is_closed else door
 

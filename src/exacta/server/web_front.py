@@ -15,6 +15,7 @@ from exacta.server.host import Host
 from exacta.web import health
 from exacta.web.access import Access
 from exacta.web.application import Application
+from exacta.web.login import LoginGuard
 from exacta.web.server import WebServer
 
 
@@ -29,11 +30,11 @@ class WebFront:
         self._application = Application(first)
         names = {each.told.host for each in host.doors if each.front != "web"}
         self._server = WebServer(host.configuration, host.loop, host.register, host.forget, names=names)
-        self._server.serve(self._application)
+        self._server.serve(LoginGuard(self._application, self._access))
 
     def connection(self, door: Door) -> asyncio.BaseProtocol:
         """See `Front`."""
-        return self._server.connection()
+        return self._server.connection(door)
 
     def routes(self) -> Sequence[Any]:
         """Return none: what it serves itself it serves from the beginning."""

@@ -5,7 +5,8 @@
     `/health/ready`   none; the details need `Describe` on the cluster
     `/metrics`        `Describe` on the cluster
 
-Until the journal has been read nobody knows who may do what. Where somebody must be asked, nothing is told until then.
+Until the journal has been read nobody knows who may do what. Where there are access rules, or the door asks for a login
+(`web/login.py`), nothing is told until then.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,15 +16,15 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from exacta.front.broker import Broker
-from exacta.ports.authorizer import CLUSTER, Operation
+from exacta.ports.authorizer import ANONYMOUS, CLUSTER, Operation
 from exacta.web.answers import json_answer
-from exacta.web.requests import Peer
+from exacta.web.requests import CALLER, Peer
 
 Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[Response]]
 
 
 class Access:
-    """Says who may see the server. `is_closed` means that not everybody may: there are access rules, or logins."""
+    """Says who may see the server. `is_closed` means that not everybody may: there are access rules."""
 
     def __init__(self, *, is_closed: bool) -> None:
         self.broker: Broker | None = None
@@ -32,9 +33,11 @@ class Access:
 
     def describes(self, http: HttpRequest) -> bool:
         """Return whether the client of a request may see the server in detail."""
+        peer, caller = Peer(http), http.scope.get("state", {}).get(CALLER)
+        if caller is not None and caller.door.login and (self.broker is None or peer.principal is ANONYMOUS):
+            return False
         if self.broker is None:
             return not self._is_closed
-        peer = Peer(http)
         return self.broker.authorizer.allows(peer.principal, peer.peer_host, Operation.DESCRIBE, CLUSTER)
 
     def describing(self, endpoint: Endpoint) -> Endpoint:
