@@ -24,6 +24,7 @@ from exacta.front.broker import Broker as FrontBroker
 from exacta.front.connection import FramedConnection
 from exacta.front.doors import Door, Endpoint
 from exacta.front.memory import Memory
+from exacta.front.revocation import Revocation
 from exacta.front.turns import TURN_SECONDS
 from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.shared import KafkaShared
@@ -95,6 +96,8 @@ class _Life:
         self.pulsar.form = Form(self.pulsar.form.convert, facts_of)
         self.connections: list[FramedConnection] = []
         self.takes_requests = True
+        self.revocation = Revocation(context, self.connections)
+        self.revocation.start()
 
     def register(self, connection: FramedConnection) -> bool:
         """Let everybody in."""
@@ -105,6 +108,7 @@ class _Life:
         """Forget a connection that has ended."""
         if connection in self.connections:
             self.connections.remove(connection)
+            self.revocation.left(connection)
 
 
 class Broker:

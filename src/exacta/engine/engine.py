@@ -96,12 +96,15 @@ class Engine:
         self._last_ticket = 0
         self._sinks = Sinks()
         self.owner_of: Callable[[str], str] = str
+        self.access_changed: Callable[[Event], None] = _unheard
 
         journal.on_failure(lambda failed: self._fail(failed.reason))
         recovered = recovered or recover(journal, limits, clock)
         self._state, self._clock = recovered.state, recovered.clock
         self._visible: dict[PartitionId, Visible] = {}
-        self._observer = Observer(self._state, lambda: self._writer.gathering.number)
+        self._observer = Observer(
+            self._state, lambda: self._writer.gathering.number, lambda event: self.access_changed(event)
+        )
         self.counts = counts = self._observer.counts
         self.deadlines = Deadlines(scheduler, self._clock)
         self._timers = Timers(self.deadlines, lambda command: self.submit((command,), _nobody))
@@ -287,6 +290,10 @@ class Engine:
             named = None if is_long else ((each.topic, each.partition) for each in request.partitions)
         self._once_shown(named, lambda: self._fetcher.fetch(request, done), after)
 
+    def hurry_fetch(self, request: FetchRequest) -> None:
+        """See `Log.hurry_fetch`."""
+        self._fetcher.hurry(request)
+
     def forget_fetch(self, request: FetchRequest) -> None:
         """See `Log.forget_fetch`."""
         self._fetcher.forget(request)
@@ -427,3 +434,7 @@ class Engine:
 
 def _nobody(answers: list[Answer]) -> None:
     """Take answers that nobody waits for, such as those to timers."""
+
+
+def _unheard(event: Event) -> None:
+    """Hear an event that nobody wants to hear."""

@@ -50,7 +50,7 @@ class Logins:
         keys_of: KeysOf,
         secret: bytes,
         session_ms: int = 0,
-        wall_ms: Callable[[], int] = lambda: 0,
+        wall_ms: Callable[[], int],
         bearer: Callable[[], Exchange] | None = None,
     ) -> None:
         """`secret` makes the keys of unknown users: nobody else may know it, and it should outlive a restart.
@@ -101,7 +101,7 @@ class Logins:
             last_message = server.final((yield challenge))
         except ScramError as error:
             raise LoginRefused(str(error), server.user) from None
-        return LoggedIn(principal=Principal(name=server.user), last_message=last_message)
+        return self._logged_in(server.user, mechanism, server.keys, last_message)
 
     def _plain(self) -> Exchange:
         try:
@@ -116,7 +116,17 @@ class Logins:
         found = keys_from_salted(algorithm, salted, keys.salt, keys.iterations)
         if not hmac.compare_digest(found.stored_key, keys.stored_key):
             raise LoginRefused("its password is wrong, or there is no such user", user)
-        return LoggedIn(principal=Principal(name=user))
+        return self._logged_in(user, mechanism, keys)
+
+    def _logged_in(self, user: str, mechanism: str, keys: ScramKeys, last_message: bytes = b"") -> LoggedIn:
+        """Return a login that holds as long as the user has these keys, which may have changed on its way."""
+
+        def holds() -> bool:
+            return self._keys_of(user, mechanism) == keys
+
+        if not holds():
+            raise LoginRefused("its password was changed meanwhile, or the user was removed", user)
+        return LoggedIn(principal=Principal(name=user), holds=holds, last_message=last_message)
 
     def _keys(self, mechanism: str, user: str) -> ScramKeys:
         """Return a user's keys, made up where there are none: the same steps, whether they are used or not."""

@@ -31,6 +31,8 @@ class Proved(Struct, frozen=True):
     subject: str
     expires_s: float
     """The time at which it holds no more, in seconds since 1970."""
+    key: Key
+    """The key by which it is signed."""
 
 
 class Tokens:
@@ -62,7 +64,7 @@ class Tokens:
         subject = claims.get(self._rules.subject_claim)
         if not isinstance(subject, str) or not subject:
             raise TokenRefused(f"it has no claim {self._rules.subject_claim}")
-        return Proved(subject, float(claims["exp"]))
+        return Proved(subject, float(claims["exp"]), key)
 
     def _claims(self, token: str, key: Key) -> dict[str, Any]:
         try:

@@ -1,6 +1,6 @@
 """Fetch reads records, in full or by a session (KIP-227, `fetch_sessions.py`), by topic names or ids (KIP-516)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -204,6 +204,8 @@ class _Sorted(Struct):
     reading: list[Asked] = []
     wanted: list[Wanted] = []
     refused: list[_Answer] = []
+    acl_changes: int = 0
+    """The number of changes of access rules up to the time when the reader's rights were asked for."""
 
 
 def _read(
@@ -215,7 +217,7 @@ def _read(
     reply: Reply,
 ) -> None:
     """Read partitions; `done` gets the answers, and says which of them are sent."""
-    found = _Sorted()
+    found = _Sorted(acl_changes=broker.engine.advice.acl_changes)
     is_replica = _is_replica(request)
 
     def sort(piece: Iterable[Asked]) -> None:
@@ -239,7 +241,20 @@ def _read(
         )
 
     def read(results: list[FetchResult]) -> None:
-        done([*zip(found.reading, results, strict=True), *found.refused], answered)
+        answers: list[_Answer] = list(zip(found.reading, results, strict=True))
+        if found.acl_changes == broker.engine.advice.acl_changes or broker.authorizer.allows_all:
+            done([*answers, *found.refused], answered)
+            return
+        checked: list[_Answer] = []
+
+        def check(piece: Sequence[_Answer]) -> None:
+            """Take out what the client may not read any more: it has waited, and rules have changed."""
+            readable, unreadable = _take_out_unreadable(broker, context, [asked for asked, _ in piece], is_replica)
+            still = {id(asked) for asked in readable}
+            checked.extend(each for each in piece if id(each[0]) in still)
+            found.refused.extend(unreadable)
+
+        by_pieces(context, answers, check, lambda: done([*checked, *found.refused], answered))
 
     by_pieces(context, partitions, sort, lambda: _fetch(broker, request, context, found, read))
 
@@ -252,11 +267,12 @@ def _fetch(
     done: Callable[[list[FetchResult]], None],
 ) -> None:
     max_bytes = min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes)
+    may_wait = not found.refused and found.acl_changes == broker.engine.advice.acl_changes
     broker.fetch(
         context,
         WantedRequest(
             partitions=found.wanted,
-            max_wait_ms=0 if found.refused else min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS),
+            max_wait_ms=min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS) if may_wait else 0,
             min_bytes=min(max(request.min_bytes, 0), max_bytes),
             max_bytes=max_bytes,
             read_committed=request.isolation_level == READ_COMMITTED,
