@@ -23,6 +23,6 @@ def bearer_login(tokens: Tokens) -> Exchange:
         raise LoginRefused(f"its token is refused: {error}", user) from None
     return LoggedIn(
         principal=Principal(name=proved.subject),
-        expires_ms=int(proved.expires_s * 1000),
-        holds=lambda: keys.has(proved.key),
+        expires_ms=proved.expires_ms,
+        holds=lambda: proved.key is not None and keys.has(proved.key),
     )
