@@ -67,6 +67,8 @@ class Engine:
     sync that one answer waits for (decision 0023).
     """
 
+    access_changed: Callable[[Event], None] = staticmethod(lambda event: None)
+
     def __init__(
         self,
         journal: Journal,
@@ -96,15 +98,12 @@ class Engine:
         self._last_ticket = 0
         self._sinks = Sinks()
         self.owner_of: Callable[[str], str] = str
-        self.access_changed: Callable[[Event], None] = _unheard
 
         journal.on_failure(lambda failed: self._fail(failed.reason))
         recovered = recovered or recover(journal, limits, clock)
         self._state, self._clock = recovered.state, recovered.clock
         self._visible: dict[PartitionId, Visible] = {}
-        self._observer = Observer(
-            self._state, lambda: self._writer.gathering.number, lambda event: self.access_changed(event)
-        )
+        self._observer = Observer(self._state, lambda: self._writer.gathering.number, self._access_changed)
         self.counts = counts = self._observer.counts
         self.deadlines = Deadlines(scheduler, self._clock)
         self._timers = Timers(self.deadlines, lambda command: self.submit((command,), _nobody))
@@ -390,6 +389,9 @@ class Engine:
             if wait is SYNC and gathering.waited_for is not SYNC:
                 self._writer.want(wait)
 
+    def _access_changed(self, event: Event) -> None:
+        self.access_changed(event)
+
     def _advance(self, partition_ids: Sequence[PartitionId]) -> None:
         self._fetcher.advance(partition_ids)
         self.dispatcher.advance(partition_ids)
@@ -434,7 +436,3 @@ class Engine:
 
 def _nobody(answers: list[Answer]) -> None:
     """Take answers that nobody waits for, such as those to timers."""
-
-
-def _unheard(event: Event) -> None:
-    """Hear an event that nobody wants to hear."""

@@ -1,4 +1,4 @@
-"""What ends where something is taken away from a user: which changes take a right away, and who leaves a group.
+"""The end of what rests on a right or a login that is gone: which changes take one away, and who leaves a group.
 
     event \\ what has no rule  is closed  is open  there are no rules
     a rule allows             -          rights   -

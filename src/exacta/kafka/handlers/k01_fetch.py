@@ -3,15 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
 from exacta.core.values.leader_epochs import FIRST_EPOCH, end_of, last_epoch
 from exacta.front.broker import Broker
-from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
+from exacta.kafka.fetch_rights import take_out_unreadable
 from exacta.kafka.fetch_sessions import (
     FINAL_EPOCH,
     FULL_EPOCH,
@@ -24,7 +23,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import UNSAID, leader_epoch_error, with_leader_epochs
 from exacta.kafka.needs import Inside
 from exacta.kafka.pieces import by_pieces
-from exacta.ports.authorizer import CLUSTER, Operation, ResourceKind
+from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Convert, FetchResult, Share, Visible
 from exacta.ports.log import FetchPartition as Wanted
 from exacta.ports.log import FetchRequest as WantedRequest
@@ -222,8 +221,8 @@ def _read(
 
     def sort(piece: Iterable[Asked]) -> None:
         if not broker.authorizer.allows_all:
-            piece, unreadable = _take_out_unreadable(broker, context, piece, is_replica)
-            found.refused.extend(unreadable)
+            piece, unreadable = take_out_unreadable(broker, context, piece, is_replica=is_replica)
+            found.refused.extend((each, None) for each in unreadable)
         for asked in piece:
             if asked.wanted is None:
                 found.refused.append((asked, None))
@@ -249,10 +248,11 @@ def _read(
 
         def check(piece: Sequence[_Answer]) -> None:
             """Take out what the client may not read any more: it has waited, and rules have changed."""
-            readable, unreadable = _take_out_unreadable(broker, context, [asked for asked, _ in piece], is_replica)
-            still = {id(asked) for asked in readable}
+            asked = (each for each, _ in piece)
+            readable, unreadable = take_out_unreadable(broker, context, asked, is_replica=is_replica)
+            still = {id(each) for each in readable}
             checked.extend(each for each in piece if id(each[0]) in still)
-            found.refused.extend(unreadable)
+            found.refused.extend((each, None) for each in unreadable)
 
         by_pieces(context, answers, check, lambda: done([*checked, *found.refused], answered))
 
@@ -340,28 +340,6 @@ def _add(
                 data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=leader_epoch)
         else:
             _fill(data, asked, result, request.isolation_level == READ_COMMITTED, context.version)
-
-
-def _take_out_unreadable(
-    broker: Broker, context: RequestContext, partitions: Iterable[Asked], is_replica: bool
-) -> tuple[list[Asked], list[_Answer]]:
-    """Return the partitions that the client may read, and the answers to the others, which are not looked at.
-
-    A replica needs a right on the cluster instead. An id that no topic has is answered as such.
-    """
-    operation, kind = Operation.READ, ResourceKind.TOPIC
-    if is_replica:
-        operation, kind = Operation.CLUSTER_ACTION, ResourceKind.CLUSTER
-    readable: list[Asked] = []
-    refused: list[_Answer] = []
-    for asked in partitions:
-        name = CLUSTER.name if is_replica else asked.topic
-        if name is None or allows(broker, context, operation, kind, name):
-            readable.append(asked)
-        else:
-            asked.sent = None  # a session tells its reader what follows an error
-            refused.append((replace(asked, refused=ErrorCode.TOPIC_AUTHORIZATION_FAILED, wanted=None), None))
-    return readable, refused
 
 
 def _unread(broker: Broker, asked: Asked) -> ErrorCode:

@@ -45,7 +45,7 @@ class Log(Protocol):
     owner_of: Callable[[str], str]
     """Returns who the entries of a host belong to; empty: nobody. A server sets it."""
     access_changed: Callable[[Event], None]
-    """Hears each event that changes access rules or users, whoever has made it, just before it is applied."""
+    """Hears each event that changes access rules or users, whatever has led to it, just before it is applied."""
 
     @property
     def failed(self) -> Exception | None:
