@@ -4,10 +4,10 @@ Owns the look at all connections after a change, and when it is taken. What a ch
 group, the core says (`exacta.core.access.revocation`); a front knows what its connections hold.
 
 Theory of operation. The engine tells of each event that changes rules or users, whatever has led to it, and the server
-of certificates and keys of tokens that are gone. Then all connections are looked at in steps (`turns.py`). One whose login
-holds no more is closed. The others give up what they have no right to (`let_go`). At last the memberships are looked
-at, of principals whose last connection was closed so, and of all others by the rules. Changes that come meanwhile lead
-to one more look, after `PAUSE_S`. While nothing changes nothing is done.
+of certificates and keys of tokens that are gone. Then all connections are looked at in steps (`turns.py`). One whose
+login holds no more is closed. The others give up what they have no right to (`let_go`). At last the memberships are
+looked at, of principals whose last connection was closed so, and of all others by the rules. Changes that come
+meanwhile lead to one more look, after `PAUSE_S`. While nothing changes nothing is done.
 """
 
 import logging
