@@ -1,0 +1,61 @@
+"""Each command does its work with exactly the rights that the page names, and says which is missing with one less."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from exacta.cli.app import app
+from tests.rights.page import Row, rows
+from tests.rights.place import Place, Right, furnished
+
+ROWS = [row for section in ("Topics and settings","Records","Groups","The cluster") for row in rows(section)]
+WORDS = {"Topic": "topic", "Group": "group", "TransactionalId": "transactional id", "Cluster": "the cluster"}
+LINES = "figs\ndates\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret").write_text("another password")
+    with furnished(tmp_path) as place:
+        yield place
+
+
+def run(place: Place, row: Row) -> tuple[int, str, str]:
+    """Run the command; return its exit code, its output, and what it said beside that."""
+    [command] = re.findall("`exacta (.*)`", row.task)
+    reached = ["--bootstrap-server", place.address, "--config", place.properties]
+    done = CliRunner().invoke(app, [*shlex.split(command), *reached], input=LINES)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+def is_named(missing: Right, said: str) -> bool:
+    """Return whether an error names the right, or Describe, which comes with it and is asked for first."""
+    if "that user 'alice' may describe" in said:
+        return True
+    found = re.search(r"user 'alice' needs the permission (\w+) on (topic|group|transactional id|the cluster)(.*)", said)
+    if found is None:
+        return False
+    operation, kind, names = found.groups()
+    return operation in (missing.operation, "Describe") and kind == WORDS[missing.resource] and missing.name in names + "kafka-cluster"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.task.strip("`").removeprefix("exacta "))
+def test_a_command_needs_what_the_page_says(place: Place, row: Row) -> None:
+    for missing in row.needs:
+        place.allow({*row.needs, *row.more} - {missing})
+        code, out, err = run(place, row)
+        assert code == 1, (missing, out, err)
+        assert is_named(missing, err), (missing, err)
+    outputs = []
+    for rights in [row.needs] + [[*row.needs, each] for each in row.more]:
+        place.allow(rights)
+        code, out, err = run(place, row)
+        assert code == 0, (rights, out, err)
+        outputs.append(out)
+    assert outputs[0] not in outputs[1:], "a right that shows nothing more"
