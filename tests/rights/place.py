@@ -123,7 +123,6 @@ class Place(exacta.Broker):
             if rules := [each.rule() for each in rights]:
                 add_rules(client, rules)
 
-
     def do(self, command: Command) -> None:
         """Let the log do something that no client of Kafka asks for."""
         done = threading.Event()
