@@ -23,6 +23,10 @@ from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsR
 from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest
 from exacta.protocol.kafka.messages.k44_incremental_alter_configs import IncrementalAlterConfigsRequest
 from exacta.protocol.kafka.messages.k50_describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+from exacta.protocol.kafka.messages.k17791_acknowledge_messages import (
+    AcknowledgeMessagesRequest,
+    SubscriptionToAcknowledge,
+)
 from exacta.readmodel.groups import AskLag
 from exacta.readmodel.subscriptions import AskSubscriptions
 from exacta.readmodel.transactions import AskTransactions
@@ -107,6 +111,16 @@ def test_each_refusal_of_a_request_has_the_operation_that_the_broker_asks_about(
             question(AskSubscriptions(topics=("t",))),
             TOPIC,
             "user 'alice' needs the permission Describe on topic 't'",
+        ),
+        (
+            InitProducerIdRequest(transactional_id=None),
+            CLUSTER,
+            "user 'alice' needs the permission Write on any topic, or IdempotentWrite on the cluster",
+        ),
+        (
+            AcknowledgeMessagesRequest(subscriptions=[SubscriptionToAcknowledge(name="shop")]),
+            TOPIC,
+            "user 'alice' needs the permission Read on each topic of subscription 'shop'",
         ),
         (DescribeUserScramCredentialsRequest(), ErrorCode.NOT_COORDINATOR, None),
         (DescribeUserScramCredentialsRequest(), 9_999, None),

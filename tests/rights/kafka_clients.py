@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
@@ -23,7 +24,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.rights.place import SECONDS, Place
+from tests.rights.place import SECONDS, Place, Right
 
 Task = Callable[[Place], object]
 CONFLUENT, KAFKA_PYTHON, AIOKAFKA = "confluent-kafka", "kafka-python", "aiokafka"
@@ -40,6 +41,12 @@ KEYWORDS = {"retry_backoff_ms": 20, "metadata_max_age_ms": 100}
 
 class Refused(Exception):
     """librdkafka said this by a callback."""
+
+
+def is_refusal(missing: Right, error: BaseException, *more: str) -> bool:
+    """Return whether an error is the refusal of a right; each client writes `Topic authorization failed` otherwise."""
+    said = re.sub("[^a-z]", "", f"{error!r} {error}".lower())
+    return any(f"{kind}authorizationfailed" in said for kind in (missing.resource.lower(), *more))
 
 
 class Logged(logging.Handler):

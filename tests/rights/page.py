@@ -14,7 +14,14 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "permissions.md"
 _KINDS = {"topic": "Topic", "group": "Group", "transactional id": "TransactionalId"}
 _WORDS = {kind: word for word, kind in _KINDS.items()} | {"Cluster": "the cluster"}
 _RIGHTS = re.compile(r"(?P<operations>\w+(?:(?:, | and )\w+)*) on (?:the cluster|(?P<kind>[a-z ]+?)s? `(?P<name>.+?)`)")
-_SAID = re.compile(r"user 'alice' needs the permission (\w+)[^(]*? on (topic|group|transactional id|the cluster)(.*)")
+_SAID = re.compile(
+    r"user 'alice' needs the permission (.*?) on (topic|each topic|group|transactional id|the cluster)([^(]*)"
+)
+_TOLD_OTHERWISE = {
+    "Write on any topic, or IdempotentWrite on the cluster": Right("Write", "Topic", "copy"),
+    "Read on each topic of subscription 'shop'": Right("Read", "Topic", "orders"),
+}
+"""What an error names where the request names no topic."""
 
 
 class Row(NamedTuple):
@@ -59,9 +66,11 @@ def rights(cell: str) -> Iterator[Right]:
 
 def is_named(missing: Right, said: str) -> bool:
     """Return whether an error of ours names the right, or Describe, which comes with it and is asked for first."""
+    if any(words in said and missing == right for words, right in _TOLD_OTHERWISE.items()):
+        return True
     found = _SAID.search(said)
     if found is None:
         return False
     operation, kind, names = found.groups()
     is_it = kind == "the cluster" or missing.name in names
-    return is_it and operation in (missing.operation, "Describe") and kind == _WORDS[missing.resource]
+    return is_it and kind == _WORDS[missing.resource] and (missing.operation in operation or operation == "Describe")

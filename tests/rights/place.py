@@ -4,7 +4,7 @@ By its first door everybody may do everything; by the other one users log in.
 """
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +14,6 @@ import exacta
 from exacta.client.access_rules import AccessRule, Wanted, add_rules, remove_rules
 from exacta.client.group_offsets import commit_offsets
 from exacta.client.producer import IdempotentProducer
-from exacta.client.routing import Client
 from exacta.client.security import Cluster, Sasl, Security
 from exacta.client.topics import create_topic
 from exacta.client.transactions import TopicPartition, init_producer_id, new_producer
@@ -158,3 +157,12 @@ def furnished(folder: Path) -> Iterator[Place]:
             )
         )
         yield place
+
+
+def refusal(task: Callable[[Place], object], place: Place) -> Exception:
+    """Return what a task raises that lacks a right."""
+    try:
+        task(place)
+    except Exception as error:
+        return error
+    raise AssertionError("it was done without the right")

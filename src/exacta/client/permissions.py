@@ -146,7 +146,11 @@ def missing_permission(request: Message, code: int, principal: str) -> str | Non
     operation = _OPERATIONS.get((type(request), code), "the operation")
     if getattr(request, "enable_2pc", False):
         operation = "Write, and TwoPhaseCommit,"
+    elif isinstance(request, InitProducerIdRequest) and code == _CLUSTER:
+        operation = "Write on any topic, or IdempotentWrite"  # KIP-679
     shown = ", ".join(f"'{name}'" for name in _named_in(request, code))
+    if isinstance(request, AcknowledgeMessagesRequest):  # its topics have no names there
+        resource, shown = "each topic of subscription", ", ".join(f"'{each.name}'" for each in request.subscriptions)
     return f"{principal} needs the permission {operation} on {resource}{f' {shown}' if shown else ''}"
 
 
