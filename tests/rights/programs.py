@@ -116,10 +116,10 @@ def warnings_of_spark() -> Iterator[list[str]]:
 def read_stream(place: Place, **more: str) -> None:
     parsed = source_options(options(place, subscribe="orders", startingOffsets="earliest", **more))
     reader = ExactaStreamReader(parsed, read_schema(include_headers=False))
-    start = reader.initialOffset()
-    end = reader.latestOffset(start, reader.getDefaultReadLimit())
-    assert [batch for part in reader.partitions(start, end) for batch in reader.read(part)]
     with warnings_of_spark() as said:
+        start = reader.initialOffset()
+        end = reader.latestOffset(start, reader.getDefaultReadLimit())
+        assert [batch for part in reader.partitions(start, end) for batch in reader.read(part)]
         reader.commit(end)
         reader.stop()
     if said:
