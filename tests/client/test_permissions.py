@@ -1,6 +1,5 @@
 """What the client says is missing is what the broker asks about: for each request and each code that can refuse it."""
 
-from enum import Enum
 from typing import Any
 
 import pytest
@@ -56,7 +55,7 @@ def asked_for(request: type) -> dict[ErrorCode, set[Operation]]:
         if isinstance(need, Shown):
             continue  # it refuses nothing
         kind: Any = getattr(need, "kind", None)
-        kinds = [kind] if isinstance(kind, Enum) else [each for each in ResourceKind if each in REFUSALS]
+        kinds = [kind] if isinstance(kind, ResourceKind) else [each for each in ResourceKind if each in REFUSALS]
         for each in kinds:
             also = {operation for operation, resource in getattr(need, "instead", ()) if resource.kind is each}
             found.setdefault(REFUSALS[each], set()).update({need.operation} | also)

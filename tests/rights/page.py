@@ -15,7 +15,8 @@ _KINDS = {"topic": "Topic", "group": "Group", "transactional id": "Transactional
 _WORDS = {kind: word for word, kind in _KINDS.items()} | {"Cluster": "the cluster"}
 _RIGHTS = re.compile(r"(?P<operations>\w+(?:(?:, | and )\w+)*) on (?:the cluster|(?P<kind>[a-z ]+?)s? `(?P<name>.+?)`)")
 _SAID = re.compile(
-    r"user 'alice' needs the permission (.*?) on (topic|each topic|group|transactional id|the cluster)([^(]*)"
+    r"user 'alice' (?:needs the permission|lacks a permission on \S+: the sink needs) (.*?) on "
+    r"(topic|group|transactional id|the cluster)s?([^(]*)"
 )
 _TOLD_OTHERWISE = {
     "Write on any topic, or IdempotentWrite on the cluster": Right("Write", "Topic", "copy"),

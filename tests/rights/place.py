@@ -132,7 +132,8 @@ class Place(exacta.Broker):
 @contextmanager
 def furnished(folder: Path) -> Iterator[Place]:
     """Yield the place: topics with records, a group with a position, a subscription, an open transaction."""
-    with Place(folder) as place, place.client() as client:
+    place = Place(folder)
+    with place, place.client() as client:
         set_password(client, USER, PASSWORD, MECHANISM)
         set_password(client, "bob", PASSWORD, MECHANISM)
         add_rules(client, [AccessRule("User:bob", "Allow", "Read", "Topic", "Literal", "orders", "*")])

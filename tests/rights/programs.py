@@ -22,6 +22,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from typer.testing import CliRunner
 
 import exacta
+import exacta.spark
 from exacta.cli.app import app
 from exacta.spark import write
 from exacta.spark.arrow.rows import read_schema
@@ -171,6 +172,13 @@ def write_stream(place: Place, **more: str) -> None:
     pickle.loads(writer).commit([message], 0)
 
 
+def check(place: Place) -> None:
+    frame = SimpleNamespace(schema=ROWS, isStreaming=True, sparkSession=SimpleNamespace(conf={}))
+    report = exacta.spark.check(cast("Any", frame), options(place, topic="copy", transactional__id__prefix="job"))
+    if not report.ok:
+        raise Refused(str(report))
+
+
 def write_batch(place: Place) -> None:
     given = options(place, topic="copy", transactional__id__prefix="job")
     writer = pickle.dumps(ExactaDataSource(given).writer(ROWS, overwrite=False))
@@ -231,5 +239,6 @@ TASKS: dict[tuple[str, str], Task] = {
     ("`exacta.spark.write`, few rows", ""): lambda place: write_in_foreach_batch(place, 100),
     ("`exacta.spark.write`, rows of many tasks", ""): lambda place: write_in_foreach_batch(place, 0),
     ("`exacta.spark.write` that acknowledges messages of `orders`", ""): acknowledge,
+    ("`exacta.spark.check`", ""): check,
     ("`exacta spark clean`", ""): clean,
 }

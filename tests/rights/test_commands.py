@@ -4,8 +4,10 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from exacta.cli.app import app
@@ -31,6 +33,22 @@ def run(place: Place, row: Row) -> tuple[int, str, str]:
     done = CliRunner().invoke(app, [*shlex.split(command), *reached], input=LINES)
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.stdout, done.stderr
+
+
+def commands(group: Any, path: str = "") -> Iterator[str]:
+    """Yield the commands that ask a cluster, by their names."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{name} ")
+        elif any("--bootstrap-server" in each.opts for each in command.params):
+            yield f"{path}{name}"
+
+
+def test_the_page_has_every_command() -> None:
+    told = [row.task.strip("`").removeprefix("exacta ") for row in [*ROWS, *rows("Spark")]]
+    assert [
+        each for each in commands(typer.main.get_command(app)) if not any(task.startswith(each) for task in told)
+    ] == []
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.task.strip("`").removeprefix("exacta "))
