@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tests.rights.place import Right
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "permissions.md"
+PAGE = Path(__file__).parents[2] / "docs/how-to/permissions.md"
 _KINDS = {"topic": "Topic", "group": "Group", "transactional id": "TransactionalId"}
 _WORDS = {kind: word for word, kind in _KINDS.items()} | {"Cluster": "the cluster"}
 _RIGHTS = re.compile(r"(?P<operations>\w+(?:(?:, | and )\w+)*) on (?:the cluster|(?P<kind>[a-z ]+?)s? `(?P<name>.+?)`)")
