@@ -37,9 +37,9 @@ class Client(HandTransport):
     """A connection that has said CONNECT."""
 
     def __init__(
-        self, broker: "Broker", connect: pb.CommandConnect = CONNECT, certified: Principal = ANONYMOUS
+        self, broker: "Broker", connect: pb.CommandConnect | None = CONNECT, certified: Principal = ANONYMOUS
     ) -> None:
-        """Send this CONNECT, with a certificate that names a principal."""
+        """Send this CONNECT, or nothing yet; the client has a certificate that names a principal."""
         super().__init__(broker.loop, True)
         self.connection: PulsarClientConnection = PulsarClientConnection(
             broker.shared,
@@ -52,7 +52,7 @@ class Client(HandTransport):
         self.connection.connection_made(self)
         self._broker = broker
         self._frames: list[tuple[Frame, Any]] = []
-        self.connected = self.ask(connect)
+        self.connected = None if connect is None else self.ask(connect)
 
     def send(self, *commands: Message) -> None:
         self.send_bytes(b"".join(map(build_frame, commands)))
@@ -144,7 +144,7 @@ class Broker:
         self.connections: list[PulsarClientConnection] = []
         self.clients: list[Client] = []
 
-    def connect(self, connect: pb.CommandConnect = CONNECT, certified: Principal = ANONYMOUS) -> Client:
+    def connect(self, connect: pb.CommandConnect | None = CONNECT, certified: Principal = ANONYMOUS) -> Client:
         self.clients.append(Client(self, connect, certified))
         return self.clients[-1]
 
