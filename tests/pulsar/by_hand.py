@@ -15,7 +15,8 @@ from exacta.config.options import configure
 from exacta.core.state.state import State
 from exacta.engine.engine import Engine
 from exacta.front.doors import Door, Endpoint
-from exacta.ports.authorizer import ANONYMOUS, Authorizer, Principal
+from exacta.front.identity import Identify, anonymous
+from exacta.ports.authorizer import Authorizer
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.entries import build_batch, build_entry
@@ -34,12 +35,16 @@ CONNECT = pb.CommandConnect(client_version="by hand", protocol_version=20)
 
 
 class Client(HandTransport):
-    """A connection that has said CONNECT."""
+    """A connection that has said CONNECT, unless it should not."""
 
     def __init__(
-        self, broker: "Broker", connect: pb.CommandConnect | None = CONNECT, certified: Principal = ANONYMOUS
+        self,
+        broker: "Broker",
+        *,
+        identify: Identify = anonymous,
+        connects: bool = True,
+        connect: pb.CommandConnect = CONNECT,
     ) -> None:
-        """Send this CONNECT, or nothing yet; the client has a certificate that names a principal."""
         super().__init__(broker.loop, True)
         self.connection: PulsarClientConnection = PulsarClientConnection(
             broker.shared,
@@ -48,11 +53,11 @@ class Client(HandTransport):
             broker.let_in,
             broker.connections.remove,
         )
-        self.connection.identify = lambda transport: certified
+        self.connection.identify = identify
         self.connection.connection_made(self)
         self._broker = broker
         self._frames: list[tuple[Frame, Any]] = []
-        self.connected = None if connect is None else self.ask(connect)
+        self.connected = self.ask(connect) if connects else None
 
     def send(self, *commands: Message) -> None:
         self.send_bytes(b"".join(map(build_frame, commands)))
@@ -144,8 +149,8 @@ class Broker:
         self.connections: list[PulsarClientConnection] = []
         self.clients: list[Client] = []
 
-    def connect(self, connect: pb.CommandConnect | None = CONNECT, certified: Principal = ANONYMOUS) -> Client:
-        self.clients.append(Client(self, connect, certified))
+    def connect(self, **how: Any) -> Client:
+        self.clients.append(Client(self, **how))
         return self.clients[-1]
 
     def let_in(self, connection: PulsarClientConnection) -> bool:

@@ -82,7 +82,7 @@ def audited(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 def opened(broker: Broker, *sent: bytes) -> Client:
     """Return a client that has sent these bytes, and waits for nothing."""
-    client = broker.connect(None)
+    client = broker.connect(connects=False)
     client.send_bytes(b"".join(sent))
     broker.settle()
     return client
@@ -107,7 +107,7 @@ def is_served(broker: Broker, client: Client) -> bool:
 def test_who_logs_in_is_served_as_this_user(
     broker: Served, method: str, data: bytes, certified: Principal, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = broker.connect(connect(method, data), certified)
+    client = broker.connect(connect=connect(method, data), identify=lambda _: certified)
     assert isinstance(client.connected, pb.CommandConnected)
     assert client.connection.principal == ALICE
     assert is_served(broker, client)
@@ -172,7 +172,7 @@ def test_no_proxy_speaks_for_others_where_nobody_logs_in() -> None:
 
 def test_credentials_are_not_looked_at_where_nobody_logs_in() -> None:
     broker = Broker()
-    client = broker.connect(connect("token", b"\xff"))
+    client = broker.connect(connect=connect("token", b"\xff"))
     assert client.connection.principal == ANONYMOUS
     assert is_served(broker, client)
     broker.end()
@@ -205,7 +205,7 @@ def test_before_the_login_nothing_else_is_read(broker: Served, sent: bytes, monk
 
 
 def test_after_the_login_frames_may_be_long(broker: Served) -> None:
-    client = broker.connect(connect("token", token()))
+    client = broker.connect(connect=connect("token", token()))
     client.send(pb.CommandGetSchema(topic="x" * 100_000, request_id=1))
     broker.settle()
     assert not client.closed
@@ -218,7 +218,7 @@ def test_a_command_that_is_sent_ahead_is_served_after_the_login(broker: Served) 
 
 
 def test_connect_comes_once(broker: Served) -> None:
-    client = broker.connect(connect("token", token()))
+    client = broker.connect(connect=connect("token", token()))
     client.send(connect("token", token(user="bob")))
     broker.settle()
     assert client.closed
@@ -235,7 +235,7 @@ def answer(broker: Served, client: Client, data: bytes, method: str = "token") -
 
 
 def test_a_client_is_asked_before_its_token_ends_and_goes_on_with_another(broker: Served) -> None:
-    client = broker.connect(connect("token", token(200)))
+    client = broker.connect(connect=connect("token", token(200)))
     for seconds in (139, 199):
         ping_away(broker, client, seconds)
         assert not challenges(client)
@@ -263,7 +263,7 @@ def ping_away(broker: Served, client: Client, seconds: int) -> None:
 def test_a_client_that_does_not_answer_loses_its_connection_when_its_token_ends(
     broker: Served, refreshes: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = broker.connect(connect("token", token(100), refreshes=refreshes))
+    client = broker.connect(connect=connect("token", token(100), refreshes=refreshes))
     ping_away(broker, client, 99)
     assert len(challenges(client)) == refreshes
     assert not client.closed
@@ -286,7 +286,7 @@ def test_a_client_that_does_not_answer_loses_its_connection_when_its_token_ends(
 def test_another_user_or_method_is_refused(
     broker: Served, method: str, data: bytes, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = broker.connect(connect("token", token(100)))
+    client = broker.connect(connect=connect("token", token(100)))
     broker.pass_time(50_000)
     answer(broker, client, data, method)
     client.send(pb.CommandPing())
@@ -297,10 +297,10 @@ def test_another_user_or_method_is_refused(
 
 
 def test_an_answer_that_nobody_asked_for_ends_the_connection(broker: Served) -> None:
-    client = broker.connect(connect("token", token(100)))
+    client = broker.connect(connect=connect("token", token(100)))
     answer(broker, client, token(200))
     assert client.closed
-    again = broker.connect(connect("token", token(100)))
+    again = broker.connect(connect=connect("token", token(100)))
     broker.pass_time(50_000)
     answer(broker, again, token(200))
     assert not again.closed
@@ -309,7 +309,7 @@ def test_an_answer_that_nobody_asked_for_ends_the_connection(broker: Served) -> 
 
 
 def test_a_client_that_repeats_a_short_token_is_asked_a_few_times(broker: Served) -> None:
-    client = broker.connect(connect("token", token(40)))
+    client = broker.connect(connect=connect("token", token(40)))
     asked = 0
     for _ in range(400):
         broker.pass_time(100)
