@@ -13,10 +13,12 @@ from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import NO_REQUEST
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.sasl.scram import ScramKeys, keys_from_salted, salted_password
+from exacta.pulsar import connection
 from exacta.pulsar.login import rest_s
 from exacta.security.backoff import LoginBackoff
 from exacta.security.logins import Logins
 from exacta.security.signed_tokens import SignedTokens, TokenKey
+from tests.docstring_tables import docstring_table
 from tests.pulsar.by_hand import Broker, Client
 
 NOW_MS = 1_700_000_000_000
@@ -215,6 +217,34 @@ def test_a_command_that_is_sent_ahead_is_served_after_the_login(broker: Served) 
     """The password takes a thread's time, and the command waits for it."""
     client = opened(broker, build_frame(connect("basic", b"alice:sec:ret")), build_frame(pb.CommandPing()))
     assert [type(each) for each in client.answers()] == [pb.CommandConnected, pb.CommandPong]
+
+
+SENT = {
+    "CONNECT": connect("token", token(1_000)),
+    "AUTH_RESPONSE": pb.CommandAuthResponse(response=pb.AuthData(auth_method_name="token", auth_data=token(1_000))),
+    "any other": pb.CommandPing(),
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "phase", "expected"), docstring_table("exacta.pulsar.login", "command").cells(), ids=str
+)
+def test_each_command_in_each_phase(
+    broker: Served, command: str, phase: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = broker.connect(**({"connects": False} if phase == "begun" else {"connect": connect("token", token(100))}))
+    if phase == "asked":
+        ping_away(broker, client, 50)
+    client.answers()
+    parsed = []
+    parse = connection.parse_frame
+    monkeypatch.setattr(connection, "parse_frame", lambda frame: parsed.append(frame) or parse(frame))
+    client.send(SENT[command])
+    broker.settle()
+    assert client.closed is (expected in ("end", "unread"))
+    assert bool(parsed) is (expected != "unread")
+    answers = {"served": [pb.CommandPong], "login": [pb.CommandConnected] if phase == "begun" else []}
+    assert [type(each) for each in client.answers()] == answers.get(expected, [])
 
 
 def test_connect_comes_once(broker: Served) -> None:

@@ -2,10 +2,12 @@
 
 A connection through a door that asks for a login has a `Login`. What a command leads to:
 
-    command          begun                   open     asked
-    CONNECT          the login               its end  its end
-    AUTH_RESPONSE    its end                 its end  the login once more
-    any other        its end, and is unread  served   served
+    command          begun   open    asked
+    CONNECT          login   end     end
+    AUTH_RESPONSE    unread  end     login
+    any other        unread  served  served
+
+"unread" and "end" are the end of the connection; of the former nothing is decoded.
 
 A client is asked (AUTH_CHALLENGE) before what it has shown ends, if it says in CONNECT that it understands that. It
 must log in once more as the same principal by the same method.
