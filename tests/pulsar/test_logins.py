@@ -11,9 +11,8 @@ from exacta.config.options import configure
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import NO_REQUEST
-from exacta.protocol.pulsar.frames import build_frame
+from exacta.protocol.pulsar.frames import build_frame, parse_frame
 from exacta.protocol.sasl.scram import ScramKeys, keys_from_salted, salted_password
-from exacta.pulsar import connection
 from exacta.pulsar.login import rest_s
 from exacta.security.backoff import LoginBackoff
 from exacta.security.logins import Logins
@@ -236,9 +235,13 @@ def test_each_command_in_each_phase(
     if phase == "asked":
         ping_away(broker, client, 50)
     client.answers()
-    parsed = []
-    parse = connection.parse_frame
-    monkeypatch.setattr(connection, "parse_frame", lambda frame: parsed.append(frame) or parse(frame))
+    parsed: list[object] = []
+
+    def parse(frame: Any) -> Any:
+        parsed.append(frame)
+        return parse_frame(frame)
+
+    monkeypatch.setattr("exacta.pulsar.connection.parse_frame", parse)
     client.send(SENT[command])
     broker.settle()
     assert client.closed is (expected in ("end", "unread"))

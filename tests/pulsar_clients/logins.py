@@ -4,6 +4,7 @@ import base64
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import jwt
 from confluent_kafka.admin import (
@@ -25,7 +26,7 @@ SECONDS = 20
 SECRET = bytes(range(32))
 USER, PASSWORD = "alice", "a secret"
 _PROVIDER = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
-OPTIONS = {
+OPTIONS: dict[str, Any] = {
     "authenticationEnabled": True,
     "authenticationProviders": f"{_PROVIDER}Token,{_PROVIDER}Basic,{_PROVIDER}Tls",
     "tokenSecretKey": "data:;base64," + base64.b64encode(SECRET).decode(),
@@ -41,9 +42,9 @@ def token(user: str = USER, seconds: float = 600.0) -> str:
 
 
 @contextmanager
-def broker_with_logins(**more: int) -> Iterator[exacta.Broker]:
+def broker_with_logins() -> Iterator[exacta.Broker]:
     """Run it: alice may do all with topics whose names begin with `alices-`, and her subscriptions are her own."""
-    with exacta.Broker(pulsar=True, tls=True, **OPTIONS, **more) as broker:
+    with exacta.Broker(pulsar=True, tls=True, **OPTIONS) as broker:
         secured = {"security.protocol": "SSL", "ssl.ca.location": broker.tls_ca}
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, **secured})
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)

@@ -1,9 +1,17 @@
 """Pulsar's client for Java logs in: by a token, by name and password, by a certificate, with TLS and without."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 import exacta
 from tests.pulsar_clients.brokers import ON_PULSAR
@@ -30,13 +38,19 @@ def by_password(user: str, password: str) -> Any:
     return found
 
 
-def by_certificate(broker: exacta.Broker, user: str = USER) -> Any:
-    file = broker.tls_certificate(user)
-    return api("AuthenticationFactory").TLS(file, file)
+def by_certificate(broker: exacta.Broker, folder: Path) -> Any:
+    """The client reads the key of RSA alone, in PKCS #8, and from a file of its own."""
+    assert broker._authority is not None
+    issued = broker._authority._authority.issue_cert("client.invalid", common_name=USER, key_type=trustme.KeyType.RSA)
+    key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "key.pem").write_bytes(pem)
+    (folder / "certificate.pem").write_bytes(b"".join(each.bytes() for each in issued.cert_chain_pems))
+    return api("AuthenticationFactory").TLS(str(folder / "certificate.pem"), str(folder / "key.pem"))
 
 
-def client(broker: exacta.Broker, authentication: Any = None, *, tls: bool = False) -> JavaClient:
-    more = {} if authentication is None else {"authentication": authentication}
+def client(broker: exacta.Broker, authentication: Any = None, *, tls: bool = False, **more: Any) -> JavaClient:
+    more |= {} if authentication is None else {"authentication": authentication}
     if tls:
         more |= {"tlsTrustCertsFilePath": broker.tls_ca, "enableTlsHostnameVerification": True}
     return JavaClient(broker.pulsar_tls_url if tls else broker.pulsar_url, **more)
@@ -46,11 +60,11 @@ def client(broker: exacta.Broker, authentication: Any = None, *, tls: bool = Fal
     ("method", "tls"),
     [("token", False), ("token", True), ("basic", False), ("basic", True), ("certificate", True)],
 )
-def test_who_logs_in_may_do_what_the_rules_say(secured: exacta.Broker, method: str, tls: bool) -> None:
+def test_who_logs_in_may_do_what_the_rules_say(secured: exacta.Broker, method: str, tls: bool, tmp_path: Path) -> None:
     authentication = {
         "token": lambda: by_token(token()),
         "basic": lambda: by_password(USER, PASSWORD),
-        "certificate": lambda: by_certificate(secured),
+        "certificate": lambda: by_certificate(secured, tmp_path),
     }[method]()
     opened = client(secured, authentication, tls=tls)
     topic = f"alices-java-{method}-{tls}"
@@ -77,7 +91,7 @@ def test_who_logs_in_may_do_what_the_rules_say(secured: exacta.Broker, method: s
     ids=["nothing", "no token", "an old token", "a wrong password", "an unknown user"],
 )
 def test_who_shows_nothing_of_worth_is_refused(secured: exacta.Broker, make: Any) -> None:
-    opened = client(secured, make())
+    opened = client(secured, make(), enableTransaction=False)  # else it is refused when it is built
     assert outcome(lambda: opened.producer("alices-topic")) == "AuthenticationException"
     opened.close()
 
