@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.pulsar.handlers import HANDLERS
 from tests.pulsar.access_cases import CASES, Case, World, topic
-from tests.pulsar.access_cases import Operation as Op
 
 
 def errors_of(answers: list[Any]) -> set[int]:
@@ -70,6 +70,6 @@ def test_what_a_handler_declares_are_rights_of_its_cases(case: Case) -> None:
 @pytest.mark.parametrize("seen", [(), ("t",), ("t", "u")])
 def test_a_list_leaves_out_what_the_client_may_not_see(seen: tuple[str, ...]) -> None:
     world = World()
-    world.allow([topic(Op.DESCRIBE, each) for each in seen])
+    world.allow([topic(Operation.DESCRIBE, each) for each in seen])
     [answer] = world.tell(pb.CommandGetTopicsOfNamespace(namespace="public/default", request_id=6))
     assert list(answer.topics) == [f"persistent://public/default/{each}" for each in seen]

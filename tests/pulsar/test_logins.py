@@ -299,7 +299,7 @@ def test_a_client_that_does_not_answer_loses_its_connection_when_its_token_ends(
     client = broker.connect(connect=connect("token", token(100), refreshes=refreshes))
     ping_away(broker, client, 99)
     assert len(challenges(client)) == refreshes
-    assert not client.closed
+    assert is_served(broker, client)
     broker.pass_time(1_000)
     assert client.closed
     assert "what it logged in with holds no more" in caplog.text
