@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from exacta.core import decide, snapshot
-from exacta.core.access import authorizing, first_user
+from exacta.core.access import authorizing, first_user, revocation
 from exacta.core.commands import AlterScramKeys, CreateAcls, MakeFirstUser
 from exacta.core.ids import PrincipalName
 from exacta.core.outcome import Outcome
@@ -13,6 +13,7 @@ from exacta.core.promises import Promise
 from exacta.core.state.acl_index import KindIndex
 from exacta.core.state.state import State
 from exacta.core.values.acl import Acl, Operation, ResourceKind
+from exacta.front import revocation as front_revocation
 from simulation.canaries import Replacements, canary
 
 
@@ -77,3 +78,13 @@ def first_user_beside_others() -> Replacements:
             state.scram_keys = kept
 
     return [(decide._DECIDE, MakeFirstUser, beside_others)]
+
+
+@canary("a member that may not read its group any more stays in it", shows=r"access: guest0 is a member")
+def membership_outlives_its_right() -> Replacements:
+    return [(revocation, "_leaves", lambda state, command, member: False)]
+
+
+@canary("nobody looks at memberships when a rule denies", shows=r"access: guest0 is a member")
+def denial_revokes_nothing() -> Replacements:
+    return [(front_revocation, "may_revoke", lambda event, terms: False)]

@@ -84,6 +84,7 @@ CANNOT_HAPPEN_HERE: Final = frozenset(
         Rejection.CREDENTIAL_NOT_FOUND,
         Rejection.DUPLICATE_USER,
         Rejection.NOT_THE_FIRST_USER,
+        Rejection.MEMBERSHIP_REVOKED,
     }
 )
 """Rejections of commands that no command of Pulsar leads to."""

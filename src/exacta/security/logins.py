@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
+from exacta.ports.authorizer import Principal
 from exacta.protocol.sasl import plain
 from exacta.protocol.sasl.scram import (
     ALGORITHMS,
@@ -25,7 +26,7 @@ from exacta.protocol.sasl.scram import (
 from exacta.protocol.sasl.scram_server import ScramServer
 from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import Attempt, Exchange, LoggedIn, LoginRefused
-from exacta.security.first_user import FIRST_USER, FirstUserToken, principal_of
+from exacta.security.first_user import FIRST_USER, FirstUserToken
 from exacta.security.remembered import RememberedPasswords
 
 PLAIN: Final = "PLAIN"
@@ -52,7 +53,7 @@ class Logins:
         keys_of: KeysOf,
         secret: bytes,
         session_ms: int = 0,
-        wall_ms: Callable[[], int] = lambda: 0,
+        wall_ms: Callable[[], int],
         bearer: Callable[[], Exchange] | None = None,
         methods: frozenset[str] = frozenset(),
         prove: Callable[[str], LoggedIn] | None = None,
@@ -115,7 +116,7 @@ class Logins:
             last_message = server.final((yield challenge))
         except ScramError as error:
             raise LoginRefused(str(error), server.user) from None
-        return LoggedIn(principal=principal_of(server.user), last_message=last_message)
+        return self._logged_in(server.user, mechanism, server.keys, last_message)
 
     def _plain(self) -> Exchange:
         try:
@@ -134,7 +135,7 @@ class Logins:
         mechanism = next((each for each in ALGORITHMS if self._known(user, each)), USUAL_MECHANISM)
         keys, algorithm = self._keys(mechanism, user), ALGORITHMS[mechanism]
         if self._remembered.knows(user, password, keys.stored_key):
-            return LoggedIn(principal=principal_of(user))
+            return self._logged_in(user, mechanism, keys)
         salted = yield partial(salted_password, algorithm, password, keys.salt, keys.iterations)
         if isinstance(salted, Exception):
             raise salted
@@ -142,7 +143,20 @@ class Logins:
         if not hmac.compare_digest(found.stored_key, keys.stored_key):
             raise LoginRefused("its password is wrong, or there is no such user", user)
         self._remembered.remember(user, password, keys.stored_key)
-        return LoggedIn(principal=principal_of(user))
+        return self._logged_in(user, mechanism, keys)
+
+    def _logged_in(self, user: str, mechanism: str, keys: ScramKeys, last_message: bytes = b"") -> LoggedIn:
+        """Return a login that holds as long as the user has these keys, which may have changed on its way."""
+
+        if user == FIRST_USER.name:  # whether it is still the first, the core decides; the answer to it must get out
+            return LoggedIn(principal=FIRST_USER, last_message=last_message)
+
+        def holds() -> bool:
+            return self._keys_of(user, mechanism) == keys
+
+        if not holds():
+            raise LoginRefused("its password was changed meanwhile, or the user was removed", user)
+        return LoggedIn(principal=Principal(name=user), holds=holds, last_message=last_message)
 
     def by_token(self, token: str) -> Attempt:
         """Return one login by a token that is checked by `tokenSecretKey` or `tokenPublicKey`."""

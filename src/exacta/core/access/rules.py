@@ -3,8 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from exacta.core.access import acls, first_user, scram
-from exacta.core.commands import AlterScramKeys, Command, CreateAcls, DeleteAcls, MakeFirstUser
+from exacta.core.access import acls, first_user, revocation, scram
+from exacta.core.commands import (
+    AlterScramKeys,
+    Command,
+    CreateAcls,
+    DeleteAcls,
+    MakeFirstUser,
+    RevokeMemberships,
+)
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 
@@ -13,4 +20,5 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     DeleteAcls: acls.delete,
     AlterScramKeys: scram.alter,
     MakeFirstUser: first_user.make,
+    RevokeMemberships: revocation.revoke,
 }

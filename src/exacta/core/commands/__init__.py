@@ -5,7 +5,7 @@ Timers are commands too: the core asks for them in `Outcome.timers`, the engine 
 """
 
 from exacta.core.command import Command, Parked
-from exacta.core.commands.access import AlterScramKeys, CreateAcls, DeleteAcls, MakeFirstUser
+from exacta.core.commands.access import AlterScramKeys, CreateAcls, DeleteAcls, MakeFirstUser, RevokeMemberships
 from exacta.core.commands.groups import (
     CommitOffsets,
     CommitTransactionalOffsets,
@@ -128,6 +128,7 @@ __all__ = [
     "Permit",
     "Redeliver",
     "RefuseAppends",
+    "RevokeMemberships",
     "Seek",
     "SetBrokerConfigs",
     "SetDiskRoom",

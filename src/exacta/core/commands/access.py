@@ -1,7 +1,8 @@
 """The commands of access rules and of the keys by which users log in."""
 
 from exacta.core.command import Command
-from exacta.core.values.acl import Acl, AclFilter
+from exacta.core.ids import PrincipalName
+from exacta.core.values.acl import Acl, AclFilter, Terms
 from exacta.core.values.scram import ScramAlteration
 
 
@@ -28,3 +29,15 @@ class MakeFirstUser(Command, frozen=True, kw_only=True):
 
     alterations: tuple[ScramAlteration, ...]
     """One, of the user who is made; what is more, or deletes something, is refused."""
+
+
+class RevokeMemberships(Command, frozen=True, kw_only=True):
+    """Let the members of a group leave whose login was revoked, or that may not read the group any more.
+
+    Principals have their durable names. `terms` are those of the authorizer; None: everybody may do everything.
+    """
+
+    group_id: str
+    revoked: frozenset[PrincipalName] = frozenset()
+    """The principals whose logins hold no more."""
+    terms: Terms | None = None
