@@ -75,6 +75,16 @@ NOT_RUN = {
         for start in ("sasl.enabled", "sasl.oauthbearer")
     },
     **{
+        ("docs/how-to/logins.md", start): "tests/web/test_login.py has such a server, users and rules"
+        for start in (
+            "pulsar.listen=",
+            "web.listen=",
+            "authentication",
+            "tokenSecretKey=",
+            "exacta acls add User:prometheus",
+        )
+    },
+    **{
         ("docs/how-to/tls.md", start): "tests/server/test_configuration_file.py reads the file"
         for start in ("listeners=", "listener.", "advertised.listeners=", "ssl.")
     },

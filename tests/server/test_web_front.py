@@ -124,8 +124,16 @@ def test_a_journal_that_cannot_be_read_ends_the_front(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
-def test_while_the_journal_is_read_nobody_sees_details_where_access_rules_decide(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+LOGINS = {
+    "authenticationEnabled": True,
+    "authenticationProviders": "org.apache.pulsar.broker.authentication.AuthenticationProviderBasic",
+}
+RULES = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}
+
+
+@pytest.mark.parametrize("options", [RULES, LOGINS, LOGINS | RULES], ids=["rules", "logins", "both"])
+def test_while_the_journal_is_read_nobody_sees_details_where_somebody_must_be_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     goes_on, reads, recover = threading.Event(), threading.Event(), recovery.recover
 
@@ -136,8 +144,7 @@ def test_while_the_journal_is_read_nobody_sees_details_where_access_rules_decide
 
     async def main() -> None:
         doors = doors_of({"listen": ANY_PORT, "web_listen": ANY_PORT})
-        configuration = configure({"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"})
-        server = Server(asyncio.get_running_loop(), configuration, tmp_path, doors)
+        server = Server(asyncio.get_running_loop(), configure(options), tmp_path, doors)
         opening = asyncio.ensure_future(server.open_in_sight())
         await asyncio.to_thread(reads.wait, 30)
         assert (await answer(server, "/health/live"))[0] == 200
@@ -146,8 +153,8 @@ def test_while_the_journal_is_read_nobody_sees_details_where_access_rules_decide
         goes_on.set()
         await opening
         await server.start()
-        assert "disk" in (await answer(server, "/health/ready"))[1]
-        assert (await answer(server, "/metrics"))[0] == 200
+        assert ("disk" in (await answer(server, "/health/ready"))[1]) is (options is RULES)
+        assert (await answer(server, "/metrics"))[0] == (200 if options is RULES else 401)
         await server.stop()
 
     monkeypatch.setattr(server_module, "recover", waiting)
