@@ -26,6 +26,7 @@ class Only:
     """Allows this alone."""
 
     allows_all = False
+    terms = None
 
     def __init__(self, *allowed: tuple[Operation, Resource]) -> None:
         self._allowed = allowed

@@ -110,7 +110,7 @@ REFUSED = {
     "a scheme alone": "Basic",
     "no token": "Bearer ",
     "a token of another key": "Bearer " + jwt.encode({"sub": ALICE, "exp": 9e9}, b"x" * 32, "HS256"),
-    "an unsigned token": "Bearer " + jwt.encode({"sub": ALICE, "exp": 9e9}, None, "none"),
+    "an unsigned token": "Bearer " + jwt.encode({"sub": ALICE, "exp": 9e9}, "", "none"),
     "a token that has expired": bearer(ALICE, exp=int(time.time()) - 1),
     "a token without an end": "Bearer " + jwt.encode({"sub": ALICE}, SECRET, "HS256"),
     "two tokens": bearer(ALICE) + ", " + bearer(ALICE),

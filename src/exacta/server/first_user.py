@@ -4,6 +4,7 @@ A start has one where access rules are on, Kafka clients log in by name and pass
 principal that may make users has a way in. The file of an earlier start holds no more, and is removed or replaced.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,8 +19,12 @@ from exacta.ports.authorizer import ANONYMOUS
 from exacta.ports.log import Advice
 from exacta.security.first_user import FirstUserToken
 from exacta.security.logins import OAUTHBEARER
+from exacta.server.advice import with_advice
+from exacta.server.errors import ServerError
 from exacta.server.identity import keep
 from exacta.server.logins import mechanisms_of
+
+logger = logging.getLogger("exacta.server")
 
 TOKEN_FILE: Final = "first-user.token"
 
@@ -54,11 +59,15 @@ def _has_administrator(configuration: Configuration, state: State, doors: Sequen
 
 
 def first_user_token(data: Path, advice: Advice, *, is_needed: bool) -> FirstUserToken | None:
-    """Write a new token, or remove the one of an earlier start; None: there is none. Raises OSError."""
+    """Write a new token, or remove the one of an earlier start; None: there is none. Raises ServerError."""
     file = data / TOKEN_FILE
-    if not is_needed:
-        file.unlink(missing_ok=True)
-        return None
-    token = FirstUserToken(file.absolute(), lambda: advice.has_users)
-    keep(file, f"{token.text}\n".encode())
+    try:
+        if not is_needed:
+            file.unlink(missing_ok=True)
+            return None
+        token = FirstUserToken(file.absolute(), lambda: advice.has_users)
+        keep(file, f"{token.text}\n".encode())
+    except OSError as error:
+        raise ServerError(with_advice(f"cannot use the data directory {data}: {error}")) from error
+    logger.warning("there is no user, and who has the token in %s may make the first one", token.file)
     return token

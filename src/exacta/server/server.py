@@ -262,12 +262,7 @@ class Server:
         self._tell_of_recovery(engine, read.recovered)
 
     def _logins(self, read: _Read, engine: Engine) -> Logins | None:
-        try:
-            self.first_user = first_user_token(self._data, engine.advice, is_needed=read.needs_first_user)
-        except OSError as error:
-            raise ServerError(self._cannot_use(error, was_there=True)) from error
-        if self.first_user is not None:
-            logger.warning("there is no user, and who has the token in %s may make the first one", self.first_user.file)
+        self.first_user = first_user_token(self._data, engine.advice, is_needed=read.needs_first_user)
         if read.for_logins is None:
             return None
         return logins_of(read.for_logins, self._configuration, engine.advice, read.clock.wall_ms, self.first_user)
