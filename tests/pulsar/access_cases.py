@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf.message import Message
 from msgspec import Struct
 
+from exacta.front.identity import Identity
 from exacta.ports.authorizer import AllowAll, Operation, Principal, ResourceKind
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand
@@ -86,7 +87,7 @@ class World:
         return found
 
     def connect(self, name: str) -> Client:
-        return self.broker.connect(identify=lambda transport: Principal(name=name))
+        return self.broker.connect(identify=lambda transport: Identity(Principal(name=name)))
 
     def allow(self, rights: Collection[Right]) -> None:
         self.broker.context.authorizer = rules(rights)

@@ -8,6 +8,7 @@ import jwt
 import pytest
 
 from exacta.config.options import configure
+from exacta.front.identity import Identity
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import NO_REQUEST
@@ -108,7 +109,7 @@ def is_served(broker: Broker, client: Client) -> bool:
 def test_who_logs_in_is_served_as_this_user(
     broker: Served, method: str, data: bytes, certified: Principal, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = broker.connect(connect=connect(method, data), identify=lambda _: certified)
+    client = broker.connect(connect=connect(method, data), identify=lambda _: Identity(certified))
     assert isinstance(client.connected, pb.CommandConnected)
     assert client.connection.principal == ALICE
     assert is_served(broker, client)
@@ -302,7 +303,7 @@ def test_a_client_that_does_not_answer_loses_its_connection_when_its_token_ends(
     assert is_served(broker, client)
     broker.pass_time(1_000)
     assert client.closed
-    assert "what it logged in with holds no more" in caplog.text
+    assert "what it has shown of itself holds no more" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -359,3 +360,4 @@ def test_the_rest_of_a_token() -> None:
     assert rest_s(200, 60) == 140
     assert rest_s(80, 60) == 40
     assert rest_s(0.9, 60) is None
+    assert rest_s(None, 60) is None

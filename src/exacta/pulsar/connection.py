@@ -16,14 +16,15 @@ later either. A client that sends what cannot be understood loses this connectio
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from exacta.config.configuration import Configuration
 from exacta.core.commands import AbandonHandles
 from exacta.core.ids import TransactionId
 from exacta.front.connection import SIZE_BYTES, FramedConnection
 from exacta.front.doors import TLS_HANDSHAKE, Door
-from exacta.ports.authorizer import Principal
+from exacta.ports.authorizer import Operation, Resource, ResourceKind
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.errors import BrokenFrame
@@ -43,8 +44,9 @@ from exacta.pulsar.handlers import HANDLERS
 from exacta.pulsar.login import REFRESH, Login, Phase, rest_s
 from exacta.pulsar.needs import lacking
 from exacta.pulsar.producers import Producer
-from exacta.pulsar.sending import Sends
+from exacta.pulsar.sending import Sends, close_producer
 from exacta.pulsar.shared import PulsarShared
+from exacta.security.exchange import LoggedIn
 
 logger = logging.getLogger("exacta.pulsar")
 
@@ -101,8 +103,6 @@ class PulsarClientConnection(FramedConnection):
         """The login of this connection, begun or ended; None: nobody logs in by this door."""
         self._asking: asyncio.TimerHandle | None = None
         """The question for a new login; None: it was asked, or is not to be."""
-        self._expiry: asyncio.TimerHandle | None = None
-        """The end of a client whose token ends; None: what it has shown has no end."""
         self.client_version = ""
         self.producers: dict[int, Producer] = {}
         self.closed_producers: set[int] = set()
@@ -193,15 +193,13 @@ class PulsarClientConnection(FramedConnection):
             return
         handler.handle(self._broker, request.command, request)
 
-    def let_in(self, principal: Principal, expires_in_s: float | None) -> None:
+    def let_in(self, logged_in: LoggedIn, expires_in_s: float | None) -> None:
         """See `PulsarConnection`. Before that time is over, the client is asked to log in once more."""
         assert self.login is not None
-        self.login.phase, self.principal = Phase.OPEN, principal
+        self.login.phase, self.principal = Phase.OPEN, logged_in.principal
+        self._has_shown("login", logged_in.holds, expires_in_s)
         self._largest_frame = _largest_frame(self.configuration)
-        self._stop_login_timers()
-        if expires_in_s is None:
-            return
-        self._expiry = self._loop.call_later(expires_in_s, self.refuse, "what it logged in with holds no more")
+        self._ask_no_more()
         ask_in_s = rest_s(expires_in_s, self.configuration.authenticationRefreshCheckSeconds)
         if ask_in_s is not None and self.login.understands_challenges:
             self._asking = self._loop.call_later(ask_in_s, self._ask_for_login, self.login)
@@ -211,11 +209,10 @@ class PulsarClientConnection(FramedConnection):
         challenge = AuthData(auth_method_name=login.method, auth_data=REFRESH)
         self.push([build_frame(CommandAuthChallenge(server_version=SERVER, challenge=challenge))])
 
-    def _stop_login_timers(self) -> None:
-        for timer in (self._asking, self._expiry):
-            if timer is not None:
-                timer.cancel()
-        self._asking = self._expiry = None
+    def _ask_no_more(self) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
+            self._asking = None
 
     def gather(self, request: PulsarRequest, producer: Producer, command: CommandSend) -> None:
         """See `PulsarConnection`."""
@@ -275,11 +272,22 @@ class PulsarClientConnection(FramedConnection):
             self.push([build_frame(CommandPing())])
         self._ping_timer = self._loop.call_later(PING_SECONDS, self._look_whether_there)
 
+    def let_go(self) -> Iterator[None]:
+        """Close the producers and consumers whose topics the client may not write, or read, any more."""
+        for producer in list(self.producers.values()):
+            if not self._may(Operation.WRITE, producer.place[0]):
+                close_producer(self.shared.producers, self, producer)
+            yield None
+        yield from self.consumers.let_go(partial(self._may, Operation.READ))
+
+    def _may(self, operation: Operation, name: str, kind: ResourceKind = ResourceKind.TOPIC) -> bool:
+        return self._broker.authorizer.allows(self.principal, self.peer_host, operation, Resource(kind, name))
+
     def on_closed(self) -> int:
         """Forget the producers and the consumers; return the bytes of the commands that are still worked on."""
         if self._ping_timer is not None:
             self._ping_timer.cancel()
-        self._stop_login_timers()
+        self._ask_no_more()
         for producer in self.producers.values():
             self.shared.producers.close(producer)
         self.producers.clear()

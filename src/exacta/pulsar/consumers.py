@@ -8,7 +8,7 @@ core has given to a consumer meanwhile is pushed all the same.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypedDict, TypeVar
 from weakref import WeakValueDictionary
 
@@ -21,6 +21,7 @@ from exacta.core.outcome import Notice
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
 from exacta.core.values.runs import Run, count, missing
 from exacta.core.values.subscriptions import IN_ORDER, IsolationLevel, KeyShared, SubscriptionType
+from exacta.ports.authorizer import ResourceKind
 from exacta.ports.log import Sent
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import NO_REQUEST
@@ -73,6 +74,8 @@ class Consumer(Struct, eq=False, kw_only=True):
     partition_id: PartitionId
     subscription: str
     subscription_type: SubscriptionType
+    needs_group: bool = False
+    """True: its client needs the right to read by the subscription, too."""
     connected_ms: int = 0
     """The time at which the client has opened it, in milliseconds since 1970."""
     epoch: int | None = None
@@ -237,6 +240,19 @@ class Consumers:
             self._closed[consumer.number] = consumer.topic
             message: Message = CommandCloseConsumer(consumer_id=consumer.number, request_id=NO_REQUEST)
             self._connection.push([build_frame(message)])
+
+    def let_go(self, may_read: Callable[..., bool]) -> Iterator[None]:
+        """Close, in steps, the consumers that may not read any more: what they have waits for others.
+
+        `may_read` takes the name of a topic, or the name of a group and its kind.
+        """
+        for consumer in list(self._consumers.values()):
+            needs_group, group = consumer.needs_group, (consumer.subscription, ResourceKind.GROUP)
+            may = may_read(consumer.place[0]) and (not needs_group or may_read(*group))
+            if self._consumers.get(consumer.number) is consumer and not may:
+                self.close(consumer)
+                self._submit([Disconnect(**consumer.where, consumer_id=consumer.consumer_id)])
+            yield None
 
     # --- permits ------------------------------------------------------------------------------------------------------
 

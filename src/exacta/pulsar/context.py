@@ -18,7 +18,6 @@ from exacta.front.doors import Door
 from exacta.front.meter import ApiMeter
 from exacta.front.request import Request, RequestConnection
 from exacta.front.turns import Steps
-from exacta.ports.authorizer import Principal
 from exacta.ports.log import Answer
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.frames import build_frame
@@ -30,6 +29,7 @@ from exacta.pulsar.login import Login
 from exacta.pulsar.needs import Needs
 from exacta.pulsar.producers import Producer
 from exacta.pulsar.shared import PulsarShared
+from exacta.security.exchange import LoggedIn
 
 logger = logging.getLogger("exacta.pulsar")
 
@@ -65,8 +65,8 @@ class PulsarConnection(RequestConnection, Protocol):
     def has_ended(self) -> bool:
         """Return True if nothing may be opened on the connection any more."""
 
-    def let_in(self, principal: Principal, expires_in_s: float | None) -> None:
-        """Serve the client, which has logged in, on behalf of this principal, at most for this time."""
+    def let_in(self, logged_in: LoggedIn, expires_in_s: float | None) -> None:
+        """Serve the client, which has logged in, on behalf of its principal, at most for this time."""
 
     def close(self) -> None:
         """Close the connection once everything that is ready has been sent."""

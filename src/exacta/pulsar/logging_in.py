@@ -30,7 +30,7 @@ def carried_out(
         _end(request)
         return False
     expires_in_ms = logins.expires_in_ms(logged_in)
-    connection.let_in(logged_in.principal, None if expires_in_ms is None else expires_in_ms / 1000)
+    connection.let_in(logged_in, None if expires_in_ms is None else expires_in_ms / 1000)
     let_in(attempted, logged_in.principal)
     return True
 

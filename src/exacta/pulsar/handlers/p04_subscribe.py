@@ -107,7 +107,8 @@ def _open(
         request.refuse(ServerError.NotAllowedError, f"consumer {command.consumer_id} of this connection is open")
         return
 
-    if not command.durable and not _is_free(broker, command, request, topic):
+    needs_group = command.durable or not _is_free(broker, command, request, topic)
+    if needs_group and not (command.durable or allows_group(broker, request, command.subscription)):
         text = no_right(Operation.READ, ResourceKind.GROUP, command.subscription)
         broker.when_durable(request, lambda: request.refuse(ServerError.AuthorizationError, text))
         return
@@ -126,6 +127,7 @@ def _open(
         partition_id=partition_id,
         subscription=command.subscription,
         subscription_type=SubscriptionType(command.sub_type),
+        needs_group=needs_group,
         connected_ms=broker.wall_ms(),
         epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
     )
@@ -148,11 +150,9 @@ def _open(
 
 
 def _is_free(broker: Broker, command: CommandSubscribe, request: PulsarRequest, topic: NamedTopic) -> bool:
-    """Return whether a client may use this subscription, although it does not last: as its own, or by a rule."""
-    if broker.authorizer.allows_all:
-        return True
+    """Return whether no other client has made the subscription."""
     maker = broker.engine.view(partial(maker_of, place=topic.place, name=command.subscription))
-    return maker in (None, request.principal.durable_name) or allows_group(broker, request, command.subscription)
+    return maker in (None, request.principal.durable_name)
 
 
 def _subscribe(
