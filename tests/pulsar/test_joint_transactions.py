@@ -59,7 +59,7 @@ def test_a_joint_transaction_belongs_to_the_owner_of_the_transactional_id_too(
     assert served._broker is not None
     served._broker.authorizer = Rules(lambda _, resource: may and resource.kind is ResourceKind.TRANSACTIONAL_ID)
     for each in served._connections:
-        each.principal = Principal(name="mallory")  # type: ignore[attr-defined]
+        each.principal = Principal(name="mallory")
     answer = side.end(transaction, COMMIT)
     assert answer.HasField("error") is not may
     served._broker.authorizer = AllowAll()

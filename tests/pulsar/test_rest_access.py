@@ -30,7 +30,7 @@ class World:
         self.wire = Wire(broker.pulsar_url)
         for each in broker._server._connections:
             if each.front == "pulsar":
-                each.principal = Principal(name="bob")  # type: ignore[attr-defined]
+                each.principal = Principal(name="bob")
         self.wire.open_producer("t")
         self.wire.subscribe("t", "bobs")
         self.wire.produce(b"x")

@@ -5,7 +5,7 @@ has such a field, which neither Apache Pulsar 4.2 nor its clients know. But clie
 (also of a reader, by those for Go and C++), or one of the subscription. Both count here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
@@ -132,11 +132,24 @@ def _open(
         epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
     )
 
-    def subscribe(begin: Offset | Rejection) -> None:
+    subscribe = partial(_subscribe, broker, command, request, consumer, isolation_level)
+    _find_begin(broker, command, request, consumer, subscribe)
+
+
+def _find_begin(
+    broker: Broker,
+    command: CommandSubscribe,
+    request: PulsarRequest,
+    consumer: Consumer,
+    subscribe: Callable[[Offset], None],
+) -> None:
+    """Call back with the first message of a new subscription; refuse the command where it cannot be looked for."""
+
+    def found(begin: Offset | Rejection) -> None:
         if isinstance(begin, Rejection):
             request.reject(begin)
         else:
-            _subscribe(broker, command, request, consumer, isolation_level, begin)
+            subscribe(begin)
 
     if not command.start_message_rollback_duration_sec:
         subscribe(_begin(command, consumer))
@@ -144,9 +157,9 @@ def _open(
 
     def look() -> None:
         time_ms = broker.wall_ms() - 1000 * command.start_message_rollback_duration_sec
-        position_of_time(broker, request, topic.place, time_ms, subscribe)
+        position_of_time(broker, request, consumer.place, time_ms, found)
 
-    broker.when_shown(request, (topic.place,), look)  # a message that is not seen yet would be passed over
+    broker.when_shown(request, (consumer.place,), look)  # a message that is not seen yet would be passed over
 
 
 def _is_free(broker: Broker, command: CommandSubscribe, request: PulsarRequest, topic: NamedTopic) -> bool:
