@@ -148,8 +148,8 @@ def _prefix_hint(cause: KafkaError) -> str:
     if cause.code not in _PREFIXED or not is_its_own:
         return ""
     return (
-        f", and the same for all {_PREFIXED[ErrorCode(cause.code)]} of this query: they begin with its id, or with what "
-        "option 'transactional.id.prefix' says"
+        f", and the same for all {_PREFIXED[ErrorCode(cause.code)]} of this query: they begin with its id, or with "
+        "what option 'transactional.id.prefix' says"
     )
 
 
