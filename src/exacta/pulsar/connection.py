@@ -17,7 +17,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from exacta.config.configuration import Configuration
 from exacta.core.commands import AbandonHandles
@@ -38,7 +37,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
 )
 from exacta.pulsar.acknowledging import Acknowledgements
-from exacta.pulsar.consumers import Consumers
+from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.context import SERVER, Ack, PulsarRequest
 from exacta.pulsar.handlers import HANDLERS
 from exacta.pulsar.login import REFRESH, Login, Phase, rest_s
@@ -273,14 +272,19 @@ class PulsarClientConnection(FramedConnection):
         self._ping_timer = self._loop.call_later(PING_SECONDS, self._look_whether_there)
 
     def let_go(self) -> Iterator[None]:
-        """Close the producers and consumers whose topics the client may not write, or read, any more."""
+        """Close the producers and consumers that may not write, or read, any more."""
         for producer in list(self.producers.values()):
-            if not self._may(Operation.WRITE, producer.place[0]):
+            if not self._may(Operation.WRITE, ResourceKind.TOPIC, producer.place[0]):
                 close_producer(self.shared.producers, self, producer)
             yield None
-        yield from self.consumers.let_go(partial(self._may, Operation.READ))
+        yield from self.consumers.let_go(self._may_consume)
 
-    def _may(self, operation: Operation, name: str, kind: ResourceKind = ResourceKind.TOPIC) -> bool:
+    def _may_consume(self, consumer: Consumer) -> bool:
+        return self._may(Operation.READ, ResourceKind.TOPIC, consumer.place[0]) and (
+            not consumer.needs_group or self._may(Operation.READ, ResourceKind.GROUP, consumer.subscription)
+        )
+
+    def _may(self, operation: Operation, kind: ResourceKind, name: str) -> bool:
         return self._broker.authorizer.allows(self.principal, self.peer_host, operation, Resource(kind, name))
 
     def on_closed(self) -> int:

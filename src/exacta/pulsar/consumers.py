@@ -21,7 +21,6 @@ from exacta.core.outcome import Notice
 from exacta.core.subscriptions.notices import ActiveConsumerChanged, ConsumerClosed
 from exacta.core.values.runs import Run, count, missing
 from exacta.core.values.subscriptions import IN_ORDER, IsolationLevel, KeyShared, SubscriptionType
-from exacta.ports.authorizer import ResourceKind
 from exacta.ports.log import Sent
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import NO_REQUEST
@@ -241,15 +240,10 @@ class Consumers:
             message: Message = CommandCloseConsumer(consumer_id=consumer.number, request_id=NO_REQUEST)
             self._connection.push([build_frame(message)])
 
-    def let_go(self, may_read: Callable[..., bool]) -> Iterator[None]:
-        """Close, in steps, the consumers that may not read any more: what they have waits for others.
-
-        `may_read` takes the name of a topic, or the name of a group and its kind.
-        """
+    def let_go(self, may_read: Callable[[Consumer], bool]) -> Iterator[None]:
+        """Close, in steps, the consumers that may not read any more: what they have waits for others."""
         for consumer in list(self._consumers.values()):
-            needs_group, group = consumer.needs_group, (consumer.subscription, ResourceKind.GROUP)
-            may = may_read(consumer.place[0]) and (not needs_group or may_read(*group))
-            if self._consumers.get(consumer.number) is consumer and not may:
+            if self._consumers.get(consumer.number) is consumer and not may_read(consumer):
                 self.close(consumer)
                 self._submit([Disconnect(**consumer.where, consumer_id=consumer.consumer_id)])
             yield None
