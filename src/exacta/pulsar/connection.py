@@ -274,17 +274,17 @@ class PulsarClientConnection(FramedConnection):
     def let_go(self) -> Iterator[None]:
         """Close the producers and consumers that may not write, or read, any more."""
         for producer in list(self.producers.values()):
-            if not self._may(Operation.WRITE, ResourceKind.TOPIC, producer.place[0]):
+            if not self._may(Operation.WRITE, producer.place[0]):
                 close_producer(self.shared.producers, self, producer)
             yield None
         yield from self.consumers.let_go(self._may_consume)
 
     def _may_consume(self, consumer: Consumer) -> bool:
-        return self._may(Operation.READ, ResourceKind.TOPIC, consumer.place[0]) and (
-            not consumer.needs_group or self._may(Operation.READ, ResourceKind.GROUP, consumer.subscription)
+        return self._may(Operation.READ, consumer.place[0]) and (
+            not consumer.needs_group or self._may(Operation.READ, consumer.subscription, ResourceKind.GROUP)
         )
 
-    def _may(self, operation: Operation, kind: ResourceKind, name: str) -> bool:
+    def _may(self, operation: Operation, name: str, kind: ResourceKind = ResourceKind.TOPIC) -> bool:
         return self._broker.authorizer.allows(self.principal, self.peer_host, operation, Resource(kind, name))
 
     def on_closed(self) -> int:

@@ -240,10 +240,10 @@ class Consumers:
             message: Message = CommandCloseConsumer(consumer_id=consumer.number, request_id=NO_REQUEST)
             self._connection.push([build_frame(message)])
 
-    def let_go(self, may_read: Callable[[Consumer], bool]) -> Iterator[None]:
+    def let_go(self, may_consume: Callable[[Consumer], bool]) -> Iterator[None]:
         """Close, in steps, the consumers that may not read any more: what they have waits for others."""
         for consumer in list(self._consumers.values()):
-            if self._consumers.get(consumer.number) is consumer and not may_read(consumer):
+            if self._consumers.get(consumer.number) is consumer and not may_consume(consumer):
                 self.close(consumer)
                 self._submit([Disconnect(**consumer.where, consumer_id=consumer.consumer_id)])
             yield None
