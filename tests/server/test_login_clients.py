@@ -1,10 +1,7 @@
 """Real clients that log in: users and rules are made by Kafka's requests, and hold for each client and mechanism."""
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import confluent_kafka
 import kafka
@@ -23,51 +20,9 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from exacta.config.options import configure
-from exacta.config.security import STANDARD_AUTHORIZER
-from exacta.front.doors import Door, Endpoint
-from exacta.server.event_loop import new_event_loop
-from exacta.server.server import Server
+from tests.server.served import SECONDS, Served
 
-SECONDS = 20
-LOCAL = Endpoint("127.0.0.1", 0)
-OPTIONS = {
-    "authorizer.class.name": STANDARD_AUTHORIZER,
-    "super.users": "User:ANONYMOUS",
-    "sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512,PLAIN",
-    "connection.failed.authentication.delay.ms": 1,
-}
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
-
-
-class Served:
-    """A server on a thread of its own, with a door for everybody and one that asks for a login."""
-
-    def __init__(self, data: Path) -> None:
-        self._loop = new_event_loop()
-        doors = [
-            Door(front="kafka", name="LOCAL", endpoint=LOCAL),
-            Door(front="kafka", name="SASL_PLAINTEXT", endpoint=LOCAL, login=True),
-        ]
-        self._server = Server(self._loop, configure(OPTIONS), data, doors)
-        self._thread = threading.Thread(target=self._loop.run_forever)
-        self._thread.start()
-        self._run(self._start())
-        self.local, self.secured = (str(each.endpoint) for each in self._server.reception.doors)
-
-    async def _start(self) -> None:
-        self._server.open()
-        await self._server.start()
-
-    def _run(self, work: Any) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(SECONDS)
-
-    def stop(self) -> None:
-        """Stop, and wait until it has stopped."""
-        self._run(self._server.stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +46,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     for done in admin.create_acls([rule]).values():
         done.result(SECONDS)
     yield served
-    served.stop()
+    served.close()
 
 
 def by_librdkafka(address: str, mechanism: str, password: str, topic: str) -> str:
