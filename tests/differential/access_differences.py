@@ -1,4 +1,4 @@
-"""What Exacta tells otherwise than Apache Kafka's authorizer where rights are missing, or where none is: each with its reason.
+"""What Exacta answers otherwise than Apache Kafka to users with and without rights, each with its reason.
 
 A row of `LESS` is a difference in which Exacta tells a client less. They stand in docs/how-to/permissions.md, too.
 """

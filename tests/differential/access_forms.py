@@ -1,4 +1,4 @@
-"""For every API the requests that are put to both brokers with different rights: `tests/kafka/access_cases.py`, and more.
+"""For every API the requests that users with different rights send: those of `tests/kafka/access_cases.py`, and more.
 
 A form is a function of version and names, as there; None: the version cannot say it.
 """
@@ -85,9 +85,7 @@ def _produce(version: int, names: Names) -> Message:
     producer_id, producer_epoch = names.producer(names.transactional_ids[0])
     made = requests.produce(version, names)
     assert isinstance(made, k00_produce.ProduceRequest)
-    records = batch(
-        b"x", producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=0, transactional=True
-    )
+    records = batch(b"x", producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=0, transactional=True)
     for topic in made.topic_data:
         topic.partition_data[0].records = records
     return msgspec.structs.replace(made, transactional_id=names.transactional_ids[0])

@@ -8,8 +8,7 @@ begins with `hidden-`. A request names one of each.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from benchmarks.kafka.security import ACCOUNTS
@@ -46,6 +45,7 @@ RIGHTS = {
     ResourceKind.USER: "CREATE_TOKENS DESCRIBE_TOKENS",
 }
 """The operations that Apache Kafka knows on each kind of resource (`AclEntry.supportedOperations`)."""
+_OF_ITS_OWN = (ResourceKind.GROUP, ResourceKind.TRANSACTIONAL_ID)
 SEEN, HIDDEN = "seen", "hidden"
 MECHANISM = "SCRAM-SHA-256"
 _PASSWORD, _SALT, _ITERATIONS = "secret", b"a salt of a test", 4096
@@ -106,15 +106,15 @@ class AccessSide:
     away = (f"{SEEN}-away", f"{HIDDEN}-away")
     ids_of_nobody = {name: bytes([7 + number]) * 16 for number, name in enumerate(away)}
 
-    def __init__(self, local: tuple[str, int], secured: tuple[str, int]) -> None:
+    def __init__(self, local: str, secured: str) -> None:
         """Make users, rules and topics; `local` is where everything is allowed, `secured` where users log in."""
-        self.admin = Wire(local)
-        self._secured = secured
+        self.admin = Wire(_address(local))
+        self._secured = _address(secured)
         self._wires: dict[str, Wire] = {}
         self.ids: dict[str, bytes] = {}
         for kind in (0, 1):
             asked = k10_find_coordinator.FindCoordinatorRequest(key="x", key_type=kind)
-            self.until_ready(lambda asked=asked: self.admin.ask(asked, 3).error_code)  # type: ignore[misc]
+            self.until_ready(lambda asked=asked: self.admin.ask(asked, 3).error_code)
         self.until_ready(lambda: max(each.error_code for each in self.admin.ask(_SOME_GROUPS, 5).groups))
         self._make_users()
         names = (*self.here, *self.away, *(f"{each}-new" for each in (*self.here, *self.away)))
@@ -126,7 +126,11 @@ class AccessSide:
                 for name in names
                 if name.startswith(SEEN)
             ),
-            *(rule(user, right, f"{SEEN}-", Pattern.PREFIXED) for user in USERS for right in sorted(user.many, key=str)),
+            *(
+                rule(user, right, f"{SEEN}-", Pattern.PREFIXED)
+                for user in USERS
+                for right in sorted(user.many, key=str)
+            ),
         )
         self.restore()
 
@@ -162,6 +166,15 @@ class AccessSide:
         assert {each.error_code for each in answer.results} <= {0}
         if unique:
             wait_until(lambda: self._holds(unique[-1]), PATIENCE_S)
+
+    def allow_alone(self, names: Iterable[Names]) -> None:
+        """Give the users with one right what they have of groups and transactional ids with these names."""
+        rules = []
+        for user in USERS:
+            if user.alone is not None and user.alone.kind in _OF_ITS_OWN:
+                mine = (each.groups[0] for each in names if each.groups[0].endswith(f"-{user.name}"))
+                rules += [rule(user, user.alone, name) for name in mine]
+        self.allow(*rules)
 
     def _holds(self, created: k30_create_acls.AclCreation) -> bool:
         asked = k29_describe_acls.DescribeAclsRequest(
@@ -203,11 +216,11 @@ class AccessSide:
             wait_until(lambda: not self.topics().keys() & set(others), PATIENCE_S, "topics are deleted")
         missing = wanted - found.keys() | wanted & set(others)
         if missing:
-            topics = [
+            made = [
                 k19_create_topics.CreatableTopic(name=name, num_partitions=1, replication_factor=1)
                 for name in sorted(missing)
             ]
-            self.admin.ask(k19_create_topics.CreateTopicsRequest(topics=topics, timeout_ms=10_000), 7)
+            self.admin.ask(k19_create_topics.CreateTopicsRequest(topics=made, timeout_ms=10_000), 7)
             wait_until(lambda: self.topics() == dict.fromkeys(wanted, 1), PATIENCE_S, "topics are made")
 
     def topics(self) -> dict[str, int]:
@@ -304,10 +317,9 @@ _OWN = (
 """The arrays that are each broker's own; whether a client may see configurations is told by an error code."""
 
 
-def versions_of(ranges: Iterable[tuple[int, int]]) -> Iterator[int]:
-    """Yield the versions that lie in all ranges."""
-    found = list(ranges)
-    yield from range(max(first for first, _ in found), min(last for _, last in found) + 1)
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host, int(port)
 
 
 def _log_in(wire: Wire, user: User) -> int:

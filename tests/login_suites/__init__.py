@@ -1,4 +1,4 @@
-"""Other people's own tests of logins, users and access rules, unmodified, against Exacta (`make test-with WHAT=logins`).
+"""Other people's own tests of logins, users and access rules against Exacta (`make test-with WHAT=logins`).
 
 `SOURCES` names a folder with the sources of the clients, side by side, out of their repositories:
 

@@ -16,7 +16,19 @@ def outcomes(
 ) -> dict[str, str]:
     """Run tests with a plugin of ours; return what became of each: "", or the first lines of its failure or skip."""
     report = folder / "report.xml"
-    command = [sys.executable, "-m", "pytest", "-p", plugin, "-o", "addopts=", "-o", "filterwarnings=", "-p", "no:xdist"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        plugin,
+        "-o",
+        "addopts=",
+        "-o",
+        "filterwarnings=",
+        "-p",
+        "no:xdist",
+    ]
     command += ["-p", "no:cacheprovider", f"--junit-xml={report}", *tests]
     path = os.pathsep.join([str(PLUGINS), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
@@ -31,7 +43,9 @@ def outcomes(
     assert report.exists(), done.stdout + done.stderr
     found = {}
     for case in ElementTree.parse(report).iter("testcase"):
-        told = [each.get("message") or each.text or each.tag for each in case if each.tag in ("failure", "error", "skipped")]
+        told = [
+            each.get("message") or each.text or each.tag for each in case if each.tag in ("failure", "error", "skipped")
+        ]
         found[case.get("name") or ""] = "\n".join(told)[:2000]
     assert found, done.stdout + done.stderr
     return found

@@ -13,8 +13,8 @@ from tests.login_suites.running import assert_passed, outcomes
 
 TESTS = ("tests/integration/admin",)
 LEFT_OUT = {
-    "test_incremental_alter_configs": "It expects the min.insync.replicas for all topics that controllers of Apache Kafka "
-    "write from 4.1 on.",
+    "test_incremental_alter_configs": "It expects a min.insync.replicas for all topics, which controllers of Apache "
+    "Kafka write from 4.1 on.",
 }
 
 

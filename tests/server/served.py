@@ -1,4 +1,4 @@
-"""A server on a thread of its own with two doors of Kafka's protocol: one for everybody, and one that asks for a login."""
+"""A server on a thread of its own with two doors of Kafka's protocol: one for all, and one that asks for a login."""
 
 import asyncio
 import threading

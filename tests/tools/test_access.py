@@ -1,4 +1,4 @@
-"""kafka-acls and kafka-configs: rules and users, made and shown by an administrator, and held by a client that logs in."""
+"""kafka-acls and kafka-configs: an administrator makes rules and users, and they hold for a client that logs in."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -79,8 +79,8 @@ class Each(Struct, frozen=True):
     """The element's field that names the resource, empty where the element is the name; ids lie in `topic_id`."""
     instead: Suffices = ()
     others: ErrorCode | None = None
-    """The answer to all other elements where one is refused and nothing is done; None: each goes by itself. A topic that
-    is not there is told to be unknown all the same."""
+    """The answer to all other elements where one is refused and nothing is done; None: each goes by itself. Of a topic
+    that is not there the client is told so."""
     tells: Operation | None = None
     """The right that is enough to be told that a topic is not there, and which name a topic has that an id names."""
     asks_without: bool = False
