@@ -56,7 +56,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AccessSide
     secured = Secured.at(folder / "secure", HOST)
     with (
         Cluster(folder, fetch(), count=1, secured=secured, overrides=overrides) as kafka,
-        closing(Served(folder / "ours", {**OPTIONS, **_BOTH, "node.id": 1})) as exacta,
+        Served(folder / "ours", {**OPTIONS, **_BOTH, "node.id": 1}) as exacta,
         closing(AccessSide(kafka.bootstrap, kafka.bootstrap_of("SASL_PLAINTEXT"))) as theirs,
         closing(AccessSide(exacta.local, exacta.secured)) as ours,
     ):

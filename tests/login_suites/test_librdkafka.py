@@ -33,6 +33,11 @@ LEFT_OUT = {
     },
 }
 """The subtests that are left out, and the reason of each."""
+TRIED_AGAIN = {
+    "do_test_DescribeConsumerGroups": "It wants groups to be empty a second after their members' sessions have ended. A "
+    "broker that was held up gives members longer.",
+}
+"""The subtests that a busy machine fails through no fault of the broker's: they may fail once."""
 
 pytestmark = pytest.mark.timeout(BUILD_SECONDS + TEST_SECONDS)
 
@@ -65,15 +70,18 @@ def run(tests: Path, folder: Path, broker: SecuredBroker, mechanism: str, number
         "TEST_KAFKA_VERSION": "4.2.0",
         "SUBTESTS": subtest,
     }
-    done = subprocess.run(
-        ["./test-runner", "-p1"],
-        cwd=tests,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=TEST_SECONDS,
-    )
+    for _ in range(2 if subtest in TRIED_AGAIN else 1):
+        done = subprocess.run(
+            ["./test-runner", "-p1"],
+            cwd=tests,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=TEST_SECONDS,
+        )
+        if done.returncode == 0:
+            break
     assert done.returncode == 0, f"{subtest}: {done.stderr[-8000:]}"
     assert re.search(rf"{subtest}\S*:\d+.*PASS", done.stderr), f"{subtest} has not run: {done.stderr[-2000:]}"
 

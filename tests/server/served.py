@@ -44,7 +44,15 @@ class Served:
     def _run(self, work: Any) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(SECONDS)
 
-    def close(self) -> None:
+    def __enter__(self) -> "Served":
+        """Return the server, which runs already."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Stop it."""
+        self.stop()
+
+    def stop(self) -> None:
         """Stop, and wait until it has stopped."""
         self._run(self._server.stop())
         self._loop.call_soon_threadsafe(self._loop.stop)

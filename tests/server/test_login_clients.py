@@ -49,7 +49,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     for done in admin.create_acls([rule]).values():
         done.result(SECONDS)
     yield served
-    served.close()
+    served.stop()
 
 
 def by_librdkafka(address: str, mechanism: str, password: str, topic: str) -> str:

@@ -18,9 +18,8 @@ MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A broker at which `local` may do everything, and others log in."""
-    running = Served(tmp_path_factory.mktemp("served") / "data")
-    yield running
-    running.close()
+    with Served(tmp_path_factory.mktemp("served") / "data") as running:
+        yield running
 
 
 @pytest.fixture

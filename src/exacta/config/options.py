@@ -110,6 +110,13 @@ SECURITY = frozenset(
     for each in fields(room)
 )
 """The options that say who may do what. A start decides about them, and nothing that is set while the broker runs."""
+OF_LISTENERS = re.compile(r"(advertised\.)?listeners|listener\.(security\.protocol\.map|name\..+)", re.IGNORECASE)
+"""The keys that say which doors there are, and what holds at one of them (`listener.name.NAME.ssl.client.auth`)."""
+
+
+def is_of_security(name: str) -> bool:
+    """Return whether who may do what hangs on an option, or on a listener's key, which is none of the options."""
+    return name in SECURITY or OF_LISTENERS.fullmatch(name) is not None
 
 
 class SecretText(str):
