@@ -177,6 +177,12 @@ def _elect(version: int, names: Names) -> Message:
     return k43_elect_leaders.ElectLeadersRequest(topic_partitions=None)
 
 
+@form(ApiKey.API_VERSIONS, "usual")
+def _versions_for_java(version: int, names: Names) -> Message:
+    """The name is one of a client whose connection is not closed in order to wake it up (`lost_coordinators.py`)."""
+    return usual(ApiKey.API_VERSIONS, version, names, client_software_name="apache-kafka-java")
+
+
 @form(ApiKey.API_VERSIONS, "of a client with a strange name", since=3)
 def _versions(version: int, names: Names) -> Message:
     return k18_api_versions.ApiVersionsRequest(client_software_name="x y", client_software_version="1")
@@ -233,6 +239,7 @@ def _add_configs(what: str) -> None:
         resources = [
             k33_alter_configs.AlterConfigsResource(resource_type=kind, resource_name=name, configs=[])
             for kind, name in _config_resources(names)[what]
+            if name  # Apache Kafka has an option for all brokers that must not be taken away, and Exacta has none
         ]
         return k33_alter_configs.AlterConfigsRequest(resources=resources, validate_only=True)
 

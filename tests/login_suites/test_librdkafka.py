@@ -34,8 +34,8 @@ LEFT_OUT = {
 }
 """The subtests that are left out, and the reason of each."""
 TRIED_AGAIN = {
-    "do_test_DescribeConsumerGroups": "It wants groups to be empty a second after their members' sessions have ended. A "
-    "broker that was held up gives members longer.",
+    "do_test_DescribeConsumerGroups": "It wants groups to be empty a second after the sessions of their members have "
+    "ended. A broker that was held up gives members longer.",
 }
 """The subtests that a busy machine fails through no fault of the broker's: they may fail once."""
 
