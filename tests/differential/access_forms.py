@@ -72,9 +72,14 @@ def request(key: ApiKey, name: str, version: int, names: Names) -> Message | Non
     return msgspec.structs.replace(made, **{field: ms for field, ms in _USUAL_MS.items() if hasattr(made, field)})
 
 
-def usual(key: ApiKey, version: int, names: Names, **changed: Any) -> Message:
+def usual(key: ApiKey, version: int, names: Names, **fields: Any) -> Message:
     """Return the request of the table with other values in some fields."""
-    return msgspec.structs.replace(CASES[key].build(version, names), **changed)
+    return msgspec.structs.replace(CASES[key].build(version, names), **fields)
+
+
+def changed(key: ApiKey, name: str, since: int = 0, until: int = 99, **fields: Any) -> None:
+    """Add the form that has other values in some fields of the usual request."""
+    form(key, name, since, until)(lambda version, names: usual(key, version, names, **fields))
 
 
 # --- records ----------------------------------------------------------------------------------------------------------
@@ -91,27 +96,19 @@ def _produce(version: int, names: Names) -> Message:
     return msgspec.structs.replace(made, transactional_id=names.transactional_ids[0])
 
 
-@form(ApiKey.FETCH, "as a replica", until=14)
-def _as_replica(version: int, names: Names) -> Message:
-    return usual(ApiKey.FETCH, version, names, replica_id=1)
-
-
-@form(ApiKey.FETCH, "as a replica with an epoch", since=15)
-def _as_replica_with_an_epoch(version: int, names: Names) -> Message:
-    return usual(ApiKey.FETCH, version, names, replica_state=k01_fetch.ReplicaState(replica_id=1, replica_epoch=1))
-
-
-@form(ApiKey.OFFSET_FOR_LEADER_EPOCH, "as a replica", since=3)
-def _epochs(version: int, names: Names) -> Message:
-    return usual(ApiKey.OFFSET_FOR_LEADER_EPOCH, version, names, replica_id=1)
-
+changed(ApiKey.FETCH, "as a replica", until=14, replica_id=1)
+changed(
+    ApiKey.FETCH,
+    "as a replica with an epoch",
+    since=15,
+    replica_state=k01_fetch.ReplicaState(replica_id=1, replica_epoch=1),
+)
+changed(ApiKey.OFFSET_FOR_LEADER_EPOCH, "as a replica", since=3, replica_id=1)
 
 # --- what is there ----------------------------------------------------------------------------------------------------
 
 
-@form(ApiKey.METADATA, "usual", since=4)
-def _metadata(version: int, names: Names) -> Message:
-    return usual(ApiKey.METADATA, version, names, allow_auto_topic_creation=False)
+changed(ApiKey.METADATA, "usual", since=4, allow_auto_topic_creation=False)
 
 
 @form(ApiKey.METADATA, "making topics", since=4)
@@ -147,14 +144,8 @@ def _cluster(version: int, names: Names) -> Message:
     return k60_describe_cluster.DescribeClusterRequest()
 
 
-@form(ApiKey.DESCRIBE_CLUSTER, "the controllers", since=1)
-def _controllers(version: int, names: Names) -> Message:
-    return usual(ApiKey.DESCRIBE_CLUSTER, version, names, endpoint_type=2)
-
-
-@form(ApiKey.DESCRIBE_CLUSTER, "fenced brokers", since=2)
-def _fenced_brokers(version: int, names: Names) -> Message:
-    return usual(ApiKey.DESCRIBE_CLUSTER, version, names, include_fenced_brokers=True)
+changed(ApiKey.DESCRIBE_CLUSTER, "the controllers", since=1, endpoint_type=2)
+changed(ApiKey.DESCRIBE_CLUSTER, "fenced brokers", since=2, include_fenced_brokers=True)
 
 
 @form(ApiKey.DESCRIBE_LOG_DIRS, "of topics")
@@ -177,10 +168,8 @@ def _elect(version: int, names: Names) -> Message:
     return k43_elect_leaders.ElectLeadersRequest(topic_partitions=None)
 
 
-@form(ApiKey.API_VERSIONS, "usual")
-def _versions_for_java(version: int, names: Names) -> Message:
-    """The name is one of a client whose connection is not closed in order to wake it up (`lost_coordinators.py`)."""
-    return usual(ApiKey.API_VERSIONS, version, names, client_software_name="apache-kafka-java")
+# The connections of this client are not closed in order to wake it up (`lost_coordinators.py`).
+changed(ApiKey.API_VERSIONS, "usual", client_software_name="apache-kafka-java")
 
 
 @form(ApiKey.API_VERSIONS, "of a client with a strange name", since=3)
@@ -191,9 +180,7 @@ def _versions(version: int, names: Names) -> Message:
 # --- topics and configurations ----------------------------------------------------------------------------------------
 
 
-@form(ApiKey.CREATE_TOPICS, "as a rehearsal")
-def _rehearsal(version: int, names: Names) -> Message:
-    return usual(ApiKey.CREATE_TOPICS, version, names, validate_only=True)
+changed(ApiKey.CREATE_TOPICS, "as a rehearsal", validate_only=True)
 
 
 @form(ApiKey.CREATE_TOPICS, "that may be there")
@@ -210,9 +197,7 @@ def _delete_by_ids(version: int, names: Names) -> Message:
     return k20_delete_topics.DeleteTopicsRequest(topics=topics)
 
 
-@form(ApiKey.CREATE_PARTITIONS, "as a rehearsal")
-def _partitions(version: int, names: Names) -> Message:
-    return usual(ApiKey.CREATE_PARTITIONS, version, names, validate_only=True)
+changed(ApiKey.CREATE_PARTITIONS, "as a rehearsal", validate_only=True)
 
 
 def _config_resources(names: Names) -> dict[str, list[tuple[int, str]]]:
@@ -292,9 +277,7 @@ def _consumer_groups(version: int, names: Names) -> Message:
     )
 
 
-@form(ApiKey.CONSUMER_GROUP_HEARTBEAT, "without topics", since=1)
-def _without_topics(version: int, names: Names) -> Message:
-    return usual(ApiKey.CONSUMER_GROUP_HEARTBEAT, version, names, subscribed_topic_names=[])
+changed(ApiKey.CONSUMER_GROUP_HEARTBEAT, "without topics", since=1, subscribed_topic_names=[])
 
 
 @form(ApiKey.CONSUMER_GROUP_HEARTBEAT, "of one topic", since=1)
@@ -320,17 +303,11 @@ def _goes_on(version: int, names: Names) -> Message:
     )
 
 
-@form(ApiKey.SYNC_GROUP, "usual")
-def _sync(version: int, names: Names) -> Message:
-    return usual(ApiKey.SYNC_GROUP, version, names, protocol_type="consumer", protocol_name="range")
-
-
+changed(ApiKey.SYNC_GROUP, "usual", protocol_type="consumer", protocol_name="range")
 # --- transactions -----------------------------------------------------------------------------------------------------
 
 
-@form(ApiKey.INIT_PRODUCER_ID, "without transactions")
-def _idempotent(version: int, names: Names) -> Message:
-    return usual(ApiKey.INIT_PRODUCER_ID, version, names, transactional_id=None)
+changed(ApiKey.INIT_PRODUCER_ID, "without transactions", transactional_id=None)
 
 
 @form(ApiKey.INIT_PRODUCER_ID, "without a time-out", since=6)

@@ -3,13 +3,15 @@
 The judge is tests/differential/test_access.py; these are the smallest tests of what it has found.
 """
 
+import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from exacta.ports.authorizer import AllowAll, Operation, ResourceKind
-from exacta.protocol.kafka.apis import ApiKey
+from exacta.protocol.kafka.apis import API, ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import (
     k03_metadata,
@@ -20,7 +22,7 @@ from exacta.protocol.kafka.messages import (
 )
 from tests.kafka.access_cases import CASES
 from tests.kafka.access_requests import Names
-from tests.kafka.access_rules import HIDDEN, SEEN, TOPIC, about, but_hidden, codes, rule
+from tests.kafka.access_rules import HIDDEN, SEEN, TOPIC, about, but_hidden, codes, nothing, rule
 from tests.kafka.access_rules import Rules as RulesOf
 from tests.kafka.wire import Front, Wire
 
@@ -125,3 +127,26 @@ def test_a_group_that_is_not_there_is_told_before_topics_that_are_refused(half_o
     rule(broker, RulesOf(but_hidden))
     answers.append(wire.ask(asked, 0))
     assert [(each.error_code, each.topics) for each in answers] == [(ErrorCode.GROUP_ID_NOT_FOUND, [])] * 2
+
+
+BY_ID = {ApiKey.METADATA: 12, ApiKey.PRODUCE: 13, ApiKey.FETCH: 13, ApiKey.DELETE_TOPICS: 6}
+"""The APIs by which everybody can try whether there is a topic with an id."""
+
+
+def test_what_everybody_is_told(half_open: Furnished) -> None:
+    broker, wire, both = half_open
+    rule(broker, RulesOf(nothing))
+    there, absent = both.ids[f"{HIDDEN}-t"], bytes([7]) * 16
+    for key, version in BY_ID.items():
+        names = msgspec.structs.replace(both, topics=["t"])
+        asked = CASES[key].build(version, names)
+        [array] = [field for field in ("topics", "topic_data") if getattr(asked, field, None)]
+        for topic_id, code in ((there, TOPIC), (absent, ErrorCode.UNKNOWN_TOPIC_ID)):
+            [topic] = getattr(asked, array)
+            setattr(topic, "name" if hasattr(topic, "name") else "topic", "" if key is ApiKey.PRODUCE else None)
+            topic.topic_id = topic_id
+            assert codes(wire.ask(asked, version)) == {code}, key
+    page = (Path(__file__).parents[2] / "docs/how-to/permissions.md").read_text()
+    told = re.search(r"^\| whether there is a topic with an id .* \| (.*) \|$", page, re.MULTILINE)
+    assert told is not None
+    assert told[1].split(", ") == [API[key].name for key in BY_ID]

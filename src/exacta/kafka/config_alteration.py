@@ -42,6 +42,7 @@ class Alteration(NamedTuple):
 
 _Altered = tuple[ErrorCode, str | None]
 
+
 def _replaced(request: Any, resource: Any) -> ResourceKind | None:
     """Find the kind of a resource whose configurations are replaced: loggers', which are not, are anybody's to name."""
     return None if resource.resource_type == ResourceType.BROKER_LOGGER else configured(request, resource)
