@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from benchmarks.kafka.security import ACCOUNTS
 
@@ -104,7 +104,7 @@ class AccessSide:
 
     here = (f"{SEEN}-here", f"{HIDDEN}-here")
     away = (f"{SEEN}-away", f"{HIDDEN}-away")
-    ids_of_nobody = {name: bytes([7 + number]) * 16 for number, name in enumerate(away)}
+    ids_of_nobody: ClassVar = {name: bytes([7 + number]) * 16 for number, name in enumerate(away)}
 
     def __init__(self, local: str, secured: str) -> None:
         """Make users, rules and topics; `local` is where everything is allowed, `secured` where users log in."""
