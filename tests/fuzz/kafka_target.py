@@ -132,9 +132,9 @@ def before_login(data: bytes) -> None:
             assert each.client.connection.principal == ANONYMOUS
             check_answers(bytes(each.client.received), has_tokens=each.spoke_tokens)
         assert not broker.storage.groups, "something was written"
-        neighbour = broker.connect()
-        served = broker.ask(neighbour, ApiVersionsRequest(client_software_name="n", client_software_version="1"), 3)
-        assert served.error_code == ErrorCode.NONE
+    neighbour = broker.connect()
+    served = broker.ask(neighbour, ApiVersionsRequest(client_software_name="n", client_software_version="1"), 3)
+    assert served.error_code == ErrorCode.NONE
     watch.check()
 
 

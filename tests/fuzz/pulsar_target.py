@@ -60,7 +60,7 @@ def before_connect(data: bytes) -> None:
                 client.vanish()  # it is served from now on; that is another target
             check_answers(bytes(client.received))
         assert not broker.storage.groups, "something was written"
-        assert isinstance(broker.connect().ask(pb.CommandPing()), pb.CommandPong)
+    assert isinstance(broker.connect().ask(pb.CommandPing()), pb.CommandPong)
     watch.check()
 
 

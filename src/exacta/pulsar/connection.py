@@ -9,6 +9,8 @@ answer leaves when it is there, since it names its request; only receipts leave 
 
 A connection on which nothing has come for 30 seconds is asked by a PING, and closed if nothing has come 30 seconds
 later either. A client that sends what cannot be understood loses this connection, with one line in the log.
+
+It reads bytes before a login.
 """
 
 import asyncio

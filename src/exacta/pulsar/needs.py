@@ -2,6 +2,8 @@
 
 Owns the form of a declaration and the question to the authorizer. Topics are asked about by the names that Kafka's
 clients know them by, so that one rule holds for both protocols.
+
+It reads bytes before a login.
 """
 
 from collections.abc import Callable, Iterable
