@@ -38,6 +38,7 @@ HANDS_ON = {
     "exacta.security.exchange": "it holds the reason of a refusal",
     "exacta.security.backoff": "it counts addresses",
     "exacta.kafka.context": "it hands answers on",
+    "exacta.pulsar.needs": "CONNECT needs no right",
     "exacta.pulsar.context": "it hands commands and answers on",
 }
 """Modules that get bytes and do not look at them."""
@@ -109,7 +110,7 @@ def called(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """The modules of ours that were called with bytes before a login, and the functions."""
     calls = Calls()
     Watch.tracer = calls
-    for name in ("kafka-before-login", "pulsar-before-connect"):
+    for name in ("kafka-before-login", "pulsar-before-login"):
         by_fuzzing(name)
     Watch.tracer = None
     by_http(calls)

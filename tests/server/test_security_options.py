@@ -35,7 +35,7 @@ ANSWER_SECONDS = 10
 WAYS = (
     *("certificates", "certificates in PKCS #12", "certificates as text", "passwords", "passwords without rules"),
     *("tokens", "doors that are named", "Pulsar's certificates", "Pulsar's tokens by a secret"),
-    *("Pulsar's tokens by a key",),
+    *("Pulsar's tokens by a key", "Pulsar's tokens without rules"),
 )
 
 
