@@ -51,6 +51,16 @@ NOT_RUN = {
     ("docs/reference/pulsar.md", "pip install 'exacta-log[pulsar]'"): _AN_INDEX,
     ("docs/reference/pulsar.md", "exacta serve --pulsar-listen"): "tests/server start it on a free port",
     ("docs/reference/pulsar.md", "  --web-listen"): "the same",
+    **{
+        ("docs/how-to/logins.md", start): "tests/pulsar_clients/test_python_logins.py runs the section's examples"
+        for start in (
+            "pulsar.tls.listen=",
+            "tlsCertificateFilePath=",
+            "tlsKeyFilePath=",
+            "authentication",
+            "tokenSecretKey=",
+        )
+    },
     ("docs/how-to/permissions.md", "exacta acls add"): "tests/rights/test_page.py runs it where access rules are on",
     **{
         ("docs/how-to/logins.md", start): "tests/pages/test_first_user.py does what the section says"
@@ -74,16 +84,7 @@ NOT_RUN = {
         ("docs/how-to/logins.md", start): "tests/server/test_login_clients.py has such a server, users and rules"
         for start in ("sasl.enabled", "sasl.oauthbearer")
     },
-    **{
-        ("docs/how-to/logins.md", start): "tests/web/test_login.py has such a server, users and rules"
-        for start in (
-            "pulsar.listen=",
-            "web.listen=",
-            "authentication",
-            "tokenSecretKey=",
-            "exacta acls add User:prometheus",
-        )
-    },
+    ("docs/how-to/logins.md", "exacta acls add User:prometheus"): "tests/web/test_login.py has such a rule",
     **{
         ("docs/how-to/tls.md", start): "tests/server/test_configuration_file.py reads the file"
         for start in ("listeners=", "listener.", "advertised.listeners=", "ssl.")
@@ -143,6 +144,10 @@ NO_EXAMPLE = {
         "var client = PulsarClient",
     ): "it takes Java; `make test-with WHAT=pulsar` runs it as it is printed",
     ("docs/how-to/verify.md", "…"): "the output of ten minutes",
+    **{
+        ("docs/how-to/logins.md", start): "tests/pulsar_clients/test_python_logins.py runs it as it is printed"
+        for start in ("import time", "from pathlib import Path", "import pulsar")
+    },
     (DATABASE, "CREATE TABLE exacta_decisions"): "SQL; tests/databases/test_decisions.py compares it with the code",
     (MOVING, "# before"): "it takes Spark's own connector; `make test-with WHAT=spark-connector` has that",
     ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",

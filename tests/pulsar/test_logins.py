@@ -360,3 +360,4 @@ def test_the_rest_of_a_token() -> None:
     assert rest_s(200, 60) == 140
     assert rest_s(80, 60) == 40
     assert rest_s(0.9, 60) is None
+    assert rest_s(None, 60) is None

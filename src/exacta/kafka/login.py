@@ -8,6 +8,8 @@ it, which are no requests.
 A session that has a length is begun once more on the same connection, by the same principal with the same mechanism
 (KIP-368). After its end no request is served. Who logs in by the token of the first user may make that user, and
 nothing else.
+
+It reads bytes before a login.
 """
 
 from collections.abc import Callable, Generator

@@ -11,6 +11,8 @@ A connection through a door that asks for a login has a `Login`. What a command 
 
 A client is asked (AUTH_CHALLENGE) before what it has shown ends, if it says in CONNECT that it understands that. It
 must log in once more as the same principal by the same method.
+
+It reads bytes before a login.
 """
 
 from enum import Enum
@@ -60,13 +62,15 @@ class Login:
         return logged_in
 
 
-def rest_s(expires_in_s: float, check_s: float) -> float | None:
-    """Return after how many seconds a client is asked to log in once more; None: there is no time for that.
+def rest_s(expires_in_s: float | None, check_s: float) -> float | None:
+    """Return after how many seconds a client is asked to log in once more; None: there is no end, or no time for that.
 
     It is asked `check_s` before the end, or when half of the time is over: one that repeats what it has shown is asked
     a few times more.
     """
-    return max(expires_in_s - check_s, expires_in_s / 2) if expires_in_s >= SHORTEST_REST_S else None
+    if expires_in_s is None or expires_in_s < SHORTEST_REST_S:
+        return None
+    return max(expires_in_s - check_s, expires_in_s / 2)
 
 
 def _attempt(logins: Logins, method: str, data: bytes, certified: Principal) -> Attempt:

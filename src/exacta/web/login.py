@@ -19,6 +19,8 @@ request of a connection on behalf of a user, and for each refusal.
 
 At a door that asks for none, `Authorization` is not looked at: a client that sends one to all doors comes in as
 ANONYMOUS there, as by Kafka's and Pulsar's protocols.
+
+It reads bytes before a login.
 """
 
 import asyncio
