@@ -13,6 +13,7 @@ from exacta.core.commands import (
     Acknowledge,
     AddGroup,
     AddPartitions,
+    AlterClientQuotas,
     AlterScramKeys,
     AppendBatch,
     BeginTransaction,
@@ -53,6 +54,7 @@ from exacta.core.ids import NO_PRODUCER_ID, Offset, PrincipalName, Ticket, Trans
 from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
 from exacta.core.values.acl import Acl, AclFilter, Operation, Pattern, ResourceKind
 from exacta.core.values.limits import Limits
+from exacta.core.values.quotas import EntityType, QuotaAlteration, QuotaKey, entity_of
 from exacta.core.values.scram import ScramAlteration, ScramKey, ScramMechanism
 from exacta.core.values.secret import Secret
 from exacta.core.values.subscriptions import SubscriptionType
@@ -118,6 +120,7 @@ class _Play(DiskRig):
         self._offsets()
         self._groups()
         self._access()
+        self._quotas()
         self._expire()
         self._leave_something()
 
@@ -382,6 +385,17 @@ class _Play(DiskRig):
             for user in ("user", "gone"):
                 self.ask(AlterScramKeys(alterations=(ScramAlteration(self.named(user), key.mechanism, key),)))
             self.ask(AlterScramKeys(alterations=(ScramAlteration(self.named("gone"), key.mechanism),)))
+
+    def _quotas(self) -> None:
+        kept = entity_of({EntityType.USER: self.named("user"), EntityType.CLIENT_ID: None})
+        gone = entity_of({EntityType.IP: "10.0.0.1"})
+        rates = {QuotaKey.PRODUCER_BYTE_RATE: 1000.0, QuotaKey.REQUEST_PERCENTAGE: 12.5}
+        for entity, values in (
+            (kept, rates),
+            (gone, {QuotaKey.CONNECTION_CREATION_RATE: 1.0}),
+            (gone, {QuotaKey.CONNECTION_CREATION_RATE: None}),
+        ):
+            self.ask(AlterClientQuotas(alterations=(QuotaAlteration(entity, values),)))
 
     def _expire(self) -> None:
         self.loop.now_ms += 10 * DAY_MS

@@ -5,7 +5,7 @@ Timers are commands too: the core asks for them in `Outcome.timers`, the engine 
 """
 
 from exacta.core.command import Command, Parked
-from exacta.core.commands.access import AlterScramKeys, CreateAcls, DeleteAcls
+from exacta.core.commands.access import AlterClientQuotas, AlterScramKeys, CreateAcls, DeleteAcls
 from exacta.core.commands.groups import (
     CommitOffsets,
     CommitTransactionalOffsets,
@@ -83,6 +83,7 @@ __all__ = [
     "AcknowledgeSoon",
     "AddGroup",
     "AddPartitions",
+    "AlterClientQuotas",
     "AlterScramKeys",
     "AppendBatch",
     "BeginTransaction",
