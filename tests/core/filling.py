@@ -21,6 +21,7 @@ from exacta.core.commands import (
 )
 from exacta.core.ids import ConsumerId, Ticket
 from exacta.core.values.acl import Pattern
+from exacta.core.values.quotas import EntityType, QuotaAlteration, QuotaEntity, QuotaKey
 from exacta.core.values.subscriptions import SubscriptionType
 from exacta.core.values.transaction_buffer import SIDECAR, TRANSACTION_BUFFER
 from exacta.core.values.usage import Table

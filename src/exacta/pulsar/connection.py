@@ -211,7 +211,7 @@ class PulsarClientConnection(FramedConnection):
     def _look_whether_there(self) -> None:
         if self._closing:
             return
-        if self._received_bytes != self._heard_bytes or self._owed:
+        if self._received_bytes != self._heard_bytes or self._owed or self.is_muted:
             self._heard_bytes, self._has_asked = self._received_bytes, False
         elif self._has_asked:
             logger.warning("closing the connection of %s, which does not answer", self.peer)

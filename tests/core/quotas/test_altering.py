@@ -57,7 +57,8 @@ def test_a_full_table_refuses_a_quota_and_lets_one_go() -> None:
     world = World(replace(SMALL, max_quota_bytes=2_000))
     assert alter(world, ALICE, {PRODUCER: 1.0}) is DONE
     assert alter(world, ANYBODY, {PRODUCER: 1.0}) is DONE
-    assert alter(world, entity_of({IP: "10.0.0.1"}), {QuotaKey.CONNECTION_CREATION_RATE: 1.0}) is Rejection.LIMIT_REACHED
+    address = entity_of({IP: "10.0.0.1"})
+    assert alter(world, address, {QuotaKey.CONNECTION_CREATION_RATE: 1.0}) is Rejection.LIMIT_REACHED
     assert alter(world, ALICE, {PRODUCER: None}) is DONE
 
 

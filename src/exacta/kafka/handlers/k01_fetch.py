@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
 from exacta.core.values.leader_epochs import FIRST_EPOCH, end_of, last_epoch
+from exacta.core.values.quotas import QuotaKey
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
@@ -239,6 +240,8 @@ def _read(
         )
 
     def read(results: list[FetchResult]) -> None:
+        if context.charge is not None:
+            results = _within_quota(context, results)
         done([*zip(found.reading, results, strict=True), *found.refused], answered)
 
     by_pieces(context, partitions, sort, lambda: _fetch(broker, request, context, found, read))
@@ -252,6 +255,7 @@ def _fetch(
     done: Callable[[list[FetchResult]], None],
 ) -> None:
     max_bytes = min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes)
+    max_bytes = context.most(QuotaKey.CONSUMER_BYTE_RATE, max_bytes)
     broker.fetch(
         context,
         WantedRequest(
@@ -266,6 +270,17 @@ def _fetch(
         ),
         done,
     )
+
+
+def _within_quota(context: RequestContext, results: list[FetchResult]) -> list[FetchResult]:
+    """Return what was read, or none of the records where the client has read too much before (KIP-219).
+
+    Others who share its quota may have read while this request waited.
+    """
+    if context.owes(QuotaKey.CONSUMER_BYTE_RATE):
+        return [replace(each, records=[], aborted=()) for each in results]
+    context.use(QuotaKey.CONSUMER_BYTE_RATE, sum(len(part) for each in results for part in each.records))
+    return results
 
 
 def _finish(
