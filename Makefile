@@ -65,10 +65,11 @@ simulate-all: $(VENV)/.installed-test  ## a crash at every call to the disk in a
 	SHARE=all EXACTA_TEST_CANARIES=all $(BIN)/python -m pytest -n 2 --dist worksteal tests/simulation tests/adapters/local/test_crashes.py $(ARGS)
 
 # Each sweep runs whole here: in the targets that CI runs in shares, too.
-soak:  ## all the long runs: each sweep whole, worlds, power cuts, exacta verify and Pulsar's clients under kill -9 (hours; Java, Maven)
+soak:  ## all the long runs: each sweep whole, worlds, hostile bytes, power cuts, exacta verify and Pulsar's clients under kill -9 (hours; Java, Maven)
 	$(MAKE) test test-spark SHARE=all
 	$(MAKE) simulate
 	$(MAKE) simulate-all
+	$(MAKE) test-with WHAT=fuzz
 	$(MAKE) test-with WHAT=power
 	$(MAKE) test-with WHAT=verify SECONDS=600
 	$(MAKE) test-with WHAT=two-phase KILLS=300
@@ -84,8 +85,9 @@ soak:  ## all the long runs: each sweep whole, worlds, power cuts, exacta verify
 # tests/suites.py holds what a suite runs; here stands only the environment that it runs in.
 OLDER_SPARK = $(filter spark-connector spark-kafka spark-4.2,$(WHAT))
 WITH_JAVA = $(filter java pulsar,$(WHAT))
+EXTRA = $(if $(WITH_JAVA),test-java,$(if $(filter fuzz,$(WHAT)),fuzz,test))
 SUITE_VENV = $(if $(OLDER_SPARK),.venv-spark-kafka,$(VENV))
-SUITE_INSTALLED = $(SUITE_VENV)/.installed$(if $(OLDER_SPARK),,$(if $(WITH_JAVA),-test-java,-test))
+SUITE_INSTALLED = $(SUITE_VENV)/.installed$(if $(OLDER_SPARK),,-$(EXTRA))
 PACKED = $(filter spark-packed,$(WHAT))
 
 test-with: $(SUITE_INSTALLED) $(if $(PACKED),.venv-packed/.installed)  ## WHAT=java|go|pulsar|tools|...: other people's suites and long campaigns; without WHAT a list of them

@@ -59,6 +59,14 @@ SUITES = {
         "",
         ("EXACTA_TEST_ATTACKS=1 -n 0 tests/attacks",),
     ),
+    "fuzz": Suite(
+        "hostile bytes, which a fuzzer breeds by the code that they reach, get nowhere and harm nobody, before and "
+        "after the login, by Kafka's protocol, Pulsar's and HTTP",
+        "ten minutes",
+        "",
+        ("-m tests.fuzz.coverage_guided {SECONDS}",),
+        {"SECONDS": "600"},
+    ),
     "power": Suite(
         "nothing acknowledged is lost where a machine loses its power under a real server and its clients",
         "half an hour",

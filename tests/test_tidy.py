@@ -51,6 +51,7 @@ CAMPAIGNS = {
     "conformance/clients": "the clients of the conformance scenarios",
     "differential": "random frames on Exacta and on Apache Kafka",
     "engine/corpus": "data directories that earlier versions have written",
+    "fuzz": "bytes of an attacker",
     "examples": "the examples that users copy",
     "franz_go": "a client in Go",
     "one_log": "Kafka's and Pulsar's clients on the same topics",

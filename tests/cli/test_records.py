@@ -360,7 +360,7 @@ def test_that_the_reader_has_enough_ends_it_though_no_further_record_comes(start
 
 
 def test_a_topic_that_nobody_creates_is_told_soon(monkeypatch):
-    monkeypatch.setattr(produce, "_CREATION_MS", 200)
+    monkeypatch.setattr(produce, "_CREATION_MS", 1_000)
     with exacta.Broker(auto_create_topics_enable=False) as broker:
         run = Commands(broker.bootstrap_servers)
         run("topics", "create", "orders")

@@ -11,32 +11,37 @@ from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
 from exacta.engine.engine import Engine
 from exacta.front.doors import Door, Endpoint
+from exacta.front.identity import Identify, anonymous
 from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.shared import KafkaShared
+from exacta.ports.authorizer import Authorizer
 from exacta.protocol.kafka.apis import API
 from exacta.protocol.kafka.codec import decode_response, encode_request
 from exacta.protocol.kafka.schema import Message
+from exacta.security.logins import Logins
 from exacta.server.assembly import assemble_broker, assemble_engine
 from tests.front.transport import HandTransport, Loop
 
 DOOR = Door(front="kafka", name="PLAINTEXT", endpoint=Endpoint("h", 9092))
+DOOR_WITH_LOGINS = Door(front="kafka", name="SASL", endpoint=Endpoint("h", 9093), login=True)
 
 
 class Client(HandTransport):
     """A connection that speaks Kafka's protocol."""
 
-    def __init__(self, broker: "Broker", reads: bool) -> None:
+    def __init__(self, broker: "Broker", reads: bool, identify: Identify = anonymous) -> None:
         super().__init__(broker.loop, reads)
         self.broker = broker
         self._asked: dict[int, tuple[Message, int]] = {}
         self._count = 0
         self.connection: KafkaClientConnection = KafkaClientConnection(
             broker.shared,
-            DOOR,
+            DOOR if broker.context.logins is None else DOOR_WITH_LOGINS,
             cast("Any", broker.loop),
             broker.let_in,
             broker.connections.remove,
         )
+        self.connection.identify = identify
         self.connection.connection_made(self)
 
     def frame(self, message: Message, version: int) -> bytes:
@@ -67,13 +72,15 @@ class Client(HandTransport):
 class Broker:
     """Its budgets are looked at after every turn: the most that they held is kept."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, *, authorizer: Authorizer | None = None, logins: Logins | None = None, **options: Any) -> None:
+        """Begin with nothing; with `logins` clients log in."""
         self.loop = Loop()
+        self.storage = MemoryStorage()
         self.held_syncs: list[Callable[[], Any]] | None = None
         """Not None: the disk takes its time, and what it would call back waits here."""
         configuration = configure(options)
         self.engine: Engine = assemble_engine(
-            MemoryJournal(MemoryStorage(), self._synced),
+            MemoryJournal(self.storage, self._synced),
             self.loop,
             clock=lambda: self.loop.now_ms,
             limits=configuration.limits(),
@@ -83,6 +90,8 @@ class Broker:
             self.engine,
             configuration,
             cluster_id="c",
+            authorizer=authorizer,
+            logins=logins,
             memory=self.loop.memory(configuration),
         )
         self.shared = KafkaShared(self.context)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from exacta.config.dynamic import in_force
-from exacta.config.options import LOWEST_AT_RUN_TIME, configure
+from exacta.config.dynamic import in_force, text_of
+from exacta.config.options import LOWEST_AT_RUN_TIME, SECURITY, configure, options
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, CreateTopicsRequest
 from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
@@ -94,6 +94,25 @@ def test_what_cannot_be_changes_nothing(wire: Wire, asked: list[Change], code: E
     assert answer.error_code == code
     assert bool(answer.error_message) == (code != ErrorCode.NONE)
     assert {config.config_source for config in describe(wire, BROKER, OWN).configs} == {5}
+
+
+@pytest.mark.parametrize("name", [ALL, OWN])
+@pytest.mark.parametrize("operation", [SET, APPEND])
+def test_no_security_option_can_be_set(wire: Wire, name: str, operation: int) -> None:
+    listeners = {f"listener.name.sasl.{each}" for each in SECURITY}
+    for option in sorted({*SECURITY, *listeners, "listeners", "listener.security.protocol.map"}):
+        asked = (option, operation, value_of(option))
+        assert changed(wire, asked, name=name) == ErrorCode.INVALID_CONFIG, option
+        assert changed(wire, ("log.retention.ms", SET, "5"), asked, name=name) == ErrorCode.INVALID_CONFIG, option
+        whole = replaced(wire, {option: value_of(option)}, kind=BROKER, name=name)
+        assert whole.error_code == ErrorCode.INVALID_CONFIG, option
+    assert describe(wire, BROKER, ALL).configs == []
+
+
+def value_of(option: str) -> str:
+    """Return a value that the option can have at a start."""
+    known = options().get(option)
+    return "x" if known is None else text_of(known.default) or "x"
 
 
 def test_an_option_is_not_given_back_if_the_rest_would_not_go_together(wire: Wire) -> None:

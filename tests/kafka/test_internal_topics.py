@@ -77,6 +77,16 @@ def test_they_are_made_when_a_coordinator_is_first_looked_for() -> None:
         assert [topic.topic_id for topic in metadata(wire, *TOPICS).topics] == first
 
 
+def test_a_request_for_no_coordinator_makes_no_topic() -> None:
+    """It needs no right, since it names nothing."""
+    with front() as running:
+        wire = running.connect()
+        for key_type in range(len(TOPICS)):
+            found = wire.ask(FindCoordinatorRequest(key_type=key_type, coordinator_keys=[]), 4)
+            assert (found.error_code, found.coordinators) == (NONE, [])
+        assert topics_of(wire) == {}
+
+
 def test_a_metadata_that_names_one_makes_it_as_a_coordinator_does() -> None:
     with front(num_partitions=3) as running:
         topics = metadata(running.connect(), *TOPICS, "t").topics

@@ -14,6 +14,7 @@ from exacta.config.options import configure
 from exacta.core.state.state import State
 from exacta.engine.engine import Engine
 from exacta.front.doors import Door, Endpoint
+from exacta.front.identity import Identify, anonymous
 from exacta.ports.authorizer import Authorizer
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import unwrapped
@@ -29,9 +30,9 @@ DOOR = Door(front="pulsar", name="PULSAR", endpoint=Endpoint("h", 6650))
 
 
 class Client(HandTransport):
-    """A connection that has said CONNECT."""
+    """A connection that has said CONNECT, unless it should not."""
 
-    def __init__(self, broker: "Broker") -> None:
+    def __init__(self, broker: "Broker", *, identify: Identify = anonymous, connects: bool = True) -> None:
         super().__init__(broker.loop, True)
         self.connection: PulsarClientConnection = PulsarClientConnection(
             broker.shared,
@@ -40,10 +41,12 @@ class Client(HandTransport):
             broker.let_in,
             broker.connections.remove,
         )
+        self.connection.identify = identify
         self.connection.connection_made(self)
         self._broker = broker
         self._frames: list[tuple[Frame, Any]] = []
-        self.ask(pb.CommandConnect(client_version="by hand", protocol_version=20))
+        if connects:
+            self.ask(pb.CommandConnect(client_version="by hand", protocol_version=20))
 
     def send(self, *commands: Message) -> None:
         self.send_bytes(b"".join(map(build_frame, commands)))

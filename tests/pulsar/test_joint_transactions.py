@@ -223,7 +223,7 @@ def test_it_survives_the_death_of_the_broker(broker: exacta.Broker, producer: Pr
 @on_all_kinds
 def test_time_aborts_it_on_both_sides(broker: exacta.Broker, producer: Producer, side: Side) -> None:
     producer.begin_transaction()
-    transaction = side.begin(timeout_ms=300).txnid_least_bits
+    transaction = side.begin(timeout_ms=1_500).txnid_least_bits
     join(broker.bootstrap_servers, transaction)
     write(producer, "k", b"by Kafka")
     while isinstance(side.produce(b"p", transaction=transaction), pb.CommandSendReceipt):

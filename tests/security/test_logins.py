@@ -140,3 +140,24 @@ def test_an_unknown_user_looks_like_one_of_exacta_users_add(mechanism: str, monk
     attributes = dict(each.split("=", 1) for each in said[0].decode().split(","))
     shape = len(decoded(attributes["s"])), int(attributes["i"])
     assert shape == (len(asked[0].salt), asked[0].iterations)
+
+
+def test_a_password_that_was_right_is_not_derived_again_until_the_key_changes(counted: list[str]) -> None:
+    kept = {name: keys_of(name, "SCRAM-SHA-256") for name in PASSWORDS}
+    at = Logins(
+        (PLAIN,), LoginBackoff(0.1, lambda: 0.0), keys_of=lambda name, _: kept.get(name), secret=b"x", clock=lambda: 0.0
+    )
+    counted.clear()
+    for expected in (1, 1):
+        assert log_in(PLAIN, "alice", "secret", at).principal.name == "alice"
+        assert counted.count("salted") == expected
+    for other in ("wrong", "wrong"):
+        with pytest.raises(LoginRefused):
+            log_in(PLAIN, "alice", other, at)
+    assert counted.count("salted") == 3
+    kept["alice"] = keys_of("Jürgen,=x", "SCRAM-SHA-256")
+    with pytest.raises(LoginRefused):
+        log_in(PLAIN, "alice", "secret", at)
+    del kept["alice"]
+    with pytest.raises(LoginRefused):
+        log_in(PLAIN, "alice", "secret", at)

@@ -1,8 +1,12 @@
 """Kafka's mapping rules: what they make of a name, and which are refused; most cases are those of Kafka's own tests."""
 
 import pytest
+from cryptography.x509.name import NameAttribute
+from cryptography.x509.oid import NameOID
 
+from exacta.security.distinguished_names import written
 from exacta.security.principal_rules import PrincipalRules, RuleError
+from tests.security.test_distinguished_names import name as encoded
 
 SEVERAL = ", ".join(
     [
@@ -109,6 +113,38 @@ def test_a_name_without_a_principal_is_refused(rules: str, owner: str, message: 
         PrincipalRules(rules).name_of(owner)
     assert message in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("rules", "common_name", "name"),
+    [
+        ("RULE:^CN=([^,]+),OU=Admins$/$1/,DEFAULT", "root,OU=Admins", r"CN=root\,OU\=Admins,OU=Users"),
+        ("RULE:^CN=([a-z]+),OU=Users$/$1/,DEFAULT", "root,OU=Users", r"CN=root\,OU\=Users,OU=Users"),
+        ("RULE:^CN=(.*?),OU=Users$/$1/", "root,OU=Users", r"root\,OU\=Users"),
+        ("RULE:^CN=(.*),OU=Users$/$1/", "a;User:root", r"a\;User:root"),
+        ("RULE:^CN=(.*?),.*$/$1/", "root+OU=Admins", r"root\+OU\=Admins"),
+    ],
+)
+def test_a_comma_in_a_name_makes_no_part_of_its_own(rules: str, common_name: str, name: str) -> None:
+    assert PrincipalRules(rules).name_of(written(certified(common_name))) == name
+
+
+@pytest.mark.parametrize("common_name", ["root\n", "root\nCN=x", "a\r\nb", "root\u2028", "root\0", "\u202eroot"])
+@pytest.mark.parametrize("rules", ["DEFAULT", "RULE:^CN=(?s:(.*?)),OU=Users$/$1/"])
+def test_a_name_of_several_lines_or_that_cannot_be_shown_is_nobodys(rules: str, common_name: str) -> None:
+    try:
+        found = PrincipalRules(rules).name_of(written(certified(common_name)))
+    except ValueError:
+        return
+    assert found.isprintable()
+    assert "\\" in found, "what cannot be shown is written with escapes, as by Java"
+
+
+def certified(common_name: str) -> bytes:
+    """Return the name in the certificate of somebody whose authority puts them into OU=Users."""
+    return encoded(
+        NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, "Users"), NameAttribute(NameOID.COMMON_NAME, common_name)
+    )
 
 
 def test_a_long_name_is_matched_in_linear_time() -> None:

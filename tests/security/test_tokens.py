@@ -153,6 +153,15 @@ ATTACKS = {
     "a stranger's certificate": lambda: jwt.encode(
         claims(), STRANGER, "RS256", headers={"kid": "rsa", "x5c": ["MII="]}
     ),
+    "an address of a stranger's certificate": lambda: jwt.encode(
+        claims(), STRANGER, "RS256", headers={"kid": "rsa", "x5u": "https://evil.example/certificate"}
+    ),
+    "our own key's secret part made up": lambda: jwt.encode(
+        claims(), STRANGER, "RS256", headers={"kid": "rsa", "jwk": jwk(PRIVATE["rsa"], "rsa")}
+    ),
+    "another key of ours by a path": lambda: token(headers={"kid": "./rsa"}),
+    "a list of key ids": lambda: f"{part({'alg': 'RS256', 'kid': ['rsa']})}.{part(claims())}.AAAA",
+    "an empty key id": lambda: token(headers={"kid": ""}),
     "an unknown key": lambda: token(headers={"kid": "../../etc/passwd"}),
     "no key id among several": lambda: jwt.encode(claims(), PRIVATE["rsa"], "RS256"),
     "a number for a key id": lambda: f"{part({'alg': 'RS256', 'kid': 7})}.{part(claims())}.AAAA",

@@ -95,6 +95,49 @@ def test_passwords_and_tokens_pass_no_door_unencrypted_beyond_this_machine(tmp_p
         assert clear_text(door(login=False), configuration) is None
 
 
+PROVIDER = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
+BY_TOKEN = {
+    "authenticationEnabled": True,
+    "authenticationProviders": f"{PROVIDER}Token,{PROVIDER}Basic,{PROVIDER}Tls",
+    "tokenSecretKey": "data:;base64," + "c2Vj" * 16,
+}
+
+
+def test_pulsar_clients_log_in_where_authentication_is_enabled(tmp_path: Path) -> None:
+    with opened(tmp_path / "data", BY_TOKEN, front="pulsar", login=False) as (server, _):
+        assert server.reception.doors[0].login
+        assert server._broker is not None
+        assert server._broker.logins is not None
+        assert server._broker.logins.methods == {"token", "basic", "tls"}
+    with opened(tmp_path / "other", front="pulsar", login=False) as (server, _):
+        assert not server.reception.doors[0].login
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (BY_TOKEN | {"tokenSecretKey": "file:///no/such/key"}, "tokenSecretKey: cannot read /no/such/key"),
+        (BY_TOKEN | {"tokenSecretKey": "data:,short"}, "tokenSecretKey has 5 bytes"),
+    ],
+)
+def test_a_key_of_tokens_that_is_none_is_an_error_at_the_start(
+    tmp_path: Path, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ServerError, match=sentence), opened(tmp_path / "data", options, front="pulsar"):
+        pass
+
+
+def test_what_pulsar_clients_send_passes_no_door_unencrypted_beyond_this_machine(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ServerError, match="basic would send secrets over it unencrypted: listen"),
+        opened(tmp_path / "data", BY_TOKEN, front="pulsar", endpoint=Endpoint("0.0.0.0", 0)),
+    ):
+        pass
+    by_certificate = configure({**BY_TOKEN, "authenticationProviders": f"{PROVIDER}Token"})
+    assert clear_text(door(front="pulsar"), by_certificate) == "token"
+    assert clear_text(door(front="pulsar", security=TransportSecurity.TLS), by_certificate) is None
+
+
 def test_mechanisms_are_offered_in_the_operators_order() -> None:
     configuration = configure({"sasl.enabled.mechanisms": " PLAIN , SCRAM-SHA-512,PLAIN"})
     assert mechanisms_of(configuration) == ("PLAIN", "SCRAM-SHA-512")

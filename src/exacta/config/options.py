@@ -15,9 +15,11 @@ from typing import Any, get_args, get_type_hints
 
 from msgspec import Struct
 
+from exacta.config import pulsar_logins
 from exacta.config.configuration import Configuration, ConfigurationError
 from exacta.config.doors import DoorOptions
 from exacta.config.logins import LoginOptions
+from exacta.config.pulsar_logins import PulsarLoginOptions
 from exacta.config.security import SecurityOptions, problem_of
 from exacta.config.tls import TlsOptions
 from exacta.core.values.secret import HIDDEN
@@ -104,10 +106,17 @@ What is set at run time is durable, and counts before the command line. A start 
 
 SECURITY = frozenset(
     each.name.replace("_", ".")
-    for room in (DoorOptions, LoginOptions, SecurityOptions, TlsOptions)
+    for room in (DoorOptions, LoginOptions, PulsarLoginOptions, SecurityOptions, TlsOptions)
     for each in fields(room)
 )
 """The options that say who may do what. A start decides about them, and nothing that is set while the broker runs."""
+OF_LISTENERS = re.compile(r"(advertised\.)?listeners|listener\.(security\.protocol\.map|name\..+)", re.IGNORECASE)
+"""The keys that say which doors there are, and what holds at one of them (`listener.name.NAME.ssl.client.auth`)."""
+
+
+def is_of_security(name: str) -> bool:
+    """Return whether who may do what hangs on an option, or on a listener's key, which is none of the options."""
+    return name in SECURITY or OF_LISTENERS.fullmatch(name) is not None
 
 
 class SecretText(str):
@@ -164,7 +173,7 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
         values[option.field] = parse_value(option, value)
     configuration = Configuration(**values)
     require_order(configuration)
-    problem = problem_of(configuration)
+    problem = problem_of(configuration) or pulsar_logins.problem_of(configuration)
     if problem:
         raise ConfigurationError(problem)
     return configuration
@@ -215,12 +224,21 @@ def _find(given: str) -> Option:
     if option is None:
         if name in _ELSEWHERE:
             raise ConfigurationError(f"unknown option {given}: give {_ELSEWHERE[name]} to `exacta serve`")
-        if name in RENAMED:
-            raise ConfigurationError(f"{given} is called {RENAMED[name]} now")
+        refuse_unserved(name)
         _refuse_kafkas(given, name)
         meant = did_you_mean(name, options())
         raise ConfigurationError(f"unknown option {given}" + (f"; {meant}" if meant else ""))
     return option
+
+
+def refuse_unserved(name: str) -> None:
+    """Raise ConfigurationError for a name that an option had once, or one of Apache Pulsar's that is not served."""
+    if name in RENAMED:
+        raise ConfigurationError(f"{name} is called {RENAMED[name]} now")
+    if name in pulsar_logins.REFUSED:
+        raise ConfigurationError(
+            f"{name} is an option of Apache Pulsar that is not here: {pulsar_logins.REFUSED[name]}"
+        )
 
 
 def _refuse_kafkas(given: str, name: str) -> None:

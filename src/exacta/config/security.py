@@ -27,6 +27,10 @@ class SecurityOptions:
     super_users: Annotated[
         str, Meta(description="Principals that may do everything, whatever the rules say, as User:alice;User:bob.")
     ] = ""
+    superUserRoles: Annotated[
+        str,
+        Meta(description="Pulsar's name for super.users, as alice,bob. Who is named by either may do everything."),
+    ] = ""
     allow_everyone_if_no_acl_found: Annotated[
         bool, Meta(description="Whether everybody may use a resource for which nobody has written an access rule.")
     ] = False
@@ -45,17 +49,24 @@ def super_users(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def all_super_users(options: SecurityOptions) -> frozenset[str]:
+    """Return the principals that `super.users` and `superUserRoles` name. Raises ValueError as `super_users` does."""
+    roles = options.superUserRoles.split(",")
+    return super_users(options.super_users) | {f"User:{each.strip()}" for each in roles if each.strip()}
+
+
 def problem_of(options: SecurityOptions) -> str:
     """Return what is wrong with the options together, as a line; empty: nothing is."""
     name = options.authorizer_class_name
     if name not in ("", STANDARD_AUTHORIZER):
         return f"authorizer.class.name cannot be {name!r}: it is {STANDARD_AUTHORIZER}, or is left out"
     try:
-        users = super_users(options.super_users)
+        super_users(options.super_users)
     except ValueError as wrong:
         return f"super.users {wrong}"
     for given, option in (
-        (users, "super.users"),
+        (options.super_users, "super.users"),
+        (options.superUserRoles, "superUserRoles"),
         (options.allow_everyone_if_no_acl_found, "allow.everyone.if.no.acl.found"),
     ):
         if given and not name:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from exacta.config.configuration import ConfigurationError
 from exacta.config.dynamic import DynamicConfiguration, in_force, text_of
-from exacta.config.options import SECURITY, options, parse_run_time_value, require_order
+from exacta.config.options import is_of_security, options, parse_run_time_value, require_order
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation
 from exacta.protocol.kafka.errors import ErrorCode
 
@@ -27,7 +27,7 @@ def changed(present: Mapping[str, str], changes: Sequence[Change]) -> dict[str, 
             message = f"Config value {word} is not allowed for config key: {change.name}"
             raise ChangeRefused(ErrorCode.INVALID_CONFIG, message)
     given = [change.name for change in changes if change.operation == ConfigOperation.SET]
-    if security := [name for name in given if name in SECURITY]:
+    if security := [name for name in given if is_of_security(name)]:
         message = f"who may do what is set at the start only: [{', '.join(security)}]"
         raise ChangeRefused(ErrorCode.INVALID_CONFIG, message)
     fixed = [name for name in given if name not in options() or not options()[name].dynamic]

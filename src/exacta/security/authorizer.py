@@ -6,7 +6,7 @@ that is deleted holds no more from then on, before that is durable.
 
 from typing import Final
 
-from exacta.config.security import SecurityOptions, super_users
+from exacta.config.security import SecurityOptions, all_super_users
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Operation, Pattern, ResourceKind
 from exacta.ports.authorizer import AllowAll, Authorizer, Principal, Resource
@@ -61,4 +61,4 @@ def authorizer_of(options: SecurityOptions, rules: Advice) -> Authorizer:
     if not options.authorizer_class_name:
         return AllowAll()
     allow_everyone = options.allow_everyone_if_no_acl_found
-    return AclAuthorizer(rules, super_users(options.super_users), allow_everyone=allow_everyone)
+    return AclAuthorizer(rules, all_super_users(options), allow_everyone=allow_everyone)

@@ -21,4 +21,4 @@ def bearer_login(tokens: Tokens) -> Exchange:
     except (bearer.BearerError, TokenRefused) as error:
         yield bearer.REFUSED  # the client must acknowledge it
         raise LoginRefused(f"its token is refused: {error}", user) from None
-    return LoggedIn(principal=Principal(name=proved.subject), expires_ms=int(proved.expires_s * 1000))
+    return LoggedIn(principal=Principal(name=proved.subject), expires_ms=proved.expires_ms)

@@ -34,3 +34,6 @@ class LoggedIn(Struct, frozen=True, kw_only=True):
 
 Exchange: TypeAlias = Generator[bytes | Callable[[], Any], Any, LoggedIn]
 """One login on its way. It begins with `next`, which yields nothing of use."""
+
+Attempt: TypeAlias = Generator[Callable[[], Any], Any, LoggedIn]
+"""A login whose client has said everything already: it yields work for a thread, and ends as an `Exchange`."""

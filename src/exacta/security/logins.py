@@ -7,6 +7,7 @@ iterations and the length of its salt are those of users that `exacta users add`
 
 import hashlib
 import hmac
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeAlias
@@ -24,7 +25,8 @@ from exacta.protocol.sasl.scram import (
 )
 from exacta.protocol.sasl.scram_server import ScramServer
 from exacta.security.backoff import LoginBackoff
-from exacta.security.exchange import Exchange, LoggedIn, LoginRefused
+from exacta.security.exchange import Attempt, Exchange, LoggedIn, LoginRefused
+from exacta.security.remembered import RememberedPasswords
 
 PLAIN: Final = "PLAIN"
 OAUTHBEARER: Final = "OAUTHBEARER"
@@ -52,11 +54,17 @@ class Logins:
         session_ms: int = 0,
         wall_ms: Callable[[], int] = lambda: 0,
         bearer: Callable[[], Exchange] | None = None,
+        methods: frozenset[str] = frozenset(),
+        prove: Callable[[str], LoggedIn] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`secret` makes the keys of unknown users: nobody else may know it, and it should outlive a restart.
 
         `session_ms` is the length of a session, after which a client logs in once more; 0: it has no end. What the
         client has shown may end it earlier, by `wall_ms`, the time since 1970. `bearer` begins a login by a token.
+
+        `methods` are those by which clients log in without SASL, and `prove` takes their tokens; it raises
+        `LoginRefused`. `clock` gives seconds from any moment on.
         """
         begin: Mapping[str, Callable[[], Exchange]] = {
             PLAIN: self._plain,
@@ -64,6 +72,10 @@ class Logins:
             **({} if bearer is None else {OAUTHBEARER: bearer}),
         }
         self.backoff = backoff
+        self.methods = methods
+        """The methods without SASL, by Pulsar's names (`exacta.config.pulsar_logins`)."""
+        self._prove = prove
+        self._remembered = RememberedPasswords(clock)
         self._begin = {each: begin[each] for each in mechanisms}
         self._keys_of = keys_of
         self._secret = secret
@@ -108,15 +120,29 @@ class Logins:
             user, password = plain.parse((yield b""))
         except plain.PlainError as error:
             raise LoginRefused(str(error)) from None
+        return (yield from self.by_password(user, password))
+
+    def by_password(self, user: str, password: str) -> Attempt:
+        """Return one login by a name and a password, which derives keys on a thread."""
         mechanism = next((each for each in ALGORITHMS if self._keys_of(user, each)), USUAL_MECHANISM)
         keys, algorithm = self._keys(mechanism, user), ALGORITHMS[mechanism]
+        if self._remembered.knows(user, password, keys.stored_key):
+            return LoggedIn(principal=Principal(name=user))
         salted = yield partial(salted_password, algorithm, password, keys.salt, keys.iterations)
         if isinstance(salted, Exception):
             raise salted
         found = keys_from_salted(algorithm, salted, keys.salt, keys.iterations)
         if not hmac.compare_digest(found.stored_key, keys.stored_key):
             raise LoginRefused("its password is wrong, or there is no such user", user)
+        self._remembered.remember(user, password, keys.stored_key)
         return LoggedIn(principal=Principal(name=user))
+
+    def by_token(self, token: str) -> Attempt:
+        """Return one login by a token that is checked by `tokenSecretKey` or `tokenPublicKey`."""
+        yield from ()
+        if self._prove is None:
+            raise LoginRefused("tokens are not offered")
+        return self._prove(token)
 
     def _keys(self, mechanism: str, user: str) -> ScramKeys:
         """Return a user's keys, made up where there are none: the same steps, whether they are used or not."""

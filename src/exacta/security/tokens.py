@@ -29,8 +29,24 @@ class Proved(Struct, frozen=True):
     """The facts of a token that is taken."""
 
     subject: str
-    expires_s: float
-    """The time at which it holds no more, in seconds since 1970."""
+    expires_s: float | None
+    """The time at which it holds no more, in seconds since 1970; None: it does not say one."""
+
+    @property
+    def expires_ms(self) -> int | None:
+        """The same in milliseconds."""
+        return None if self.expires_s is None else int(self.expires_s * 1000)
+
+
+def header_of(token: str) -> dict[str, Any]:
+    """Return the header of a token, which nobody has signed yet. Raises `TokenRefused`."""
+    try:
+        header = jwt.get_unverified_header(token)
+    except (jwt.PyJWTError, RecursionError, UnicodeEncodeError) as error:  # PyJWT lets deep JSON and half characters by
+        raise TokenRefused(f"it is malformed: {error}") from None
+    if "crit" in header:
+        raise TokenRefused("its header has `crit`")
+    return header
 
 
 class Tokens:
@@ -42,13 +58,7 @@ class Tokens:
 
     def key_id(self, token: str) -> str | None:
         """Return the id of the key that a token names; None: it names none. Raises `TokenRefused`."""
-        try:
-            header = jwt.get_unverified_header(token)
-        except (jwt.PyJWTError, RecursionError) as error:  # what PyJWT lets through: JSON that is too deep
-            raise TokenRefused(f"it is malformed: {error}") from None
-        if "crit" in header:
-            raise TokenRefused("its header has `crit`")
-        key_id = header.get("kid")
+        key_id = header_of(token).get("kid")
         if key_id is not None and not isinstance(key_id, str):
             raise TokenRefused("its key id is malformed")
         return key_id

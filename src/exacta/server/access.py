@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 from exacta.config.configuration import Configuration
-from exacta.config.security import STANDARD_AUTHORIZER
+from exacta.config.security import STANDARD_AUTHORIZER, all_super_users
 from exacta.core.state.state import State
 from exacta.server.errors import ServerError
 
@@ -20,6 +20,6 @@ def require_authorizer(configuration: Configuration, state: State, data: Path, *
             f"the journal in {data} holds {' and '.join(found)}, and everybody might do everything: start with "
             f"--set authorizer.class.name={STANDARD_AUTHORIZER}"
         )
-    if configuration.authorizer_class_name and not configuration.super_users and not state.acls:
+    if configuration.authorizer_class_name and not all_super_users(configuration) and not state.acls:
         text = "there are no access rules and super.users names nobody, so that nobody may make a rule: set super.users"
         logger.warning(text)

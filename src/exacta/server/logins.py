@@ -10,14 +10,16 @@ from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from exacta.config.configuration import Configuration
+from exacta.config.pulsar_logins import BASIC, TOKEN, methods
 from exacta.core.values.scram import ScramMechanism
 from exacta.front.doors import Door, TransportSecurity
 from exacta.ports.log import Advice
 from exacta.protocol.sasl.scram import ScramKeys
 from exacta.security.backoff import LoginBackoff
-from exacta.security.exchange import Exchange
+from exacta.security.exchange import Exchange, LoggedIn
 from exacta.security.logins import MECHANISMS, OAUTHBEARER, PLAIN, Logins
 from exacta.security.scram_keys import shown_keys
 from exacta.server.errors import ServerError
@@ -29,6 +31,9 @@ logger = logging.getLogger("exacta.server")
 SECRET_FILE: Final = "login.secret"
 _SECRET_BYTES: Final = 32
 Bearer: TypeAlias = Callable[[], Exchange]
+MakeProve: TypeAlias = Callable[[Callable[[], int]], Callable[[str], LoggedIn]]
+_FRONTS_WITHOUT_SASL: Final = frozenset({"pulsar"})
+"""The fronts whose clients log in by `authenticationProviders`, where `authenticationEnabled` says so."""
 _SCRAM: Final = {each.sasl_name: each for each in ScramMechanism}
 
 
@@ -43,9 +48,19 @@ def mechanisms_of(configuration: Configuration) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
+def with_login(door: Door, configuration: Configuration) -> Door:
+    """Return a door as the options want it: Pulsar clients log in where `authenticationEnabled` says so."""
+    is_closed = configuration.authenticationEnabled and door.front in _FRONTS_WITHOUT_SASL
+    return replace(door, login=True) if is_closed else door
+
+
 def check_logins(doors: Sequence[Door], configuration: Configuration) -> None:
     """Raise ServerError where a door has logins that cannot be, before anything else is done."""
-    if not any(each.login for each in doors) or OAUTHBEARER not in mechanisms_of(configuration):
+    closed = [each for each in doors if each.login]
+    if any(each.front in _FRONTS_WITHOUT_SASL for each in closed) and TOKEN in methods(configuration):
+        require("jwt", "tokens need PyJWT", extra="oauth")
+    speaks_sasl = any(each.front not in _FRONTS_WITHOUT_SASL for each in closed)
+    if not speaks_sasl or OAUTHBEARER not in mechanisms_of(configuration):
         return
     require("jwt", "tokens (OAUTHBEARER) need PyJWT", extra="oauth")
     for name in ("jwks.endpoint.url", "expected.issuer", "expected.audience"):
@@ -60,6 +75,8 @@ def clear_text(door: Door, configuration: Configuration) -> str | None:
     """Return the mechanism by which a password or a token passes a door unencrypted; None: there is none."""
     if not door.login or door.security is TransportSecurity.TLS:
         return None
+    if door.front in _FRONTS_WITHOUT_SASL:
+        return next(iter(sorted(methods(configuration) & {TOKEN, BASIC})), None)
     return next((each for each in mechanisms_of(configuration) if each in (PLAIN, OAUTHBEARER)), None)
 
 
@@ -68,6 +85,7 @@ class ReadForLogins(Struct, frozen=True):
 
     secret: bytes
     bearer: Bearer | None
+    prove: MakeProve | None
 
     def __repr__(self) -> str:
         """Show no secret."""
@@ -76,7 +94,7 @@ class ReadForLogins(Struct, frozen=True):
 
 def read_for_logins(configuration: Configuration, data: Path) -> ReadForLogins:
     """Read it. Raises ServerError."""
-    return ReadForLogins(login_secret(data / SECRET_FILE), bearer_of(configuration))
+    return ReadForLogins(login_secret(data / SECRET_FILE), bearer_of(configuration), prove_of(configuration))
 
 
 def logins_of(read: ReadForLogins, configuration: Configuration, advice: Advice, wall_ms: Callable[[], int]) -> Logins:
@@ -89,6 +107,8 @@ def logins_of(read: ReadForLogins, configuration: Configuration, advice: Advice,
         session_ms=configuration.connections_max_reauth_ms,
         wall_ms=wall_ms,
         bearer=read.bearer,
+        methods=methods(configuration),
+        prove=None if read.prove is None else read.prove(wall_ms),
     )
 
 
@@ -123,6 +143,22 @@ def bearer_of(configuration: Configuration) -> Bearer | None:
             raise ServerError(f"sasl.oauthbearer.jwks.endpoint.url: {error}") from error
         logger.warning("nobody can log in by a token yet: %s", error)
     return partial(bearer_login, Tokens(rules, keys))
+
+
+def prove_of(configuration: Configuration) -> MakeProve | None:
+    """Return what makes the check of tokens that have no SASL, with their key read; None: they are not offered.
+
+    Raises ServerError.
+    """
+    if TOKEN not in methods(configuration):
+        return None
+    from exacta.security.signed_tokens import KeyUnusable, SignedTokens, token_key  # loads PyJWT
+
+    try:
+        key = token_key(configuration)
+    except KeyUnusable as error:
+        raise ServerError(str(error)) from error
+    return lambda wall_ms: SignedTokens(configuration, key, wall_ms).log_in
 
 
 def login_secret(path: Path) -> bytes:

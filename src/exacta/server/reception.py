@@ -20,7 +20,7 @@ from exacta.server.errors import ServerError
 from exacta.server.fronts import FrontRow
 from exacta.server.host import Host
 from exacta.server.listeners import Listener
-from exacta.server.logins import check_logins, clear_text
+from exacta.server.logins import check_logins, clear_text, with_login
 
 if TYPE_CHECKING:
     from exacta.front.front import EarlyFront, Front
@@ -35,7 +35,7 @@ class Reception:
         names = {each.front for each in doors}
         self._fronts = [each for each in fronts if each.name in names]
         self._configuration = configuration
-        self._listeners = [Listener(each) for each in doors]
+        self._listeners = [Listener(with_login(each, configuration)) for each in doors]
         self._certificates: dict[TlsSettings, Certificate] = {}
         """The certificates of the doors with TLS: one at most for each door."""
         self._early: dict[str, EarlyFront] = {}
@@ -107,7 +107,8 @@ class Reception:
             names = [each.name for each in self.open_to_all]
             raise ServerError(
                 f"other machines reach {where}, where clients need no login: listen on 127.0.0.1, ask for certificates "
-                "(SSL with ssl.client.auth=required), let Kafka clients log in (SASL_SSL), or let everybody in by "
+                "(SSL with ssl.client.auth=required), let clients log in (Kafka: SASL_SSL; Pulsar: "
+                "authenticationEnabled), or let everybody in by "
                 f"--set allow.anonymous={','.join(names)}"
             )
 
@@ -116,10 +117,14 @@ class Reception:
         for listener in self._listeners:
             mechanism = clear_text(listener.door, self._configuration)
             if mechanism is not None and listener.is_for_all:
+                remedy = (
+                    "make it SASL_SSL in listener.security.protocol.map, or offer SCRAM alone (sasl.enabled.mechanisms)"
+                    if listener.door.front == "kafka"
+                    else "listen on 127.0.0.1 there, and give other machines a door with TLS"
+                )
                 raise ServerError(
                     f"the door {listener.door.name} on {listener.door.endpoint} could be reached from other machines, "
-                    f"and {mechanism} would send secrets over it unencrypted: make it SASL_SSL in "
-                    "listener.security.protocol.map, or offer SCRAM alone (sasl.enabled.mechanisms)"
+                    f"and {mechanism} would send secrets over it unencrypted: {remedy}"
                 )
 
     def read_certificates_again(self, now_s: float) -> None:

@@ -51,7 +51,8 @@ NEEDS = (
 def handle(broker: Broker, request: FindCoordinatorRequest, context: RequestContext, reply: Reply) -> None:
     """Name this broker for groups and transactional ids, and no broker for anything else."""
     topic = TOPICS.get(request.key_type)
-    if topic is None or broker.engine.visible(topic.name, 0) is not None:
+    asks_for_none = context.version >= SEVERAL_KEYS_SINCE and not request.coordinator_keys  # which needs no right
+    if topic is None or asks_for_none or broker.engine.visible(topic.name, 0) is not None:
         broker.confirm_shown(context, lambda: reply(_response(broker, request, context)))
     else:  # where there is no room for it, the coordinator works all the same
         create = topic.create(broker.new_uuid().bytes)

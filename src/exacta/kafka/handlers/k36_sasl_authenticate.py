@@ -1,8 +1,8 @@
 """SaslAuthenticate carries the messages of a login (KIP-152), and tells the length of the session (KIP-368)."""
 
 from exacta.front.broker import Broker
-from exacta.front.hosts import share_of
-from exacta.front.turns import Steps, Until
+from exacta.front.logging_in import Attempted, let_in, refused_late
+from exacta.front.turns import Steps
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.login import Login, Phase
@@ -10,8 +10,6 @@ from exacta.kafka.needs import OPEN_TO_ALL
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from exacta.security import audit
-from exacta.security.exchange import LoginRefused
 from exacta.security.logins import Logins
 
 
@@ -29,13 +27,14 @@ def _proceed(
     broker: Broker, login: Login, logins: Logins, message: bytes, context: RequestContext, reply: Reply
 ) -> Steps:
     connection = context.connection
-    try:
-        answer = yield from login.proceed(message)
-    except LoginRefused as error:
-        audit.login_refused(error.user, login.mechanism, connection.peer, connection.door.name, str(error))
-        waited = Until()
-        broker.engine.scheduler.call_later(logins.backoff.failed(share_of(connection.peer_host)), waited.set)
-        yield waited
+    attempted = Attempted(
+        mechanism=login.mechanism,
+        peer=connection.peer,
+        peer_host=connection.peer_host,
+        door=connection.door.name,
+    )
+    answer = yield from refused_late(broker, attempted, login.proceed(message))
+    if answer is None:
         reply(_refusal(login.mechanism))
         connection.close()
         return
@@ -45,7 +44,7 @@ def _proceed(
     expires_in_ms, session_ms = logins.expires_in_ms(answer), logins.session_ms(answer)
     login.open(answer, None if session_ms is None else connection.now_s() + session_ms / 1000)
     connection.let_in(answer.principal, None if expires_in_ms is None else expires_in_ms / 1000)
-    audit.logged_in(answer.principal, login.mechanism, connection.peer, connection.door.name)
+    let_in(attempted, answer.principal)
     reply(SaslAuthenticateResponse(auth_bytes=answer.last_message, session_lifetime_ms=session_ms or 0))
 
 
