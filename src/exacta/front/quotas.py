@@ -4,13 +4,13 @@ Owns the buckets (`core/quotas/rates.py`) of those who share a quota, and the wa
 loop is at work on. Which quota holds is the core's knowledge (`core/quotas/precedence.py`).
 
 Theory of operation. A connection looks at `held` first: where nobody has a quota nothing else is asked. Else each
-request gets a `Charge`, to the user and the client id. A front says what the request has used (`take`), and gets the
+request gets a `Account`, to the user and the client id. A front says what the request has used (`take`), and gets the
 throttle time: it answers with this time where its protocol has room for it, and begins no further request of the
 connection meanwhile (`FramedConnection.mute`).
 
-The time of a request is what the loop's thread has had of a processor between `switch` and `switch`, whoever calls
-whom in between. It counts in percent: 100 tokens are a second. As in Apache Kafka a client waits a second at most for
-what its requests took. Nobody looks at a clock for a client without such a quota.
+The time of a request is what the loop's thread has had of a processor between `switch` and `switch`, no matter who
+calls whom in between. It counts in percent: 100 tokens are a second. As in Apache Kafka a client waits a second at most
+for what its requests took. Nobody looks at a clock for a client without such a quota.
 """
 
 import time
@@ -27,11 +27,11 @@ BURST_SECONDS: Final = 1.0
 """A client that was silent may use one second's worth at once. Within ten seconds it stays within 1.1 of its quota."""
 
 MUTATION_BURST_SECONDS: Final = 11.0
-"""As in Apache Kafka (KIP-599), by its defaults of `controller.quota.window.num` and its size: topics are made many at
-a time, and rarely."""
+"""Topics are made many at a time, and rarely. Apache Kafka has this by its defaults (KIP-599)."""
 
-LONGEST_REQUEST_THROTTLE_MS: Final = 1_000
-"""As in Apache Kafka: a client that is silent for longer loses its group, and its broker."""
+LONGEST_THROTTLE_MS: Final = 1_000
+"""The longest throttle time for what requests took, and for connections, as in Apache Kafka: a client that is silent
+for longer loses its group, and connections that wait for their end must not be many."""
 
 MOST_BUCKETS: Final = 10_000
 """The buckets that are kept, and the clients whose quotas are known without a look-up. The bucket that was used least
@@ -41,7 +41,7 @@ SLICE: Final = 0.1
 """A read may take at least this part of a second's worth, so that small quotas do not make small reads."""
 
 
-class Charge:
+class Account:
     """The account of one request."""
 
     __slots__ = ("client_id", "is_timed", "spent_s", "throttle_ms", "user")
@@ -73,7 +73,7 @@ class Quotas:
         self._rates: dict[str | None, float] = {}
         self._buckets: OrderedDict[tuple[QuotaKey, str | None, str | None], TokenBucket] = OrderedDict()
         self._processor_clock = processor_clock
-        self._working_on: Charge | None = None
+        self._working_on: Account | None = None
         self._since_s = 0.0
 
     @property
@@ -83,27 +83,27 @@ class Quotas:
 
     # --- what is used -------------------------------------------------------------------------------------------------
 
-    def charge(self, user: str, client_id: str) -> Charge:
+    def charge(self, user: str, client_id: str) -> Account:
         """Return the account of a request of this client."""
-        return Charge(user, client_id, is_timed=QuotaKey.REQUEST_PERCENTAGE in self._of(user, client_id))
+        return Account(user, client_id, is_timed=QuotaKey.REQUEST_PERCENTAGE in self._of(user, client_id))
 
-    def take(self, charge: Charge, key: QuotaKey, amount: float, now_ms: float) -> int:
+    def take(self, charge: Account, key: QuotaKey, amount: float, now_ms: float) -> int:
         """Count what a request uses, or what it gives back (below zero); return the throttle time."""
         return self._noted(charge, key, self.count(charge, key, amount, now_ms))
 
-    def count(self, charge: Charge, key: QuotaKey, amount: float, now_ms: float) -> int:
+    def count(self, charge: Account, key: QuotaKey, amount: float, now_ms: float) -> int:
         """Do as `take` does, but for the request: its answer says nothing of the throttle time."""
         quota = self._of(charge.user, charge.client_id).get(key)
         return 0 if quota is None else self._taken(key, quota, amount, now_ms)
 
-    def owed(self, charge: Charge, key: QuotaKey, now_ms: float) -> int:
+    def owed(self, charge: Account, key: QuotaKey, now_ms: float) -> int:
         """Return the throttle time of what was used before; 0: the request may use something."""
         quota = self._of(charge.user, charge.client_id).get(key)
         if quota is None:
             return 0
         return self._noted(charge, key, self._bucket(key, quota, now_ms).throttle_ms(quota.limit, now_ms))
 
-    def most(self, charge: Charge, key: QuotaKey, now_ms: float) -> float | None:
+    def most(self, charge: Account, key: QuotaKey, now_ms: float) -> float | None:
         """Return how much one request should use at most; None: there is no quota."""
         quota = self._of(charge.user, charge.client_id).get(key)
         if quota is None:
@@ -122,6 +122,7 @@ class Quotas:
         if throttle_ms == 0:
             bucket.take(1, limit, now_ms)
             return 0
+        throttle_ms = min(throttle_ms, LONGEST_THROTTLE_MS)
         self.throttled[key] += 1
         self.throttled_ms[key] += throttle_ms
         return throttle_ms
@@ -129,7 +130,7 @@ class Quotas:
     def _taken(self, key: QuotaKey, quota: InForce, amount: float, now_ms: float) -> int:
         return self._bucket(key, quota, now_ms).take(amount, quota.limit, now_ms)
 
-    def _noted(self, charge: Charge, key: QuotaKey, throttle_ms: int) -> int:
+    def _noted(self, charge: Account, key: QuotaKey, throttle_ms: int) -> int:
         if throttle_ms > charge.throttle_ms:
             if charge.throttle_ms == 0:
                 self.throttled[key] += 1
@@ -169,7 +170,7 @@ class Quotas:
 
     # --- whose time it is ---------------------------------------------------------------------------------------------
 
-    def switch(self, charge: Charge | None) -> Charge | None:
+    def switch(self, charge: Account | None) -> Account | None:
         """Let the time count for this request from now on, or for none; return whose it was until now."""
         before = self._working_on
         if before is not None:
@@ -181,7 +182,7 @@ class Quotas:
         self._working_on = charge
         return before
 
-    def take_time(self, charge: Charge, now_ms: float) -> int:
+    def take_time(self, charge: Account, now_ms: float) -> int:
         """Count the time that a request has taken until now; return the throttle time."""
         key = QuotaKey.REQUEST_PERCENTAGE
         quota = self._of(charge.user, charge.client_id).get(key)
@@ -190,5 +191,5 @@ class Quotas:
         if self._working_on is charge:
             self.switch(charge)
         spent_s, charge.spent_s = charge.spent_s, 0.0
-        throttle_ms = min(self._taken(key, quota, spent_s * 100, now_ms), LONGEST_REQUEST_THROTTLE_MS)
+        throttle_ms = min(self._taken(key, quota, spent_s * 100, now_ms), LONGEST_THROTTLE_MS)
         return self._noted(charge, key, throttle_ms)

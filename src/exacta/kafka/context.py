@@ -10,7 +10,7 @@ from exacta.core.replies import Reply
 from exacta.core.values.quotas import QuotaKey
 from exacta.front.doors import Door
 from exacta.front.meter import ApiMeter
-from exacta.front.quotas import Charge, Quotas
+from exacta.front.quotas import Account, Quotas
 from exacta.front.request import Request, RequestConnection
 from exacta.front.turns import Steps
 from exacta.kafka.errors import error_code
@@ -161,7 +161,7 @@ class RequestContext(Request):
         self.meter: ApiMeter | None = None
         """Counts the request once it is answered, with the time from `begun_s` by the meter's clock; None: nothing."""
         self.begun_s = 0.0
-        self.charge: Charge | None = None
+        self.charge: Account | None = None
         """The account of the request; None: nobody has a quota."""
 
     @property
@@ -227,7 +227,7 @@ class RequestContext(Request):
 
         return timed
 
-    def _throttle(self, charge: Charge, message: Message | None) -> None:
+    def _throttle(self, charge: Account, message: Message | None) -> None:
         """Count the time of the request, and let its answer say how long the client must wait (KIP-219)."""
         if charge.is_timed:
             self._muted(self.shared.broker.quotas.take_time(charge, self._now_ms()))
@@ -285,7 +285,7 @@ class RequestContext(Request):
         request.admit = lambda size, admitted: self.connection.admit(fetch, size, admitted)
 
 
-def _timed(steps: Steps, charge: Charge, quotas: Quotas) -> Steps:
+def _timed(steps: Steps, charge: Account, quotas: Quotas) -> Steps:
     """Return the same steps, whose time counts for a request."""
     sent: Any = None
     try:

@@ -6,19 +6,31 @@ import pytest
 
 from exacta.core.quotas.precedence import InForce, connection_rates, in_force
 from exacta.core.values.quotas import EntityType, QuotaEntity, QuotaKey
+from tests.docstring_tables import docstring_table
 
 USER, CLIENT_ID, IP = EntityType
 RATE, OTHER = QuotaKey.PRODUCER_BYTE_RATE, QuotaKey.CONSUMER_BYTE_RATE
 U, C, ANY = "alice", "app", None
-LEVELS: list[tuple[tuple[tuple[EntityType, str | None], ...], str | None, str | None]] = [
-    (((USER, U), (CLIENT_ID, C)), U, C),
-    (((USER, U), (CLIENT_ID, ANY)), U, C),
-    (((USER, U),), U, None),
-    (((USER, ANY), (CLIENT_ID, C)), U, C),
-    (((USER, ANY), (CLIENT_ID, ANY)), U, C),
-    (((USER, ANY),), U, None),
-    (((CLIENT_ID, C),), None, C),
-    (((CLIENT_ID, ANY),), None, C),
+WORDS: dict[str, tuple[EntityType, str | None]] = {
+    "the user": (USER, U),
+    "any other user": (USER, ANY),
+    "the client id": (CLIENT_ID, C),
+    "any other client id": (CLIENT_ID, ANY),
+}
+SHARED: dict[str, tuple[str | None, str | None]] = {
+    "the user's clients of this id": (U, C),
+    "the user's clients of one id": (U, C),
+    "all clients of the user": (U, None),
+    "all clients of this id": (None, C),
+    "all clients of one id": (None, C),
+}
+TABLE = docstring_table("exacta.core.quotas.precedence", "level")
+LEVELS = [
+    (
+        tuple(WORDS[word.removeprefix("and ")] for word in TABLE[row, "the quota is for"].split(", ")),
+        *SHARED[TABLE[row, "who shares it"]],
+    )
+    for row in TABLE.rows
 ]
 """The levels in their order, and who shares a quota of each."""
 

@@ -1,9 +1,9 @@
-"""Which quota holds for a client: the first of Kafka's eight levels that has one (KIP-124).
+"""The first of Kafka's eight levels that has a quota says what holds for a client (KIP-124).
 
 | level | the quota is for | who shares it |
 |---|---|---|
-| 1 | the user and the client id | the user's clients of this id |
-| 2 | the user and any other client id | the user's clients of one id |
+| 1 | the user, and the client id | the user's clients of this id |
+| 2 | the user, and any other client id | the user's clients of one id |
 | 3 | the user | all clients of the user |
 | 4 | any other user, and the client id | the user's clients of this id |
 | 5 | any other user, and any other client id | the user's clients of one id |
@@ -32,10 +32,10 @@ class InForce(Struct, frozen=True):
     client_id: str | None = None
 
 
-Quotas = Mapping[QuotaEntity, Mapping[QuotaKey, float]]
+ClientQuotas = Mapping[QuotaEntity, Mapping[QuotaKey, float]]
 
 
-def in_force(quotas: Quotas, key: QuotaKey, user: str, client_id: str) -> InForce | None:
+def in_force(quotas: ClientQuotas, key: QuotaKey, user: str, client_id: str) -> InForce | None:
     """Return the quota of a client; None: nothing bounds it."""
     for entity, shares_user, shares_client in _levels(user, client_id):
         limit = quotas.get(entity, {}).get(key)
@@ -56,7 +56,7 @@ def _levels(user: str, client_id: str) -> Iterator[tuple[QuotaEntity, bool, bool
         yield QuotaEntity(((CLIENT_ID, None),)), False, True
 
 
-def connection_rates(quotas: Quotas) -> dict[str | None, float]:
+def connection_rates(quotas: ClientQuotas) -> dict[str | None, float]:
     """Return the connections a second that addresses have, by the address as Python writes it; None: any other."""
     rates: dict[str | None, float] = {}
     for entity, held in quotas.items():

@@ -1,4 +1,4 @@
-"""The arithmetic of quotas: a bucket of tokens, of which so many come in each second as the quota says.
+"""The arithmetic of quotas: a bucket of tokens, of which the quota says how many come in each second.
 
 What happens takes tokens, also more than there are. Then some are owed, and the throttle time is how long it takes
 until nothing is owed. A bucket that is full keeps what a burst may take, and no more. So in any span of time a client
@@ -17,7 +17,7 @@ from math import ceil
 from typing import Final
 
 ROUNDING_MS: Final = 1e-6
-"""What adding and taking away of fractions may leave is no time."""
+"""Adding and taking away of fractions may leave so little, which is no time."""
 
 
 class TokenBucket:

@@ -70,7 +70,7 @@ ACL = 1_500
 USER = 400
 SCRAM_KEY = 600
 ENTITY = 600
-"""Those who have a quota, beside their names."""
+"""An entity that has quotas, beside its names."""
 QUOTA = 150
 
 

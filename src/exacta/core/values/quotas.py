@@ -48,7 +48,7 @@ _FRACTION: Final = 1e-6
 
 
 class QuotaEntity(Struct, frozen=True, array_like=True):
-    """Those who have quotas: a user, a client id or both, or an address. A name of None is the default of its type."""
+    """An entity has quotas: a user, a client id or both, or an address. A name of None is the default of its type."""
 
     parts: tuple[tuple[EntityType, str | None], ...]
     """One of a type at most, in the order of `EntityType`."""
@@ -65,7 +65,7 @@ def entity_of(names: Mapping[EntityType, str | None]) -> QuotaEntity:
 
 
 class QuotaAlteration(Struct, frozen=True):
-    """What is changed of one entity's quotas; a value of None removes the quota."""
+    """The changes of one entity's quotas; a value of None removes the quota."""
 
     entity: QuotaEntity
     values: Mapping[QuotaKey, float | None]

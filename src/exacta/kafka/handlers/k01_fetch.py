@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
 from exacta.core.values.leader_epochs import FIRST_EPOCH, end_of, last_epoch
-from exacta.core.values.quotas import QuotaKey
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
+from exacta.kafka.fetch_quota import most_bytes, within_quota
 from exacta.kafka.fetch_sessions import (
     FINAL_EPOCH,
     FULL_EPOCH,
@@ -240,9 +240,7 @@ def _read(
         )
 
     def read(results: list[FetchResult]) -> None:
-        if context.charge is not None:
-            results = _within_quota(context, results)
-        done([*zip(found.reading, results, strict=True), *found.refused], answered)
+        done([*zip(found.reading, within_quota(context, results), strict=True), *found.refused], answered)
 
     by_pieces(context, partitions, sort, lambda: _fetch(broker, request, context, found, read))
 
@@ -254,8 +252,7 @@ def _fetch(
     found: _Sorted,
     done: Callable[[list[FetchResult]], None],
 ) -> None:
-    max_bytes = min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes)
-    max_bytes = context.most(QuotaKey.CONSUMER_BYTE_RATE, max_bytes)
+    max_bytes = most_bytes(context, min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes))
     broker.fetch(
         context,
         WantedRequest(
@@ -270,17 +267,6 @@ def _fetch(
         ),
         done,
     )
-
-
-def _within_quota(context: RequestContext, results: list[FetchResult]) -> list[FetchResult]:
-    """Return what was read, or none of the records where the client has read too much before (KIP-219).
-
-    Others who share its quota may have read while this request waited.
-    """
-    if context.owes(QuotaKey.CONSUMER_BYTE_RATE):
-        return [replace(each, records=[], aborted=()) for each in results]
-    context.use(QuotaKey.CONSUMER_BYTE_RATE, sum(len(part) for each in results for part in each.records))
-    return results
 
 
 def _finish(

@@ -44,7 +44,7 @@ _TYPES = {each.value: each for each in EntityType}
 _KEYS = {each.value: each for each in QuotaKey}
 
 
-class _Asked(Struct):
+class _Named(Struct):
     """An entity that a request names, and what becomes of it."""
 
     names: dict[str, str | None]
@@ -54,7 +54,7 @@ class _Asked(Struct):
 
 def handle(broker: Broker, request: AlterClientQuotasRequest, context: RequestContext, reply: Reply) -> None:
     """Alter those that have no fault."""
-    asked: dict[frozenset[tuple[str, str | None]], _Asked] = {}
+    asked: dict[frozenset[tuple[str, str | None]], _Named] = {}
     for entry in request.entries:
         names = {each.entity_type: each.entity_name for each in entry.entity}
         key = frozenset(names.items())
@@ -75,16 +75,16 @@ def handle(broker: Broker, request: AlterClientQuotasRequest, context: RequestCo
         broker.when_durable(context, lambda: done(None))
 
 
-def _asked(names: dict[str, str | None], ops: list[OpData]) -> _Asked:
+def _asked(names: dict[str, str | None], ops: list[OpData]) -> _Named:
     unknown = next((each for each in names if each not in _TYPES), None)
     if unknown is not None:
-        return _Asked(names, f"there are no entities of type {unknown}")
+        return _Named(names, f"there are no entities of type {unknown}")
     entity = entity_of({_TYPES[kind]: name for kind, name in names.items()})
     fault = problem_of_entity(entity) or _fault(entity, ops)
     if fault is not None:
-        return _Asked(names, fault)
+        return _Named(names, fault)
     values = {_KEYS[each.key]: None if each.remove else each.value for each in ops if each.key in _KEYS}
-    return _Asked(names, alteration=QuotaAlteration(entity, values))
+    return _Named(names, alteration=QuotaAlteration(entity, values))
 
 
 def _fault(entity: QuotaEntity, ops: list[OpData]) -> str | None:
@@ -99,7 +99,7 @@ def _fault(entity: QuotaEntity, ops: list[OpData]) -> str | None:
     return None
 
 
-def _result(asked: _Asked, rejection: Rejection | None, context: RequestContext) -> AlteredEntryData:
+def _result(asked: _Named, rejection: Rejection | None, context: RequestContext) -> AlteredEntryData:
     result = AlteredEntryData(entity=_entity(asked.names), error_message=asked.fault)
     if asked.fault is not None:
         result.error_code = ErrorCode.INVALID_REQUEST
