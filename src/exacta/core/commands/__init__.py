@@ -5,7 +5,13 @@ Timers are commands too: the core asks for them in `Outcome.timers`, the engine 
 """
 
 from exacta.core.command import Command, Parked
-from exacta.core.commands.access import AlterClientQuotas, AlterScramKeys, CreateAcls, DeleteAcls
+from exacta.core.commands.access import (
+    AlterClientQuotas,
+    AlterScramKeys,
+    CreateAcls,
+    DeleteAcls,
+    RevokeMemberships,
+)
 from exacta.core.commands.groups import (
     CommitOffsets,
     CommitTransactionalOffsets,
@@ -128,6 +134,7 @@ __all__ = [
     "Permit",
     "Redeliver",
     "RefuseAppends",
+    "RevokeMemberships",
     "Seek",
     "SetBrokerConfigs",
     "SetDiskRoom",
