@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail
+from exacta.cli.cluster import EXIT_USAGE, CommandConfig, Servers, client_of, fail
 from exacta.cli.confirmation import Yes, require_consent
 from exacta.cli.lines import say
 from exacta.cli.output import Output, OutputFormat, print_records
@@ -77,20 +77,14 @@ def remove(
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
 ) -> None:
-    """Remove all quotas of a user, of a client id, of both together, or of an address.
-
-    Exit code 1 if it has none.
-    """
-    from exacta.client.quotas import alter_quotas, list_quotas
+    """Remove all quotas of a user, of a client id, of both together, or of an address, if it has any."""
+    from exacta.client.quotas import alter_quotas
 
     entity = _entity(user, client_id, ip)
+    require_consent(f"Remove the quotas of {_words(entity)}?", yes=yes)
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
-        held = next((values for each, values in list_quotas(client) if each == entity), None)
-        if held is None:
-            fail(f"there are no quotas of {_words(entity)}", EXIT_NO)
-        require_consent(f"Remove the quotas of {_words(entity)} ({', '.join(held)})?", yes=yes)
-        alter_quotas(client, entity, dict.fromkeys(held))
-    say(f"the quotas of {_words(entity)} are removed")
+        alter_quotas(client, entity, dict.fromkeys(_OF_ADDRESSES if "ip" in entity else _NAMES))
+    say(f"{_words(entity)} has no quotas")
 
 
 _KINDS = ("user", "client-id", "ip")
