@@ -13,6 +13,7 @@ from exacta.core.snapshot import is_same
 from exacta.core.state.state import State
 from simulation.invariants.access import (
     keys_are_those_that_were_set,
+    quotas_are_those_that_were_set,
     rules_are_those_that_were_made,
     who_got_every_right_at_once_was_the_first_user,
 )
@@ -118,6 +119,7 @@ def violations(
         *rules_are_those_that_were_made(state, log),
         *keys_are_those_that_were_set(state, log),
         *who_got_every_right_at_once_was_the_first_user(state, log),
+        *quotas_are_those_that_were_set(state, log),
         *groups_are_durable(state, log),
         *group_epochs_grow(state, log),
         *groups_move_with_their_members(state, log),

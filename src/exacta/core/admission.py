@@ -60,6 +60,7 @@ ADMISSION: dict[type[Command], Admission] = {
     c.CreateAcls: Admission(_ALWAYS, (Table.ACLS,)),
     c.AlterScramKeys: Admission(_ALWAYS, (Table.USERS,)),
     c.MakeFirstUser: Admission(_ALWAYS, (Table.ACLS, Table.USERS)),
+    c.AlterClientQuotas: Admission(_ALWAYS, (Table.QUOTAS,)),
     c.DeleteAcls: _NEVER,
     # --- membership: a member that is refused may die of it, and writes little ---
     c.JoinGroup: Admission(_ALWAYS, (Table.MEMBERS,)),
