@@ -19,14 +19,13 @@ from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, Metadat
 from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersionsRequest
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest
-from exacta.protocol.sasl.scram import ALGORITHMS, salted_password
+from exacta.protocol.sasl.scram import ALGORITHMS
 from exacta.protocol.sasl.scram_client import ScramClient
-from exacta.security.backoff import MOST_OPEN, LoginBackoff
+from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import LoggedIn
 from exacta.security.logins import Logins
-from tests.kafka.wire import ANSWER_SECONDS, Front, Wire, front
+from tests.kafka.wire import Front, Wire, front
 from tests.security.test_logins import PASSWORD_MECHANISMS, PASSWORDS, keys_of
-from tests.waiting import wait_until
 
 VERSIONS = ApiVersionsRequest(client_software_name="x", client_software_version="1")
 METADATA = MetadataRequest(topics=[])
@@ -369,48 +368,3 @@ def test_an_exchange_that_has_failed_is_not_taken_up_again() -> None:
 @pytest.fixture(autouse=True)
 def _audited(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "exacta.audit")
-
-
-# --- before the login -------------------------------------------------------------------------------------------------
-
-
-def test_who_does_not_log_in_in_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("exacta.front.arrivals.LOGIN_SECONDS", 0.3)
-    with front(logins=quick_logins) as broker:
-        quick, silent, half = broker.connect(), broker.connect(), broker.connect()
-        assert log_in(quick).error_code == ErrorCode.NONE
-        handshake(half, "PLAIN")
-        assert silent.is_closed()
-        assert half.is_closed()
-        assert is_served(quick)
-        assert not broker.on_loop(lambda: broker.context.arrivals._coming)
-
-
-def test_who_hangs_up_and_comes_again_tries_no_more_passwords(broker: Front, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: list[str] = []
-
-    def derive(algorithm: str, password: str, *rest: Any) -> bytes:
-        tried.append(password)
-        return salted_password(algorithm, password, *rest)
-
-    monkeypatch.setattr("exacta.security.logins.salted_password", derive)
-    monkeypatch.setattr("exacta.security.backoff.FORGIVEN_EACH_S", 1_000.0)
-    wires = [broker.connect() for _ in range(3 * MOST_OPEN)]
-    for number, wire in enumerate(wires):
-        handshake(wire, "PLAIN")
-        wire.send(plain(password=f"guess {number}"), 2)
-        if number % 2:
-            wire.socket.close()
-    right = broker.connect()
-    handshake(right, "PLAIN")
-    right.send(plain(), 2)
-    logins = broker.context.logins
-    assert logins is not None
-
-    def wrong() -> float:
-        return logins.backoff._unforgiven("127.0.0.1")
-
-    wait_until(lambda: broker.on_loop(wrong) > MOST_OPEN - 1, ANSWER_SECONDS, "the guesses that are let through")
-    assert 0 < len(tried) <= MOST_OPEN  # of who has hung up before its turn nothing is looked at
-    assert broker.on_loop(wrong) <= MOST_OPEN
-    assert "secret" not in tried

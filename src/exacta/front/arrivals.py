@@ -19,7 +19,7 @@ logger = logging.getLogger("exacta.front")
 LOGIN_SECONDS: Final = 30.0
 """A refusal waits for five seconds, and attempts of an address for one another."""
 MOST_ARRIVALS: Final = 1_000
-"""With `sasl.server.max.receive.size` these hold 64 MiB at most. After a restart clients come back in hundreds, and a
+"""They hold 64 MiB at most, with the default of `sasl.server.max.receive.size`. After a restart clients come back in hundreds, and a
 login takes some milliseconds."""
 
 
@@ -33,7 +33,7 @@ class Arrival(Protocol):
 
 
 class Arrivals:
-    """Those of one server, at all doors."""
+    """Keeps the arrivals of one server, at all doors."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler

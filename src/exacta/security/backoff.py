@@ -21,7 +21,7 @@ MOST_ADDRESSES: Final = 10_000
 MOST_OPEN: Final = 20
 """A host has some clients whose password was changed, and others on the same host go on logging in."""
 FORGIVEN_EACH_S: Final = 1.0
-"""So an address guesses 86,400 passwords a day, however many connections it has."""
+"""An address guesses 86,400 passwords a day, however many connections it has."""
 LOOK_AGAIN_S: Final = 1.0
 """An attempt that waits looks again after this time, if no other one has made room."""
 SHORTEST_LOOK_S: Final = 0.01
@@ -35,7 +35,7 @@ class LoginBackoff:
         self._shortest_s = shortest_s
         self._clock = clock
         self._failures: OrderedDict[str, tuple[int, float, float]] = OrderedDict()
-        """Of each address the number of failures, the time of the last one, and those that were not forgiven then."""
+        """The failures of each address: their number, the time of the last one, and those that were not forgiven then."""
         self._trying: Counter[str] = Counter()
         """The attempts that are on their way."""
         self._lines: dict[str, deque[Callable[[], bool]]] = {}
