@@ -51,6 +51,7 @@ NOT_RUN = {
     ("docs/reference/pulsar.md", "pip install 'exacta-log[pulsar]'"): _AN_INDEX,
     ("docs/reference/pulsar.md", "exacta serve --pulsar-listen"): "tests/server start it on a free port",
     ("docs/reference/pulsar.md", "  --web-listen"): "the same",
+    ("docs/how-to/permissions.md", "exacta acls add"): "tests/rights/test_page.py runs it where access rules are on",
     **{
         ("docs/how-to/logins.md", start): "tests/server/test_login_clients.py has such a server, users and rules"
         for start in (

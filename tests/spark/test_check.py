@@ -108,13 +108,13 @@ def test_a_checkpoint_that_cannot_be_read(bootstrap, options, tmp_path):
 
 
 def test_permissions_that_are_missing(bootstrap, options, monkeypatch):
-    """The errors are those that an Apache Kafka with access rules answers; `test_secured.py` asks one."""
+    """The errors are those of a broker with access rules; `tests/rights/` and `test_secured.py` ask one."""
 
     def refused(client, producer, **_):
         assert producer.transactional_id.startswith(f"{RUN}-check-")
         raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "aborting a transaction")
 
-    monkeypatch.setattr(CHECK, "end_transaction", refused)
+    monkeypatch.setattr("exacta.client.trials.end_transaction", refused)
     monkeypatch.setattr(CHECK, "look_at_topic", lambda client, topic: TopicAccess(1, frozenset({READ})))
     report = check(frame(), options, topic="orders")
     begin = f"a client that does not log in lacks a permission on {bootstrap}: the sink needs "

@@ -152,6 +152,13 @@ def not_found(message: str, name: str, names: Collection[str]) -> NoReturn:
     fail(f"{message} {name}" + (f"; {meant}" if meant else ""), EXIT_NO)
 
 
+def as_far_as_seen(client: "Client") -> str:
+    """Return what to add where nothing was found: a cluster shows to who logs in what that user may describe."""
+    security = client.cluster.security
+    knows_us = security.sasl is not None or (security.tls is not None and security.tls.keystore is not None)
+    return f" that {security.principal} may describe" if knows_us else ""
+
+
 def no_topic(client: "Client", name: str) -> NoReturn:
     """End the command because there is no such topic."""
     not_found("there is no topic", name, client.topic_names())

@@ -4,7 +4,18 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, no_topic, not_found, note
+from exacta.cli.cluster import (
+    EXIT_NO,
+    EXIT_USAGE,
+    CommandConfig,
+    Servers,
+    as_far_as_seen,
+    client_of,
+    fail,
+    no_topic,
+    not_found,
+    note,
+)
 from exacta.cli.confirmation import OnlyShow, Yes, require_consent
 from exacta.cli.lines import counted, say
 from exacta.cli.output import Output, OutputFormat, plain, print_json, print_records
@@ -90,6 +101,7 @@ def describe(
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         found = _described(client, group)
         behind = describe_lag(client, group)
+        seen = as_far_as_seen(client)
     members = [
         {
             "member": each.member_id,
@@ -110,7 +122,7 @@ def describe(
     if behind.partitions:
         _show(behind)
     else:
-        say("it has no position in any partition")
+        say(f"it has no position in any partition{seen}")
 
 
 @groups.command()
@@ -196,7 +208,7 @@ def reset(
         if by is not None:
             wanted = [each for each in wanted if each in committed]
         if not wanted:
-            fail(f"group {group} has no position there", EXIT_NO)
+            fail(f"group {group} has no position there{as_far_as_seen(client)}", EXIT_NO)
         new = destinations(client, wanted, place, committed)
         records = [
             {"topic": at.topic, "partition": at.partition, "from": committed.get(at), "to": new[at]}
@@ -280,7 +292,7 @@ def _fail_without(client: "Client", group: str) -> NoReturn:
 
     names = list_groups(client, "")
     if group in names:
-        fail(f"group {group} has no position in any partition", EXIT_NO)
+        fail(f"group {group} has no position in any partition{as_far_as_seen(client)}", EXIT_NO)
     not_found("there is no group", group, names)
 
 

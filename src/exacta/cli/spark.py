@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, client_of, fail, note
+from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, as_far_as_seen, client_of, fail, note
 from exacta.cli.confirmation import Yes, require_consent
 from exacta.cli.lines import counted, say
 
@@ -87,16 +87,16 @@ def _find(client: "Client", name: str, watch: float, *, by_prefix: bool) -> "lis
         except cleaning.StillRunning:
             say(f"left alone: {job}, which is running")
     for each in found:
-        _show(each)
+        _show(each, as_far_as_seen(client))
     if not by_prefix and not any(each.groups or each.transactions for each in found):
         say("a query that sets option 'transactional.id.prefix' is found by --prefix")
     return found
 
 
-def _show(found: "Leftovers") -> None:
+def _show(found: "Leftovers", seen: str) -> None:
     if found.nothing:
         ids = f" but {len(found.transactions)} transactional ids, which expire" if found.transactions else ""
-        say(f"nothing of query {found.name} is there{ids}")
+        say(f"nothing of query {found.name} is there{seen}{ids}")
         return
     say(f"query {found.name} has left:")
     for transactional_id, state in found.transactions.items():

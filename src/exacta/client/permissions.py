@@ -4,7 +4,10 @@ This module owns the table of what each request needs (Kafka's documentation, "A
 requests that this client sends.
 """
 
+from types import SimpleNamespace
 from typing import Any
+
+from msgspec import json
 
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import ProduceRequest
@@ -14,6 +17,8 @@ from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest
 from exacta.protocol.kafka.messages.k08_offset_commit import OffsetCommitRequest
 from exacta.protocol.kafka.messages.k09_offset_fetch import OffsetFetchRequest
 from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorRequest
+from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest
+from exacta.protocol.kafka.messages.k13_leave_group import LeaveGroupRequest
 from exacta.protocol.kafka.messages.k15_describe_groups import DescribeGroupsRequest
 from exacta.protocol.kafka.messages.k16_list_groups import ListGroupsRequest
 from exacta.protocol.kafka.messages.k19_create_topics import CreateTopicsRequest
@@ -25,14 +30,25 @@ from exacta.protocol.kafka.messages.k25_add_offsets_to_txn import AddOffsetsToTx
 from exacta.protocol.kafka.messages.k26_end_txn import EndTxnRequest
 from exacta.protocol.kafka.messages.k27_write_txn_markers import WriteTxnMarkersRequest
 from exacta.protocol.kafka.messages.k28_txn_offset_commit import TxnOffsetCommitRequest
+from exacta.protocol.kafka.messages.k29_describe_acls import DescribeAclsRequest
+from exacta.protocol.kafka.messages.k30_create_acls import CreateAclsRequest
+from exacta.protocol.kafka.messages.k31_delete_acls import DeleteAclsRequest
 from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsRequest
 from exacta.protocol.kafka.messages.k37_create_partitions import CreatePartitionsRequest
 from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest
 from exacta.protocol.kafka.messages.k44_incremental_alter_configs import IncrementalAlterConfigsRequest
+from exacta.protocol.kafka.messages.k50_describe_user_scram_credentials import DescribeUserScramCredentialsRequest
+from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import AlterUserScramCredentialsRequest
+from exacta.protocol.kafka.messages.k61_describe_producers import DescribeProducersRequest
 from exacta.protocol.kafka.messages.k65_describe_transactions import DescribeTransactionsRequest
+from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from exacta.protocol.kafka.messages.k69_consumer_group_describe import ConsumerGroupDescribeRequest
+from exacta.protocol.kafka.messages.k17784_end_transactions import EndTransactionsRequest
+from exacta.protocol.kafka.messages.k17788_reset_subscription import ResetSubscriptionRequest
+from exacta.protocol.kafka.messages.k17789_abort_handles import AbortHandlesRequest
 from exacta.protocol.kafka.messages.k17790_join_transaction import JoinTransactionRequest
 from exacta.protocol.kafka.messages.k17791_acknowledge_messages import AcknowledgeMessagesRequest
+from exacta.protocol.kafka.messages.k17792_ask import AskRequest
 from exacta.protocol.kafka.schema import Message
 
 _TOPIC = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -59,6 +75,8 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (OffsetFetchRequest, _TOPIC): "Describe",
     (FindCoordinatorRequest, _GROUP): "Describe",
     (FindCoordinatorRequest, _TRANSACTIONAL_ID): "Describe",
+    (JoinGroupRequest, _GROUP): "Read",
+    (LeaveGroupRequest, _GROUP): "Read",
     (ListGroupsRequest, _CLUSTER): "Describe",
     (CreateTopicsRequest, _TOPIC): "Create",
     (CreateTopicsRequest, _CLUSTER): "Create",
@@ -73,20 +91,50 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (TxnOffsetCommitRequest, _GROUP): "Read",
     (TxnOffsetCommitRequest, _TOPIC): "Read",
     (EndTxnRequest, _TRANSACTIONAL_ID): "Write",
+    (EndTransactionsRequest, _TRANSACTIONAL_ID): "Write",
     (DescribeConfigsRequest, _CLUSTER): "DescribeConfigs",
     (DescribeConfigsRequest, _TOPIC): "DescribeConfigs",
+    (DescribeConfigsRequest, _GROUP): "DescribeConfigs",
     (IncrementalAlterConfigsRequest, _TOPIC): "AlterConfigs",
     (IncrementalAlterConfigsRequest, _CLUSTER): "AlterConfigs",
+    (IncrementalAlterConfigsRequest, _GROUP): "AlterConfigs",
+    (DescribeAclsRequest, _CLUSTER): "Describe",
+    (CreateAclsRequest, _CLUSTER): "Alter",
+    (DeleteAclsRequest, _CLUSTER): "Alter",
+    (DescribeUserScramCredentialsRequest, _CLUSTER): "Describe",
+    (AlterUserScramCredentialsRequest, _CLUSTER): "Alter",
     (DeleteTopicsRequest, _TOPIC): "Delete",
     (DeleteRecordsRequest, _TOPIC): "Delete",
     (CreatePartitionsRequest, _TOPIC): "Alter",
     (DescribeGroupsRequest, _GROUP): "Describe",
+    (ConsumerGroupHeartbeatRequest, _GROUP): "Read",
+    (ConsumerGroupHeartbeatRequest, _TOPIC): "Describe",
     (ConsumerGroupDescribeRequest, _GROUP): "Describe",
+    (ConsumerGroupDescribeRequest, _TOPIC): "Describe",
+    (DescribeProducersRequest, _TOPIC): "Read",
     (DeleteGroupsRequest, _GROUP): "Delete",
     (DescribeTransactionsRequest, _TRANSACTIONAL_ID): "Describe",
+    (ResetSubscriptionRequest, _TOPIC): "Read",
+    (AbortHandlesRequest, _CLUSTER): "Alter",
     (JoinTransactionRequest, _TRANSACTIONAL_ID): "Write",
     (AcknowledgeMessagesRequest, _TOPIC): "Read",
+    (AskRequest, _TRANSACTIONAL_ID): "Describe",
+    (AskRequest, _GROUP): "Describe",
+    (AskRequest, _TOPIC): "Describe",
 }
+"""The operation by request and code. `tests/client/test_permissions.py` holds it against what the broker asks about."""
+
+_NAMES = {
+    _TOPIC: ("topics", "topic_data", "v3_and_below_topics", "topic_names", "subscribed_topic_names"),
+    _GROUP: ("group_id", "groups", "group_ids", "groups_names", "group", "key"),
+    _TRANSACTIONAL_ID: (
+        *("transactional_id", "v3_and_below_transactional_id", "transactional_ids", "transactions", "key"),
+    ),
+}
+"""The fields of requests that name resources: a name, or a list of names or of what has one."""
+_NAME_IN = ("name", "topic", "transactional_id", "resource_name")
+_CONFIG_RESOURCES = {2: _TOPIC, 32: _GROUP}
+"""The kinds of resources whose configurations are asked for or altered, by Kafka's numbers."""
 
 
 def missing_permission(request: Message, code: int, principal: str) -> str | None:
@@ -98,22 +146,25 @@ def missing_permission(request: Message, code: int, principal: str) -> str | Non
     operation = _OPERATIONS.get((type(request), code), "the operation")
     if getattr(request, "enable_2pc", False):
         operation = "Write, and TwoPhaseCommit,"
+    elif isinstance(request, InitProducerIdRequest) and code == _CLUSTER:
+        operation = "Write on any topic, or IdempotentWrite"  # KIP-679
     shown = ", ".join(f"'{name}'" for name in _named_in(request, code))
+    if isinstance(request, AcknowledgeMessagesRequest):  # its topics have no names there
+        resource, shown = "each topic of subscription", ", ".join(f"'{each.name}'" for each in request.subscriptions)
     return f"{principal} needs the permission {operation} on {resource}{f' {shown}' if shown else ''}"
 
 
-def _named_in(request: Message, code: int) -> list[str]:
+def _named_in(request: Any, code: int) -> list[str]:
     """Return the names of the resources of that kind in a request."""
-    if code == _CLUSTER:
-        return []
-    if code == _TOPIC:
-        topics = _first(request, "topics", "topic_data", "v3_and_below_topics") or ()
-        return [name for topic in topics if (name := _first(topic, "name", "topic"))]
-    if code == _GROUP:
-        found = _first(request, "group_id", "groups_names", "key")
+    if isinstance(request, AskRequest):
+        request = SimpleNamespace(**json.decode(request.question))
+    if isinstance(request, DescribeConfigsRequest | IncrementalAlterConfigsRequest):
+        found: Any = [each for each in request.resources if _CONFIG_RESOURCES.get(each.resource_type) == code]
     else:
-        found = _first(request, "transactional_id", "v3_and_below_transactional_id", "transactional_ids", "key")
-    return list(found) if isinstance(found, list) else [found] if found else []
+        found = _first(request, *_NAMES.get(ErrorCode(code), ()))
+    elements = [found] if isinstance(found, str) else found or []
+    names = (each if isinstance(each, str) else _first(each, *_NAME_IN) for each in elements)
+    return [name for name in names if name]
 
 
 def _first(message: object, *fields: str) -> Any:

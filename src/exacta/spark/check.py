@@ -24,10 +24,9 @@ from msgspec.structs import fields
 from exacta.client.acknowledging import Acknowledgement, can_acknowledge
 from exacta.client.configs import broker_configs
 from exacta.client.errors import ClientError, KafkaError
-from exacta.client.group_offsets import fetch_offsets
 from exacta.client.routing import Anyone, Client
 from exacta.client.topics import READ, WRITE, TopicAccess, look_at_topic
-from exacta.client.transactions import Producer, add_group, end_transaction
+from exacta.client.trials import try_group, try_transactional_id
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k66_list_transactions import ListTransactionsRequest
 from exacta.spark.arrow.rows import check_write_columns
@@ -52,6 +51,8 @@ _CREATES_TOPICS = "auto.create.topics.enable"
 _PARTITIONS = "num.partitions"
 
 _PERMISSIONS = {READ: "Read", WRITE: "Write"}
+
+_NOT_PERMITTED = (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
 _NAME_IT = (
     "; that is new with each checkpoint: set option 'transactional.id.prefix', and permit what begins with its value"
@@ -261,10 +262,14 @@ def _check_transactions(
         begins = "that begin with " + ("the query's id" if sink.name is None else f"'{sink.name}'")
         permitted = True
         for needed, on, attempt in (
-            (("Describe", "Write"), f"transactional ids {begins}", _try_transactional_id),
-            (("Describe", "Read"), f"groups {begins}", _try_group),
+            (("Describe", "Write"), f"transactional ids {begins}", try_transactional_id),
+            (("Describe", "Read"), f"groups {begins}", try_group),
         ):
-            if not attempt(client, trial):
+            try:
+                attempt(client, trial)
+            except KafkaError as error:
+                if error.code not in _NOT_PERMITTED:
+                    raise
                 permitted = False
                 found.problems.append(_not_permitted(client, needed, on) + (_NAME_IT if sink.name is None else ""))
         longest = settings.get(_LONGEST_TRANSACTION)
@@ -276,23 +281,3 @@ def _check_transactions(
             )
         elif longest is not None and sink.transaction_timeout_ms > int(longest):
             found.problems.append(f"{too_long(sink.transaction_timeout_ms)} ({longest} ms)")
-
-
-def _try_transactional_id(client: Client, trial: str) -> bool:
-    """Return whether a transactional id may be used that nobody has."""
-    try:
-        end_transaction(client, Producer(trial, 0, 0), commit=False)
-    except KafkaError as error:
-        # Permitted: then it is looked for, and not found.
-        return error.code != ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    return True
-
-
-def _try_group(client: Client, trial: str) -> bool:
-    """Return whether a group may be used that nobody has."""
-    try:
-        fetch_offsets(client, trial)
-        add_group(client, Producer(trial, 0, 0), trial)
-    except KafkaError as error:
-        return error.code != ErrorCode.GROUP_AUTHORIZATION_FAILED
-    return True

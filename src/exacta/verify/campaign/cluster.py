@@ -14,6 +14,7 @@ from exacta.client.routing import Client, UnknownTopic
 from exacta.client.security import Cluster
 from exacta.client.topics import LATEST, READ_COMMITTED, READ_UNCOMMITTED, create_topic, list_offsets
 from exacta.client.transactions import TopicPartition, init_producer_id
+from exacta.client.trials import try_deleting_group, try_group, try_topic, try_transactional_id
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.verify.campaign.settings import CampaignError, CampaignSettings
 from exacta.verify.history import GroupOffsets, Init, Outcome, Watermarks
@@ -69,6 +70,16 @@ class Watcher:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(_LOOK_AGAIN_S)
+
+    def try_rights(self, topics: Iterable[str], group: str | None, prefix: str) -> None:
+        """Try what the clients will do: without a right they would fail each by itself. Raises `ClientError`."""
+        for topic in topics:
+            try_topic(self._client, topic, ("Read", "Write", "Delete"))
+        trial = f"{prefix}-trial"
+        try_transactional_id(self._client, trial)
+        if group is not None:
+            try_group(self._client, trial)
+            try_deleting_group(self._client, trial)
 
     def watermarks(self, topics: Mapping[str, int], *, final: bool = False) -> Watermarks:
         """List last stable offsets, and then high watermarks; raises `ClientError`."""

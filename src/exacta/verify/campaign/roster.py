@@ -19,8 +19,8 @@ class Roster:
         self._settings = settings
         self._client = dict(client)
         self._epoch_ns = epoch_ns
-        self._prefix = f"exacta-verify-{run}"
-        self.group = self._prefix if Workload.ETL in settings.workloads else None
+        self.prefix = f"exacta-verify-{run}"
+        self.group = self.prefix if Workload.ETL in settings.workloads else None
 
     @property
     def producers(self) -> list[tuple[Role, int]]:
@@ -66,11 +66,11 @@ class Roster:
             Role.TRANSFER_PULSAR: "transfer",
             Role.TRANSFER_JOINT: "transfer",
         }.get(role, role.value)
-        return {f"{self._prefix}-{name}": max(2, self._settings.partitions)}
+        return {f"{self.prefix}-{name}": max(2, self._settings.partitions)}
 
     def transactional_id(self, process: str) -> str:
         """Return the id that all incarnations of a process share."""
-        return f"{self._prefix}-{process}"
+        return f"{self.prefix}-{process}"
 
     def spec(self, role: Role, process: str, incarnation: int) -> Spec:
         """Return what a client that runs on is told."""

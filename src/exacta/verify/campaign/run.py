@@ -86,6 +86,7 @@ class Campaign:
             self._history.write(self._header())
             try:
                 self._watcher.create(self._roster.topics, self._settings)
+                self._watcher.try_rights(self._roster.topics, self._roster.group, self._roster.prefix)
                 self._work()
                 self._finish()
                 self._look_after_clients()
