@@ -1,5 +1,7 @@
 """The wait before a login is refused grows with each refusal of one address, and its attempts have a bound."""
 
+from functools import partial
+
 from exacta.security.backoff import (
     FORGIVEN_EACH_S,
     FORGOTTEN_AFTER_S,
@@ -64,11 +66,16 @@ def test_an_address_has_a_number_of_wrong_attempts_and_gets_one_back_each_second
 
 def test_attempts_at_the_same_time_count_and_let_one_another_go_on():
     backoff, gone_on = LoginBackoff(0.1, Clock()), []
+
+    def goes_on(name, *, waits):
+        gone_on.append(name)
+        return waits
+
     for _ in range(MOST_OPEN):
         backoff.begins("a")
     assert backoff.wait_s("a") == LOOK_AGAIN_S
     for name, waits in (("first", False), ("second", True), ("third", True)):  # the first one has gone meanwhile
-        backoff.waits("a", lambda name=name, waits=waits: bool(gone_on.append(name)) or waits)
+        backoff.waits("a", partial(goes_on, name, waits=waits))
     backoff.ended("a")
     assert gone_on == ["first", "second"]
     assert backoff.wait_s("a") == 0

@@ -19,8 +19,8 @@ logger = logging.getLogger("exacta.front")
 LOGIN_SECONDS: Final = 30.0
 """A refusal waits for five seconds, and attempts of an address for one another."""
 MOST_ARRIVALS: Final = 1_000
-"""They hold 64 MiB at most, with the default of `sasl.server.max.receive.size`. After a restart clients come back in hundreds, and a
-login takes some milliseconds."""
+"""They hold 64 MiB at most, with the default of `sasl.server.max.receive.size`. After a restart clients come back in
+hundreds, and a login takes some milliseconds."""
 
 
 class Arrival(Protocol):

@@ -35,7 +35,7 @@ class LoginBackoff:
         self._shortest_s = shortest_s
         self._clock = clock
         self._failures: OrderedDict[str, tuple[int, float, float]] = OrderedDict()
-        """The failures of each address: their number, the time of the last one, and those that were not forgiven then."""
+        """The failures of each address: their number, the time of the last one, and how many were not forgiven then."""
         self._trying: Counter[str] = Counter()
         """The attempts that are on their way."""
         self._lines: dict[str, deque[Callable[[], bool]]] = {}
