@@ -31,7 +31,7 @@ _RESOURCES: Final = {
 
 
 class Access:
-    """Who logs in at one broker, and what they may do."""
+    """The users of one broker, and what they may do."""
 
     def __init__(self, users: Mapping[str, str] | None, acls: Iterable[str] | None) -> None:
         """None: nobody logs in, or everybody may do everything. Raises ValueError for a rule that there cannot be."""
@@ -70,14 +70,14 @@ class Access:
         return AlterScramKeys(alterations=(ScramAlteration(name, mechanism, key),))
 
 
-class _Parser(argparse.ArgumentParser):
+class _RuleParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise ValueError: an error of a test is no end of the process."""
         raise ValueError(message)
 
 
-def _parser() -> _Parser:
-    parser = _Parser(add_help=False, allow_abbrev=False)
+def _parser() -> _RuleParser:
+    parser = _RuleParser(add_help=False, allow_abbrev=False)
     parser.add_argument("principal")
     parser.add_argument("operations", nargs="+")
     for name in _RESOURCES:

@@ -277,22 +277,19 @@ class Broker(Reachable):
 
     async def _make(self, server: Server) -> None:
         """Let users and rules be there before any client comes: those of the first start, or those to be given back."""
-        commands = self._access.commands() if self._to_make is None else self._to_make
-        durable = asyncio.Event()
+        commands, self._to_make = (self._access.commands() if self._to_make is None else self._to_make), []
         if commands:
+            durable = asyncio.Event()
             server.engine.submit(commands, lambda answers: durable.set())
             await durable.wait()
-        self._to_make = []
 
     def give_back(self, commands: Sequence[Command]) -> None:
         """See `FaultyBroker`."""
         with self._lock:
-            if self._to_make is not None:
-                self._to_make += commands
-            if self.is_running and self._to_make:
-                with contextlib.suppress(ServerError):
-                    self.in_engine(lambda engine: engine.submit(self._to_make or [], lambda answers: None))
-                    self._to_make = []
+            try:
+                self.in_engine(lambda engine: engine.submit(commands, lambda answers: None))
+            except ServerError:  # it does not run
+                self._to_make = None if self._to_make is None else [*self._to_make, *commands]
 
     def _move_clock(self, move: Callable[[], None]) -> None:
         """Change the clock on the broker's thread, or here if none runs; see `MovableClock`.
