@@ -230,10 +230,24 @@ def server_of(broker: exacta.Broker) -> Server:
     return broker._server
 
 
+def test_a_pulsar_consumer_is_closed_when_the_rule_of_its_subscription_goes() -> None:
+    with exacta.Broker(pulsar=True, super_users="User:admin", **RULES) as broker:
+        server = server_of(broker)
+        submit(server, CreateAcls(acls=(rule(ResourceKind.TOPIC, "t", ME), rule(ResourceKind.GROUP, "s", ME))))
+        client = pulsar.Client(broker.pulsar_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+        client.subscribe("t", "s")
+        found: list[Any] = [each for each in server._connections if each.front == "pulsar"]
+        [connection] = [each for each in found if each.consumers]
+        submit(server, DeleteAcls(filters=(AclFilter(name="s"),)))
+        wait_until(lambda: not connection.consumers, SECONDS, "the end of the consumer")
+        client.shutdown()
+
+
 def test_pulsars_producers_and_consumers_are_closed_when_their_rules_go() -> None:
     with exacta.Broker(pulsar=True, super_users="User:admin", **RULES) as broker:
         server = server_of(broker)
-        submit(server, CreateAcls(acls=(rule(ResourceKind.TOPIC, "t", ME), rule(ResourceKind.TOPIC, "u", ME))))
+        mine = (rule(ResourceKind.TOPIC, "t", ME), rule(ResourceKind.TOPIC, "u", ME), rule(ResourceKind.GROUP, "s", ME))
+        submit(server, CreateAcls(acls=mine))
         client = pulsar.Client(broker.pulsar_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
         producer, other = client.create_producer("t"), client.create_producer("u")
         consumer = client.subscribe("t", "s")
