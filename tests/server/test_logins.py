@@ -11,6 +11,7 @@ import pytest
 
 from exacta.config.configuration import ConfigurationError
 from exacta.config.options import configure
+from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.core.commands.access import AlterScramKeys
 from exacta.core.values.scram import ScramAlteration, ScramMechanism
 from exacta.front.doors import Door, Endpoint, TransportSecurity
@@ -29,6 +30,7 @@ BEARER = {
     "sasl.oauthbearer.expected.issuer": "https://issuer.example",
     "sasl.oauthbearer.expected.audience": "exacta",
 }
+CLOSED = {"authorizer.class.name": STANDARD_AUTHORIZER}
 
 
 def door(**more: Any) -> Door:
@@ -173,13 +175,13 @@ def log_in(server: Server, user: str, password: str) -> bytes:
 
 def test_a_user_logs_in_by_a_durable_key_and_an_unknown_one_has_one_salt_for_ever(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with opened(data) as (server, run):
+    with opened(data, CLOSED) as (server, run):
         run(add(server, "alice", "secret"))
         assert not log_in(server, "alice", "secret").endswith(b"refused")
         unknown = log_in(server, "nobody", "secret")
     assert unknown.endswith(b"refused")
     assert (data / SECRET_FILE).stat().st_mode & 0o777 == 0o600
-    with opened(data) as (server, _):
+    with opened(data, CLOSED) as (server, _):
         assert not log_in(server, "alice", "secret").endswith(b"refused")
         assert log_in(server, "alice", "guess").endswith(b"refused")
         assert log_in(server, "nobody", "secret").split(b",", 1)[1] == unknown.split(b",", 1)[1]

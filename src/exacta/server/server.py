@@ -210,8 +210,8 @@ class Server:
                 )
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
+            require_authorizer(self._configuration, recovered.state, self._data)
             has_logins = any(each.login for each in self.reception.doors)
-            require_authorizer(self._configuration, recovered.state, self._data, has_logins=has_logins)
             for_logins = read_for_logins(self._configuration, self._data) if has_logins else None
             return _Read(journal, recovered, identity, for_logins, clock)
         except (JournalError, OSError) as error:
