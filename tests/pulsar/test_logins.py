@@ -361,6 +361,7 @@ def test_the_rest_of_a_token() -> None:
     assert rest_s(200, 60) == 140
     assert rest_s(80, 60) == 40
     assert rest_s(0.9, 60) is None
+    assert rest_s(None, 60) is None
 
 
 def test_who_does_not_log_in_in_time_is_closed(broker: Served) -> None:

@@ -202,8 +202,6 @@ class PulsarClientConnection(FramedConnection):
         self._has_shown("login", logged_in.holds, expires_in_s)
         self._largest_frame = _largest_frame(self.configuration)
         self._ask_no_more()
-        if expires_in_s is None:
-            return
         ask_in_s = rest_s(expires_in_s, self.configuration.authenticationRefreshCheckSeconds)
         if ask_in_s is not None and self.login.understands_challenges:
             self._asking = self._loop.call_later(ask_in_s, self._ask_for_login, self.login)
@@ -279,17 +277,17 @@ class PulsarClientConnection(FramedConnection):
     def let_go(self) -> Iterator[None]:
         """Close the producers and consumers that may not write, or read, any more."""
         for producer in list(self.producers.values()):
-            if not self._may(Operation.WRITE, ResourceKind.TOPIC, producer.place[0]):
+            if not self._may(Operation.WRITE, producer.place[0]):
                 close_producer(self.shared.producers, self, producer)
             yield None
         yield from self.consumers.let_go(self._may_consume)
 
     def _may_consume(self, consumer: Consumer) -> bool:
-        return self._may(Operation.READ, ResourceKind.TOPIC, consumer.place[0]) and (
-            not consumer.is_durable or self._may(Operation.READ, ResourceKind.GROUP, consumer.subscription)
+        return self._may(Operation.READ, consumer.place[0]) and (
+            not consumer.needs_group or self._may(Operation.READ, consumer.subscription, ResourceKind.GROUP)
         )
 
-    def _may(self, operation: Operation, kind: ResourceKind, name: str) -> bool:
+    def _may(self, operation: Operation, name: str, kind: ResourceKind = ResourceKind.TOPIC) -> bool:
         return self._broker.authorizer.allows(self.principal, self.peer_host, operation, Resource(kind, name))
 
     def on_closed(self) -> int:

@@ -60,13 +60,15 @@ class Login:
         return logged_in
 
 
-def rest_s(expires_in_s: float, check_s: float) -> float | None:
-    """Return after how many seconds a client is asked to log in once more; None: there is no time for that.
+def rest_s(expires_in_s: float | None, check_s: float) -> float | None:
+    """Return after how many seconds a client is asked to log in once more; None: there is no end, or no time for that.
 
     It is asked `check_s` before the end, or when half of the time is over: one that repeats what it has shown is asked
     a few times more.
     """
-    return max(expires_in_s - check_s, expires_in_s / 2) if expires_in_s >= SHORTEST_REST_S else None
+    if expires_in_s is None or expires_in_s < SHORTEST_REST_S:
+        return None
+    return max(expires_in_s - check_s, expires_in_s / 2)
 
 
 def _attempt(logins: Logins, method: str, data: bytes, certified: Principal) -> Attempt:

@@ -5,7 +5,7 @@ has such a field, which neither Apache Pulsar 4.2 nor its clients know. But clie
 (also of a reader, by those for Go and C++), or one of the subscription. Both count here.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
@@ -107,7 +107,8 @@ def _open(
         request.refuse(ServerError.NotAllowedError, f"consumer {command.consumer_id} of this connection is open")
         return
 
-    if not command.durable and not _is_free(broker, command, request, topic):
+    needs_group = command.durable or not _is_free(broker, command, request, topic)
+    if needs_group and not (command.durable or allows_group(broker, request, command.subscription)):
         text = no_right(Operation.READ, ResourceKind.GROUP, command.subscription)
         broker.when_durable(request, lambda: request.refuse(ServerError.AuthorizationError, text))
         return
@@ -126,16 +127,29 @@ def _open(
         partition_id=partition_id,
         subscription=command.subscription,
         subscription_type=SubscriptionType(command.sub_type),
-        is_durable=command.durable,
+        needs_group=needs_group,
         connected_ms=broker.wall_ms(),
         epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
     )
 
-    def subscribe(begin: Offset | Rejection) -> None:
+    subscribe = partial(_subscribe, broker, command, request, consumer, isolation_level)
+    _find_begin(broker, command, request, consumer, subscribe)
+
+
+def _find_begin(
+    broker: Broker,
+    command: CommandSubscribe,
+    request: PulsarRequest,
+    consumer: Consumer,
+    subscribe: Callable[[Offset], None],
+) -> None:
+    """Call back with the first message of a new subscription; refuse the command where it cannot be looked for."""
+
+    def found(begin: Offset | Rejection) -> None:
         if isinstance(begin, Rejection):
             request.reject(begin)
         else:
-            _subscribe(broker, command, request, consumer, isolation_level, begin)
+            subscribe(begin)
 
     if not command.start_message_rollback_duration_sec:
         subscribe(_begin(command, consumer))
@@ -143,17 +157,15 @@ def _open(
 
     def look() -> None:
         time_ms = broker.wall_ms() - 1000 * command.start_message_rollback_duration_sec
-        position_of_time(broker, request, topic.place, time_ms, subscribe)
+        position_of_time(broker, request, consumer.place, time_ms, found)
 
-    broker.when_shown(request, (topic.place,), look)  # a message that is not seen yet would be passed over
+    broker.when_shown(request, (consumer.place,), look)  # a message that is not seen yet would be passed over
 
 
 def _is_free(broker: Broker, command: CommandSubscribe, request: PulsarRequest, topic: NamedTopic) -> bool:
-    """Return whether a client may use this subscription, although it does not last: as its own, or by a rule."""
-    if broker.authorizer.allows_all:
-        return True
+    """Return whether no other client has made the subscription."""
     maker = broker.engine.view(partial(maker_of, place=topic.place, name=command.subscription))
-    return maker in (None, request.principal.durable_name) or allows_group(broker, request, command.subscription)
+    return maker in (None, request.principal.durable_name)
 
 
 def _subscribe(
