@@ -26,8 +26,10 @@ from confluent_kafka.admin import (
 from exacta.config.options import configure
 from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.front.doors import Door, Endpoint
+from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest
 from exacta.server.event_loop import new_event_loop
 from exacta.server.server import Server
+from tests.kafka.wire import Wire
 
 SECONDS = 20
 LOCAL = Endpoint("127.0.0.1", 0)
@@ -43,17 +45,21 @@ MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 class Served:
     """A server on a thread of its own, with a door for everybody and one that asks for a login."""
 
-    def __init__(self, data: Path, options: Mapping[str, object] = OPTIONS) -> None:
+    def __init__(
+        self, data: Path, options: Mapping[str, object] = OPTIONS, own: Mapping[str, str] | None = None
+    ) -> None:
+        """`own` are the options of the door that asks for a login alone."""
         self._loop = new_event_loop()
         doors = [
             Door(front="kafka", name="LOCAL", endpoint=LOCAL),
-            Door(front="kafka", name="SASL_PLAINTEXT", endpoint=LOCAL, login=True),
+            Door(front="kafka", name="SASL_PLAINTEXT", endpoint=LOCAL, login=True, options=own or {}),
+            Door(front="kafka", name="OTHER", endpoint=LOCAL, login=True),
         ]
         self._server = Server(self._loop, configure(options), data, doors)
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
         self._run(self._start())
-        self.local, self.secured = (str(each.endpoint) for each in self._server.reception.doors)
+        self.local, self.secured, self.other = (str(each.endpoint) for each in self._server.reception.doors)
 
     async def _start(self) -> None:
         self._server.open()
@@ -175,3 +181,23 @@ def test_a_user_may_do_what_the_rules_say_and_no_more(served: Served, client: Cl
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_another_password_is_refused(served: Served, client: Client, mechanism: str) -> None:
     assert client(served.secured, mechanism, "a guess", "alices-t") == "refused"
+
+
+def test_a_listener_offers_mechanisms_of_its_own(tmp_path: Path) -> None:
+    served = Served(
+        tmp_path / "data",
+        OPTIONS | {"sasl.enabled.mechanisms": "SCRAM-SHA-512"},
+        {"sasl_enabled_mechanisms": "PLAIN,SCRAM-SHA-256"},
+    )
+    for address, asked, offered in (
+        (served.secured, "PLAIN", ["PLAIN", "SCRAM-SHA-256"]),
+        (served.secured, "SCRAM-SHA-512", ["PLAIN", "SCRAM-SHA-256"]),
+        (served.other, "SCRAM-SHA-512", ["SCRAM-SHA-512"]),
+        (served.other, "PLAIN", ["SCRAM-SHA-512"]),
+    ):
+        host, _, port = address.rpartition(":")
+        wire = Wire((host, int(port)))
+        answer = wire.ask(SaslHandshakeRequest(mechanism=asked), 1)
+        assert (answer.mechanisms, answer.error_code == 0) == (offered, asked in offered)
+        wire.socket.close()
+    served.stop()
