@@ -15,6 +15,7 @@ from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.core.commands.access import AlterScramKeys
 from exacta.core.values.scram import ScramAlteration, ScramMechanism
 from exacta.front.doors import Door, Endpoint, TransportSecurity
+from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest
 from exacta.protocol.sasl.scram import ScramError, keys_from_salted, salted_password
 from exacta.protocol.sasl.scram_client import ScramClient
 from exacta.security.exchange import LoginRefused
@@ -22,6 +23,8 @@ from exacta.security.scram_keys import kept_key
 from exacta.server.errors import ServerError
 from exacta.server.logins import SECRET_FILE, clear_text, mechanisms_of
 from exacta.server.server import Server
+from tests.kafka.wire import Wire
+from tests.server.served import OPTIONS, Served
 
 LOCAL = Endpoint("127.0.0.1", 0)
 BEARER = {
@@ -221,3 +224,17 @@ def test_scram_error_is_no_secret() -> None:
     with pytest.raises(ScramError) as error:
         ScramClient("sha256", "u", "secret", nonce="mine").final(b"r=other,s=QSXCR+Q6sek8bf92,i=4096")
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("own", "offered"), [(None, ["SCRAM-SHA-512"]), ("PLAIN, SCRAM-SHA-256", ["PLAIN", "SCRAM-SHA-256"])]
+)
+def test_a_listener_offers_mechanisms_of_its_own(tmp_path: Path, own: str | None, offered: list[str]) -> None:
+    options = OPTIONS | {"sasl.enabled.mechanisms": "SCRAM-SHA-512"}
+    with Served(tmp_path / "data", options, own and {"sasl_enabled_mechanisms": own}) as served:
+        host, _, port = served.secured.rpartition(":")
+        for asked in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+            wire = Wire((host, int(port)))
+            answer = wire.ask(SaslHandshakeRequest(mechanism=asked), 1)
+            assert (answer.mechanisms, answer.error_code == 0) == (offered, asked in offered)
+            wire.socket.close()
