@@ -32,13 +32,13 @@ TOKEN_FILE: Final = "first-user.token"
 def needs_first_user(configuration: Configuration, state: State, doors: Sequence[Door]) -> bool:
     """Return whether nobody who may make a user could come in, and a first user could."""
     kafkas = [each for each in doors if each.front == "kafka"]
-    by_password = {each for each in mechanisms_of(configuration) if each != OAUTHBEARER}
-    if state.scram_keys or not configuration.authorizer_class_name or not by_password:
+    if state.scram_keys or not configuration.authorizer_class_name:
         return False
-    return any(each.login for each in kafkas) and not _has_administrator(configuration, state, kafkas)
+    offered = {each for door in kafkas if door.login for each in mechanisms_of(configuration, [door])}
+    return bool(offered - {OAUTHBEARER}) and not _has_administrator(configuration, state, kafkas, offered)
 
 
-def _has_administrator(configuration: Configuration, state: State, doors: Sequence[Door]) -> bool:
+def _has_administrator(configuration: Configuration, state: State, doors: Sequence[Door], offered: set[str]) -> bool:
     """Return whether a principal that may make users has a way in without a password of the log."""
     administrators = all_super_users(configuration) | {
         str(each.principal)
@@ -47,7 +47,7 @@ def _has_administrator(configuration: Configuration, state: State, doors: Sequen
     }
     if not administrators:
         return False
-    if any(each.login for each in doors) and OAUTHBEARER in mechanisms_of(configuration):
+    if OAUTHBEARER in offered:
         return True
     for door in doors:
         options = replace(configuration, **door.options)  # type: ignore[arg-type]
@@ -58,11 +58,13 @@ def _has_administrator(configuration: Configuration, state: State, doors: Sequen
     return False
 
 
-def first_user_token(data: Path, advice: Advice, *, is_needed: bool) -> FirstUserToken | None:
+def first_user_token(
+    data: Path, advice: Advice, configuration: Configuration, state: State, doors: Sequence[Door]
+) -> FirstUserToken | None:
     """Write a new token, or remove the one of an earlier start; None: there is none. Raises ServerError."""
     file = data / TOKEN_FILE
     try:
-        if not is_needed:
+        if not needs_first_user(configuration, state, doors):
             file.unlink(missing_ok=True)
             return None
         token = FirstUserToken(file.absolute(), lambda: advice.has_users)
