@@ -14,7 +14,7 @@ from exacta.security.authorizer import AclAuthorizer
 from exacta.security.logins import Logins
 from exacta.server.progress import Progress
 from exacta.web import health
-from exacta.web.access import Access
+from exacta.web.access import ServerRights
 from exacta.web.application import Application
 from exacta.web.connection import WebConnection
 from exacta.web.login import LoginGuard
@@ -104,7 +104,7 @@ class Web:
         self.connections: set[WebConnection] = set()
         progress = Progress()
         progress.has_recovered(broker.engine)
-        access = Access(is_closed=False)
+        access = ServerRights(is_closed=False)
         access.broker, broker.context.logins = broker.context, logins
         self._door = replace(DOOR, login=logins is not None)
         application = Application(health.routes(progress, access))

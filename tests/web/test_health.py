@@ -8,7 +8,7 @@ import pytest
 
 from exacta.ports.log import DiskLevel
 from exacta.web import health
-from exacta.web.access import Access
+from exacta.web.access import ServerRights
 from tests.docstring_tables import docstring_table
 
 TABLE = docstring_table("exacta.web.health", "the broker")
@@ -35,7 +35,7 @@ class Start:
 def test_every_cell(monkeypatch: pytest.MonkeyPatch, state: str, path: str, status: str) -> None:
     if state == "cannot sync":
         monkeypatch.setattr(health, "SYNC_SECONDS", 0.0)
-    [route] = (each for each in health.routes(Start(state), Access(is_closed=True)) if each.path == path.strip("`"))  # type: ignore[arg-type]
+    [route] = (each for each in health.routes(Start(state), ServerRights(is_closed=True)) if each.path == path.strip("`"))  # type: ignore[arg-type]
     statuses: list[int] = []
 
     async def send(message: Any) -> None:

@@ -21,7 +21,7 @@ from exacta.metrics.families import MetricKind
 from exacta.metrics.lag import Lags
 from exacta.metrics.measured import Distribution, Measured
 from exacta.metrics.sources import Sources
-from exacta.web.access import Access
+from exacta.web.access import ServerRights
 
 
 class Scraper:
@@ -52,7 +52,7 @@ class Scraper:
         return measured
 
 
-def routes(sources: Sources, access: Access) -> list[Route]:
+def routes(sources: Sources, access: ServerRights) -> list[Route]:
     """Return the route of `/metrics`, which names topics and groups: who asks must be allowed to see the server."""
     scraper, one_at_a_time = Scraper(sources), asyncio.Lock()
 

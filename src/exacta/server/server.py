@@ -244,7 +244,7 @@ class Server:
         self._broker = assemble_broker(
             engine,
             self._configuration,
-            logins=found and logins_of(found, self._configuration, advice, wall_ms, self.first_user),
+            logins=None if found is None else logins_of(found, self._configuration, advice, wall_ms, self.first_user),
             cluster_id=read.cluster_id,
             log_dir=self._data.absolute(),
             wall_clock=wall_ms,

@@ -13,7 +13,7 @@ from exacta.metrics import exposition
 from exacta.metrics.sources import Sources
 from exacta.server.host import Host
 from exacta.web import health
-from exacta.web.access import Access
+from exacta.web.access import ServerRights
 from exacta.web.application import Application
 from exacta.web.login import LoginGuard
 from exacta.web.server import WebServer
@@ -25,7 +25,7 @@ class WebFront:
     def __init__(self, host: Host) -> None:
         self._loop = host.loop
         self._sources = Sources(host.configuration, host.data, host.progress, host.admission, host.connections)
-        self._access = Access(is_closed=bool(host.configuration.authorizer_class_name))
+        self._access = ServerRights(is_closed=bool(host.configuration.authorizer_class_name))
         first = [*health.routes(host.progress, self._access), *exposition.routes(self._sources, self._access)]
         self._application = Application(first)
         names = {each.told.host for each in host.doors if each.front != "web"}

@@ -23,7 +23,7 @@ from exacta.web.requests import CALLER, Peer
 Endpoint: TypeAlias = Callable[[HttpRequest], Awaitable[Response]]
 
 
-class Access:
+class ServerRights:
     """Says who may see the server. `is_closed` means that not everybody may: there are access rules."""
 
     def __init__(self, *, is_closed: bool) -> None:

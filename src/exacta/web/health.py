@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from exacta.ports.log import DiskLevel, Log
-from exacta.web.access import Access
+from exacta.web.access import ServerRights
 from exacta.web.answers import json_answer
 
 DISK = {
@@ -44,7 +44,7 @@ class Starting(Protocol):
         """Return how far recovery is."""
 
 
-def routes(starting: Starting, access: Access) -> list[Route]:
+def routes(starting: Starting, access: ServerRights) -> list[Route]:
     """Return the routes of both paths."""
 
     async def live(http: HttpRequest) -> Response:

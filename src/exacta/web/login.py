@@ -39,7 +39,7 @@ from exacta.front.turns import Until
 from exacta.ports.authorizer import ANONYMOUS
 from exacta.security.exchange import Attempt, LoggedIn, LoginRefused
 from exacta.security.logins import Logins
-from exacta.web.access import Access
+from exacta.web.access import ServerRights
 from exacta.web.answers import json_answer
 from exacta.web.requests import CALLER, PRINCIPAL, Caller
 
@@ -53,7 +53,7 @@ _METHODS: Final = {"basic": BASIC, "bearer": TOKEN}
 class LoginGuard:
     """An ASGI application before another one, which serves requests on behalf of who has logged in."""
 
-    def __init__(self, application: ASGIApp, access: Access) -> None:
+    def __init__(self, application: ASGIApp, access: ServerRights) -> None:
         self._application = application
         self._access = access
 
