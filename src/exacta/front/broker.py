@@ -13,6 +13,7 @@ from exacta.config.configuration import Configuration
 from exacta.config.dynamic import DynamicConfiguration
 from exacta.core.commands import Command
 from exacta.core.ids import Ticket
+from exacta.front.arrivals import Arrivals
 from exacta.front.memory import Memory
 from exacta.front.meter import Meter
 from exacta.front.request import Request
@@ -51,6 +52,8 @@ class Broker:
         self.authorizer = authorizer
         self.logins = logins
         """The logins at the doors that ask for one; None: no door does."""
+        self.arrivals = Arrivals(engine.scheduler)
+        """The connections that have not logged in yet."""
         self.cluster_id = cluster_id
         self.node_id = configuration.node_id
         self.log_dir = log_dir
