@@ -8,6 +8,7 @@ import jwt
 import pytest
 
 from exacta.config.options import configure
+from exacta.front.arrivals import LOGIN_SECONDS
 from exacta.front.identity import Identity
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.protocol.pulsar import messages_pb2 as pb
@@ -249,6 +250,18 @@ def test_each_command_in_each_phase(
     assert bool(parsed) is (expected != "unread")
     answers = {"served": [pb.CommandPong], "login": [pb.CommandConnected] if phase == "begun" else []}
     assert [type(each) for each in client.answers()] == answers.get(expected, [])
+
+
+def test_a_client_that_says_nothing_is_closed_in_time(broker: Served, caplog: pytest.LogCaptureFixture) -> None:
+    silent, slow = broker.connect(connects=False), broker.connect(connect=connect("token", token()))
+    silent.send_bytes(build_frame(connect("token", token()))[:7])
+    broker.pass_time(int(LOGIN_SECONDS * 1_000) - 1)
+    assert not silent.closed
+    broker.pass_time(1)
+    assert silent.closed
+    assert "it has not logged in within 30 s" in caplog.text
+    assert is_served(broker, slow)
+    assert not broker.context.arrivals._coming
 
 
 def test_connect_comes_once(broker: Served) -> None:
