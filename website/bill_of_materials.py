@@ -101,7 +101,7 @@ def _installed(name: str) -> Distribution | None:
 def _license(found: Distribution) -> str | None:
     told = found.metadata
     for field in ("License-Expression", "License"):
-        if text := (told.get_all(field) or [""])[0].strip():
+        if text := str((told.get_all(field) or [""])[0]).strip():
             return text.splitlines()[0]
     named = [each.rpartition(" :: ")[2] for each in told.get_all("Classifier") or () if each.startswith("License :: ")]
     return " AND ".join(named) or None
