@@ -24,6 +24,7 @@ from exacta.front.broker import Broker as FrontBroker
 from exacta.front.connection import FramedConnection
 from exacta.front.doors import Door, Endpoint
 from exacta.front.memory import Memory
+from exacta.front.revocation import Revocation
 from exacta.front.turns import TURN_SECONDS
 from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.shared import KafkaShared
@@ -73,8 +74,7 @@ class SeededEntropy:
 class StepClock:
     """Each look at this clock costs a fifth of a turn, so that work in steps is interrupted in every world."""
 
-    def __init__(self) -> None:
-        self._now_s = 0.0
+    _now_s = 0.0
 
     def __call__(self) -> float:
         """Return the time, in seconds."""
@@ -86,15 +86,15 @@ class _Life:
     """The things that one process has in memory."""
 
     def __init__(self, process: Process, journal: WatchedJournal, engine: WatchedEngine, context: FrontBroker) -> None:
-        self.process = process
-        self.journal = journal
-        self.engine = engine
+        self.process, self.journal, self.engine = process, journal, engine
         self.context = context
         self.kafka = KafkaShared(context)
         self.pulsar = PulsarShared(context, Addresses(broker=PULSAR_DOOR.told))
         self.pulsar.form = Form(self.pulsar.form.convert, facts_of)
         self.connections: list[FramedConnection] = []
         self.takes_requests = True
+        self.revocation = Revocation(context, self.connections)
+        self.revocation.start()
 
     def register(self, connection: FramedConnection) -> bool:
         """Let everybody in."""
@@ -105,6 +105,7 @@ class _Life:
         """Forget a connection that has ended."""
         if connection in self.connections:
             self.connections.remove(connection)
+            self.revocation.left(connection)
 
 
 class Broker:
@@ -376,17 +377,16 @@ class Broker:
         life = self.life
         if life is None or not life.process.alive:
             return None
-        connection = KafkaClientConnection(life.kafka, DOOR, cast("Any", life.process), life.register, life.forget)
-        return life.process, connection
+        loop = cast("Any", life.process)
+        return life.process, KafkaClientConnection(life.kafka, DOOR, loop, life.register, life.forget)
 
     def accept_pulsar(self) -> tuple[Process, PulsarClientConnection] | None:
         """Make the server's side of a Pulsar connection; None: nobody listens."""
         life = self.life
         if life is None or not life.process.alive:
             return None
-        return life.process, PulsarClientConnection(
-            life.pulsar, PULSAR_DOOR, cast("Any", life.process), life.register, life.forget
-        )
+        loop = cast("Any", life.process)
+        return life.process, PulsarClientConnection(life.pulsar, PULSAR_DOOR, loop, life.register, life.forget)
 
 
 def facts_of(batch: Buffer) -> tuple[int, int]:

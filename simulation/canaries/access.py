@@ -5,13 +5,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from exacta.core import snapshot
-from exacta.core.access import authorizing
+from exacta.core.access import authorizing, revocation
 from exacta.core.commands import AlterScramKeys, CreateAcls
 from exacta.core.ids import PrincipalName
 from exacta.core.promises import Promise
 from exacta.core.state.acl_index import KindIndex
 from exacta.core.state.state import State
 from exacta.core.values.acl import Acl, Operation, ResourceKind
+from exacta.front import revocation as front_revocation
 from simulation.canaries import Replacements, canary
 
 
@@ -62,3 +63,13 @@ def allow_before_deny() -> Replacements:
         return allows(state, principal, host, operation, kind, name, by_default)
 
     return [(authorizing, "allows", allows_first)]
+
+
+@canary("a member that may not read its group any more stays in it", shows=r"access: guest0 is a member")
+def membership_outlives_its_right() -> Replacements:
+    return [(revocation, "_leaves", lambda state, command, member: False)]
+
+
+@canary("nobody looks at memberships when a rule denies", shows=r"access: guest0 is a member")
+def denial_revokes_nothing() -> Replacements:
+    return [(front_revocation, "may_revoke", lambda event, terms: False)]

@@ -16,6 +16,8 @@ from exacta.kafka.acl_words import KINDS, PATTERNS, numbers_of
 from exacta.protocol.kafka.acl_numbers import ANY
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
+from exacta.protocol.kafka.messages.k11_join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from exacta.protocol.kafka.messages.k15_describe_groups import DescribeGroupsRequest
 from exacta.protocol.kafka.messages.k29_describe_acls import DescribeAclsRequest
 from exacta.protocol.kafka.messages.k30_create_acls import AclCreation, CreateAclsRequest
 from exacta.protocol.kafka.messages.k31_delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -45,6 +47,12 @@ RULES = [
         (True, False),
     )
 ]
+GROUP = "guarded-group"
+LEAVES = Acl(ResourceKind.GROUP, GROUP, Pattern.LITERAL, PrincipalName(f"User:{GUEST}"), "*", Operation.READ, False)
+"""The rule by which a guest has to leave its group."""
+REVOKED_SECONDS = 1.0
+"""The time in which what is revoked ends."""
+SESSION_MS = 20_000
 USERS = ("alice", "bob")
 MECHANISMS = (1, 2)
 ITERATIONS = (4_096, 5_000)
@@ -72,7 +80,7 @@ async def keep(here: Surroundings) -> bool:
     await asyncio.sleep(SETTLED_SECONDS)  # of an instance that has crashed something may be under way
     while not here.is_over():
         await here.think(2.0)
-        program = here.chance.choice([_create, _create, _delete, _alter, _look, _try, _try])
+        program = here.chance.choice([_create, _create, _delete, _alter, _look, _try, _try, _revoke])
         try:
             await program(here, told)
         except Disconnected:
@@ -129,6 +137,54 @@ async def _delete(here: Surroundings, told: AccessTold) -> None:
     _done(here, told, changes, {each.error_code for each in answered.filter_results})
 
 
+async def _revoke(here: Surroundings, told: AccessTold) -> None:
+    """Let a guest join a group, take its right away, and see that it is no member after a second."""
+    await _set(here, told, exists=False)
+    here.other_connection.name = GUEST
+    request = JoinGroupRequest(
+        group_id=GROUP,
+        session_timeout_ms=SESSION_MS,
+        rebalance_timeout_ms=SESSION_MS,
+        protocol_type="guests",
+        protocols=[JoinGroupRequestProtocol(name="any", metadata=b"")],
+    )
+    joined = await here.other_connection.ask(request, 3, 30.0)
+    if joined.error_code != ErrorCode.NONE:
+        return  # a member of before, of which nothing was heard, is waited for
+    await _set(here, told, exists=True)
+    await asyncio.sleep(REVOKED_SECONDS)
+    described = await here.connection.ask(DescribeGroupsRequest(groups=[GROUP]), 5)
+    if any(each.member_id == joined.member_id for each in described.groups[0].members):
+        here.history.refusals.append(f"access: {GUEST} is a member of {GROUP} a second after it may not be")
+
+
+async def _set(here: Surroundings, told: AccessTold, *, exists: bool) -> None:
+    """Make the rule by which a guest leaves its group, or delete it."""
+    changes: dict[Hashable, object] = {LEAVES: exists or None}
+    told.asks(changes)
+    if exists:
+        creation = AclCreation(
+            resource_type=KINDS[LEAVES.kind],
+            resource_name=LEAVES.name,
+            resource_pattern_type=PATTERNS[LEAVES.pattern],
+            **numbers_of(LEAVES),
+        )
+        answered = await here.connection.ask(CreateAclsRequest(creations=[creation]), 3)
+        _done(here, told, changes, {each.error_code for each in answered.results})
+        return
+    wanted = DeleteAclsFilter(
+        resource_type_filter=KINDS[LEAVES.kind],
+        resource_name_filter=LEAVES.name,
+        pattern_type_filter=ANY,
+        principal_filter=None,
+        host_filter=None,
+        operation=ANY,
+        permission_type=ANY,
+    )
+    deleted = await here.connection.ask(DeleteAclsRequest(filters=[wanted]), 3)
+    _done(here, told, changes, {each.error_code for each in deleted.filter_results})
+
+
 async def _alter(here: Surroundings, told: AccessTold) -> None:
     chance = here.chance
     user, mechanism = chance.choice(USERS), chance.choice(MECHANISMS)
@@ -177,7 +233,7 @@ async def _look(here: Surroundings, told: AccessTold) -> None:
         for each in answered.resources
         for acl in each.acls
     }
-    found: dict[Any, Any] = {each: True for each in RULES if _numbers(each) in numbers}
+    found: dict[Any, Any] = {each: True for each in (*RULES, LEAVES) if _numbers(each) in numbers}
     if len(found) != len(numbers):
         here.history.refusals.append(f"access: rules that nobody has made: {numbers}")
     described = await here.connection.ask(DescribeUserScramCredentialsRequest(users=None), 0)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shlex
 import ssl
@@ -31,6 +32,7 @@ JKS = "JKS"
 
 _JKS_MAGIC = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")  # JKS, JCEKS
 _PEM_BEGIN = b"-----BEGIN"
+_CERTIFICATE = re.compile(r"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----([^-]*)-----END")
 
 
 class StoreError(Exception):
@@ -86,6 +88,11 @@ def load_trusted(context: ssl.SSLContext, pem: str) -> None:
         context.load_verify_locations(cadata=pem.encode("ascii", errors="ignore").decode())
     except ssl.SSLError as error:
         raise ValueError(error.reason or str(error)) from error
+
+
+def certificates_in(pem: str) -> frozenset[bytes]:
+    """Return the certificates in a text that OpenSSL has read, in a form in which equal ones are equal."""
+    return frozenset("".join(found.split()).encode() for found in _CERTIFICATE.findall(pem))
 
 
 def load_identity(context: ssl.SSLContext, pem: bytes, password: str | None) -> None:

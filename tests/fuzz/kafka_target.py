@@ -18,6 +18,7 @@ from exacta.adapters.memory import MemoryStorage
 from exacta.core.snapshot import is_same, replayed
 from exacta.core.state.state import State
 from exacta.engine.engine import Engine
+from exacta.front.identity import Identity
 from exacta.kafka.login import Phase
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.protocol.kafka.apis import API, ApiKey
@@ -83,12 +84,14 @@ def _logins() -> Logins:
     rules = TokenRules(audiences=("exacta",), issuer="https://issuer.example")
     tokens = Tokens(rules, OneKey())  # type: ignore[arg-type]
     backoff = LoginBackoff(0.0, lambda: 0.0)
-    return Logins(MECHANISMS, backoff, keys_of=_keys_of, secret=b"s", bearer=lambda: bearer_login(tokens))
+    return Logins(
+        MECHANISMS, backoff, keys_of=_keys_of, secret=b"s", wall_ms=lambda: 0, bearer=lambda: bearer_login(tokens)
+    )
 
 
 def _connect(broker: Broker, name: str) -> Client:
     """Return a connection of a principal, whom its certificate might have named."""
-    client = Client(broker, True, identify=lambda transport: Principal(name=name))
+    client = Client(broker, True, identify=lambda transport: Identity(Principal(name=name)))
     broker.clients.append(client)
     return client
 

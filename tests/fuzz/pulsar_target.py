@@ -3,6 +3,7 @@
 from exacta.core.event import Event
 from exacta.core.event_codec import decode_event
 from exacta.core.events import HandlesAbandoned, IdsReserved, TransactionBegun, TransactionEnded
+from exacta.front.identity import Identity
 from exacta.ports.authorizer import Principal
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import unwrapped
@@ -20,7 +21,7 @@ CONNECT = build_frame(pb.CommandConnect(client_version="fuzz", protocol_version=
 
 
 def _client(broker: Broker, name: str, *, connects: bool) -> Client:
-    client = Client(broker, identify=lambda transport: Principal(name=name), connects=connects)
+    client = Client(broker, identify=lambda transport: Identity(Principal(name=name)), connects=connects)
     broker.clients.append(client)
     return client
 

@@ -29,6 +29,7 @@ class Rules:
     """Allows what `allowed` says, to everybody."""
 
     allows_all = False
+    terms = None
 
     def __init__(self, allowed: Callable[[Operation, Resource], bool]) -> None:
         self._allowed = allowed

@@ -35,7 +35,14 @@ SESSION_MS = 1_500
 def quick_logins(session_ms: int = 0) -> Logins:
     """Return logins whose refusals wait for no time that a test would feel."""
     backoff = LoginBackoff(0.001, time.monotonic)
-    return Logins(PASSWORD_MECHANISMS, backoff, keys_of=keys_of, secret=b"a secret", session_ms=session_ms)
+    return Logins(
+        PASSWORD_MECHANISMS,
+        backoff,
+        keys_of=keys_of,
+        secret=b"a secret",
+        session_ms=session_ms,
+        wall_ms=lambda: 0,
+    )
 
 
 @pytest.fixture

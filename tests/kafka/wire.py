@@ -16,6 +16,7 @@ from exacta.config.options import configure
 from exacta.engine.engine import Engine
 from exacta.front.broker import Broker
 from exacta.front.doors import Door, Endpoint
+from exacta.front.revocation import Revocation
 from exacta.kafka.connection import KafkaClientConnection
 from exacta.kafka.shared import KafkaShared
 from exacta.protocol.kafka.apis import API
@@ -159,11 +160,16 @@ class Front:
             logins=None if self._logins is None else self._logins(),
         )
         self.kafka = KafkaShared(self.context)
+        self.revocation = Revocation(self.context, self.connections)
         return listener
 
     def _connection(self) -> KafkaClientConnection:
         door = Door(front="kafka", name="PLAINTEXT", endpoint=Endpoint(*self.address), login=self._logins is not None)
-        return KafkaClientConnection(self.kafka, door, self._loop, self._let_in, self.connections.discard)
+        return KafkaClientConnection(self.kafka, door, self._loop, self._let_in, self._forget)
+
+    def _forget(self, connection: KafkaClientConnection) -> None:
+        self.connections.discard(connection)
+        self.revocation.left(connection)
 
     def _let_in(self, connection: KafkaClientConnection) -> bool:
         self.connections.add(connection)

@@ -28,7 +28,7 @@ def keys_of(user: str, mechanism: str) -> ScramKeys | None:
 
 
 def logins(secret: bytes = b"a secret", mechanisms: tuple[str, ...] = PASSWORD_MECHANISMS) -> Logins:
-    return Logins(mechanisms, LoginBackoff(0.1, lambda: 0.0), keys_of=keys_of, secret=secret)
+    return Logins(mechanisms, LoginBackoff(0.1, lambda: 0.0), keys_of=keys_of, secret=secret, wall_ms=lambda: 0)
 
 
 def log_in(mechanism: str, user: str, password: str, at: Logins | None = None, *, steps: Any = None) -> LoggedIn:
@@ -107,6 +107,7 @@ def test_an_unknown_user_takes_the_same_steps_as_a_known_one(mechanism: str, cou
         LoginBackoff(0.1, lambda: 0.0),
         keys_of=lambda name, _: kept if name == "alice" else None,
         secret=b"a secret",
+        wall_ms=lambda: 0,
     )
     taken = []
     for user in ("alice", "nobody"):
@@ -145,7 +146,12 @@ def test_an_unknown_user_looks_like_one_of_exacta_users_add(mechanism: str, monk
 def test_a_password_that_was_right_is_not_derived_again_until_the_key_changes(counted: list[str]) -> None:
     kept = {name: keys_of(name, "SCRAM-SHA-256") for name in PASSWORDS}
     at = Logins(
-        (PLAIN,), LoginBackoff(0.1, lambda: 0.0), keys_of=lambda name, _: kept.get(name), secret=b"x", clock=lambda: 0.0
+        (PLAIN,),
+        LoginBackoff(0.1, lambda: 0.0),
+        keys_of=lambda name, _: kept.get(name),
+        secret=b"x",
+        wall_ms=lambda: 0,
+        clock=lambda: 0.0,
     )
     counted.clear()
     for expected in (1, 1):

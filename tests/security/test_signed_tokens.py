@@ -221,7 +221,9 @@ def test_a_login_by_token() -> None:
         raise AssertionError("a token needs no thread")
 
     def at(**more: Any) -> Logins:
-        return Logins((), LoginBackoff(0.1, lambda: 0.0), keys_of=lambda *_: None, secret=b"", **more)
+        return Logins(
+            (), LoginBackoff(0.1, lambda: 0.0), keys_of=lambda *_: None, secret=b"", wall_ms=lambda: 0, **more
+        )
 
     assert outcome(at(prove=tokens().log_in), token()) == "alice"
     assert "expired" in outcome(at(prove=tokens().log_in), token(exp=NOW_S - 1))

@@ -87,7 +87,7 @@ KEYSTORE = "ssl.keystore.location=both.pem"
     ],
 )
 def test_stores_of_every_form_are_read(stores: Stores, text: str, trusts: int) -> None:
-    context = server_context(tls_settings(configure(stores.options(text)), "pulsar"))
+    context, _ = server_context(tls_settings(configure(stores.options(text)), "pulsar"))
     assert len(context.get_ca_certs()) == trusts
     assert (context.minimum_version, context.maximum_version) == (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 
@@ -152,7 +152,7 @@ def test_no_old_tls_can_be_asked_for(versions: str) -> None:
 
 def test_the_versions_that_are_spoken_can_be_named(stores: Stores) -> None:
     options = stores.options(f"{KEYSTORE} ssl.enabled.protocols=TLSv1.3")
-    context = server_context(tls_settings(configure(options), "kafka"))
+    context, _ = server_context(tls_settings(configure(options), "kafka"))
     assert context.minimum_version == ssl.TLSVersion.TLSv1_3
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +43,13 @@ MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 class Served:
     """A server on a thread of its own, with a door for everybody and one that asks for a login."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, options: Mapping[str, object] = OPTIONS) -> None:
         self._loop = new_event_loop()
         doors = [
             Door(front="kafka", name="LOCAL", endpoint=LOCAL),
             Door(front="kafka", name="SASL_PLAINTEXT", endpoint=LOCAL, login=True),
         ]
-        self._server = Server(self._loop, configure(OPTIONS), data, doors)
+        self._server = Server(self._loop, configure(options), data, doors)
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
         self._run(self._start())

@@ -49,4 +49,4 @@ def at(broker: exacta.Broker, **more: Any) -> dict[str, Any]:
 
 def principals(broker: exacta.Broker) -> set[Principal]:
     assert broker._server is not None
-    return {each.principal for each in broker._server._connections}  # type: ignore[attr-defined]
+    return {each.principal for each in broker._server._connections}

@@ -67,6 +67,7 @@ ADMISSION: dict[type[Command], Admission] = {
     c.ConsumerHeartbeat: Admission(_ALWAYS, (Table.MEMBERS,)),
     c.TakeLead: _NEVER,  # a log without a leader can end nothing
     c.LeaveGroup: _NEVER,
+    c.RevokeMemberships: _NEVER,
     # --- delivery, which writes nothing, or forgets ---
     c.Connect: Admission(_ALWAYS, (Table.DELIVERIES, Table.SUBSCRIPTIONS)),
     c.Disconnect: _NEVER,

@@ -74,6 +74,8 @@ class Rejection(Enum):
     NON_EMPTY_GROUP = auto()
     GROUP_ID_NOT_FOUND = auto()
     GROUP_SUBSCRIBED_TO_TOPIC = auto()
+    MEMBERSHIP_REVOKED = auto()
+    """The member's login holds no more, or it may not read the group any more."""
     OFFSET_METADATA_TOO_LARGE = auto()
     OFFSET_OUT_OF_RANGE = auto()
     # subscriptions (Apache Pulsar)

@@ -67,6 +67,8 @@ class Engine:
     sync that one answer waits for (decision 0023).
     """
 
+    access_changed: Callable[[Event], None] = staticmethod(lambda event: None)
+
     def __init__(
         self,
         journal: Journal,
@@ -101,7 +103,7 @@ class Engine:
         recovered = recovered or recover(journal, limits, clock)
         self._state, self._clock = recovered.state, recovered.clock
         self._visible: dict[PartitionId, Visible] = {}
-        self._observer = Observer(self._state, lambda: self._writer.gathering.number)
+        self._observer = Observer(self._state, lambda: self._writer.gathering.number, self._access_changed)
         self.counts = counts = self._observer.counts
         self.deadlines = Deadlines(scheduler, self._clock)
         self._timers = Timers(self.deadlines, lambda command: self.submit((command,), _nobody))
@@ -287,6 +289,10 @@ class Engine:
             named = None if is_long else ((each.topic, each.partition) for each in request.partitions)
         self._once_shown(named, lambda: self._fetcher.fetch(request, done), after)
 
+    def hurry_fetch(self, request: FetchRequest) -> None:
+        """See `Log.hurry_fetch`."""
+        self._fetcher.hurry(request)
+
     def forget_fetch(self, request: FetchRequest) -> None:
         """See `Log.forget_fetch`."""
         self._fetcher.forget(request)
@@ -382,6 +388,9 @@ class Engine:
             gathering.add(event, payload, held)
             if wait is SYNC and gathering.waited_for is not SYNC:
                 self._writer.want(wait)
+
+    def _access_changed(self, event: Event) -> None:
+        self.access_changed(event)
 
     def _advance(self, partition_ids: Sequence[PartitionId]) -> None:
         self._fetcher.advance(partition_ids)

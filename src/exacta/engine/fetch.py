@@ -145,6 +145,11 @@ class Fetcher:
         for key in list(self._by_key):
             self._over(key)
 
+    def hurry(self, request: FetchRequest) -> None:
+        """Answer this request with what there is, if it waits, or is going to."""
+        request.max_wait_ms = 0
+        self._over(request.key)
+
     def forget(self, request: FetchRequest) -> None:
         """Do not answer this request any more, if it waits, or is going to."""
         waiting = self._by_key.get(request.key)

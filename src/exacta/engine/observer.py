@@ -1,7 +1,7 @@
 """The observer of an engine: it hears each event before that is applied, counts, and lets lines of the log be made.
 
 Owns which events are counted and how. Owns neither the numbers (`counts`), nor the lines (`event_lines`), nor any rule:
-nothing depends on it. An event that it does not hear costs one look into a table.
+nothing of the log depends on it. An event that it does not hear costs one look into a table.
 """
 
 import logging
@@ -10,6 +10,8 @@ from typing import Any
 
 from exacta.core.command import Command
 from exacta.core.events import (
+    AclsCreated,
+    AclsDeleted,
     BatchAppended,
     BatchStaged,
     ConsumerGroupUpdated,
@@ -17,6 +19,7 @@ from exacta.core.events import (
     GroupSettled,
     LogStartMoved,
     ProducerBound,
+    ScramKeysSet,
     TopicDeleted,
     TransactionalIdsExpired,
     TransactionEnded,
@@ -34,9 +37,12 @@ class Observer:
     """Counts what happens; `hears` has a function for each event that it wants to hear.
 
     `number` gives the number of the commit group that gathers. `tell` tells the lines about what is durable.
+    `access_changed` hears the events of access rules and users.
     """
 
-    def __init__(self, state: State, number: Callable[[], int]) -> None:
+    def __init__(
+        self, state: State, number: Callable[[], int], access_changed: Callable[[Event], None] = lambda event: None
+    ) -> None:
         self.counts = Counts()
         self._state = state
         lines = EventLines(state, number)
@@ -51,6 +57,9 @@ class Observer:
             TransactionalIdsExpired: self._transactional_ids_expired,
             GroupSettled: self._group_settled,
             ConsumerGroupUpdated: self._consumer_group_updated,
+            AclsCreated: access_changed,
+            AclsDeleted: access_changed,
+            ScramKeysSet: access_changed,
         }
         self.hears = lines.hears | counting
         for both in counting.keys() & lines.hears.keys():

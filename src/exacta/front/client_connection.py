@@ -4,7 +4,8 @@
 (`memory.py`) from the moment when room is taken for them until the peer's side of the transport has them.
 
 A connection on which nothing has come or gone for `connections.max.idle.ms` is closed, unless it owes an answer:
-clients connect again when they need to. One that is not let in (`connection_limits.py`) is closed before it is read.
+clients connect again when they need to. One that is not let in (`connection_limits.py`) is closed before it is read,
+and one whose login holds no more at once (`revocation.py`).
 """
 
 import asyncio
@@ -12,15 +13,16 @@ import logging
 import socket
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
 from exacta.config.configuration import Configuration
 from exacta.front.hosts import same_host
-from exacta.front.identity import Identify, NotIdentified, anonymous
+from exacta.front.identity import Holds, Identify, NotIdentified, always, anonymous
 from exacta.front.memory import WRITE_HIGH_WATER_BYTES, Memory
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.ports.record_format import Buffer
+from exacta.security.audit import shown
 
 SENT_AT_ONCE = 4 << 20
 """This many bytes are handed to the transport in one turn of the loop, which may copy them; the rest follows in others,
@@ -51,6 +53,11 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         """The principal on whose behalf the client asks."""
         self.identify: Identify = anonymous
         """Says who the client is by its connection alone; a door with TLS sets another one before that is made."""
+        self.login_has_ended = False
+        """True: the connection was closed because what its client has shown of itself holds no more."""
+        self._proofs: dict[str, Holds] = {}
+        """The ways to ask whether what the client has shown still holds: its certificate, and its login."""
+        self._ends_of_proofs: dict[str, asyncio.TimerHandle] = {}
         self.rests_on = 0
         self.peer_host = ""
         self.peer = ""
@@ -95,17 +102,49 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         try:
-            self.principal = self.identify(transport)
+            identity = self.identify(transport)
         except NotIdentified as error:
             self.logger.warning("closing the connection of %s: %s", self.peer, error)
             self.abort()
             return
+        self.principal = identity.principal
+        self._has_shown("certificate", identity.holds, identity.expires_in_s)
         self._admitted = self._register(self)
         if not self._admitted:
             self.abort()
         elif self._max_idle_seconds >= 0:
             self._last_active = self._loop.time()
             self._idle_timer = self._loop.call_later(self._max_idle_seconds, self._look_whether_idle)
+
+    # --- the login ----------------------------------------------------------------------------------------------------
+
+    def _has_shown(self, what: str, holds: Holds, expires_in_s: float | None) -> None:
+        """Note what the client has shown of itself, in place of what it had shown of the kind before."""
+        timer = self._ends_of_proofs.pop(what, None)
+        if timer is not None:
+            timer.cancel()
+        if holds is not always:
+            self._proofs[what] = holds
+        else:
+            self._proofs.pop(what, None)
+        if expires_in_s is not None:
+            self._ends_of_proofs[what] = self._loop.call_later(expires_in_s, self.end_login)
+
+    def login_holds(self) -> bool:
+        """See `RevocableConnection`."""
+        return all(holds() for holds in self._proofs.values())
+
+    def end_login(self) -> None:
+        """See `RevocableConnection`."""
+        if not self.login_has_ended:
+            self.login_has_ended = True
+            reason = "what it has shown of itself holds no more"
+            self.logger.warning("closing the connection of %s (%s): %s", self.peer, shown(str(self.principal)), reason)
+            self.abort()
+
+    def let_go(self) -> Iterator[None]:
+        """See `RevocableConnection`; a front whose clients hold something has its own."""
+        yield from ()
 
     # --- what leaves --------------------------------------------------------------------------------------------------
 
@@ -223,5 +262,7 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         if self._idle_timer is not None:
             self._idle_timer.cancel()
             self._idle_timer = None
+        for timer in self._ends_of_proofs.values():
+            timer.cancel()
         if self._admitted:
             self._forget(self)

@@ -22,7 +22,7 @@ import asyncio
 import logging
 import struct
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 from exacta.config.configuration import Configuration
@@ -38,7 +38,7 @@ from exacta.kafka.long_answers import LONG_ANSWERS
 from exacta.kafka.parts import in_parts, is_too_much, parts_of
 from exacta.kafka.request_size import most_elements
 from exacta.kafka.shared import KafkaShared
-from exacta.ports.authorizer import Principal
+from exacta.ports.authorizer import Operation, Resource, ResourceKind
 from exacta.ports.log import Admitted
 from exacta.protocol.kafka.apis import API, ApiKey
 from exacta.protocol.kafka.codec import (
@@ -51,6 +51,7 @@ from exacta.protocol.kafka.codec import (
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest
 from exacta.protocol.kafka.schema import Buffer, Message
+from exacta.security.exchange import LoggedIn
 
 logger = logging.getLogger("exacta.kafka")
 
@@ -110,8 +111,6 @@ class KafkaClientConnection(FramedConnection):
         )
         self.login = Login() if door.login else None
         """The login of this connection, begun or ended; None: nobody logs in by this door."""
-        self._expiry: asyncio.TimerHandle | None = None
-        """The end of a client whose token ends; None: what it has shown has no end."""
         if self.login is not None:
             self._largest_frame = configuration.sasl_server_max_receive_size
         self.client_software = ""
@@ -210,14 +209,10 @@ class KafkaClientConnection(FramedConnection):
         """Take the next frame for a bare token, which may be short."""
         self.smallest_frame = 1
 
-    def let_in(self, principal: Principal, expires_in_s: float | None) -> None:
-        """Serve the client, which has logged in, on behalf of this principal, at most for this time."""
-        self.principal = principal
-        if self._expiry is not None:
-            self._expiry.cancel()
-            self._expiry = None
-        if expires_in_s is not None:
-            self._expiry = self._loop.call_later(expires_in_s, self.refuse, "what it logged in with holds no more")
+    def let_in(self, logged_in: LoggedIn, expires_in_s: float | None) -> None:
+        """Serve the client, which has logged in, on behalf of its principal, at most for this time."""
+        self.principal = logged_in.principal
+        self._has_shown("login", logged_in.holds, expires_in_s)
         self.smallest_frame = KafkaClientConnection.smallest_frame
         self._largest_frame = self.configuration.socket_request_max_bytes
 
@@ -334,10 +329,20 @@ class KafkaClientConnection(FramedConnection):
         except Exception:  # noqa: BLE001  # as in `receive`
             context.fail()
 
+    def let_go(self) -> Iterator[None]:
+        """Let fetches wait no more that ask for topics which the client may not read any more; they say so."""
+        authorizer, engine = self._broker.authorizer, self._broker.engine
+        for fetch in [each.fetch for each in self._unanswered if each.fetch is not None]:
+            for number, topic in enumerate(dict.fromkeys(each.topic for each in fetch.request.partitions), 1):
+                resource = Resource(ResourceKind.TOPIC, topic)
+                if not authorizer.allows(self.principal, self.peer_host, Operation.READ, resource):
+                    engine.hurry_fetch(fetch.request)
+                    break
+                if not number % STEP_ELEMENTS:
+                    yield None
+
     def on_closed(self) -> int:
         """Forget the fetches; return the bytes of the requests that handlers are still at work on."""
-        if self._expiry is not None:
-            self._expiry.cancel()
         waiting, self._unanswered = self._unanswered, deque()
         worked_on_bytes = 0
         for context in waiting:

@@ -14,13 +14,13 @@ from exacta.front.turns import Steps
 from exacta.kafka.errors import error_code
 from exacta.kafka.login import Login
 from exacta.kafka.shared import KafkaShared
-from exacta.ports.authorizer import Principal
 from exacta.ports.log import Admitted, FetchRequest
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.codec import encode_response
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateResponse
 from exacta.protocol.kafka.schema import Buffer, Message
+from exacta.security.exchange import LoggedIn
 
 logger = logging.getLogger("exacta.kafka")
 
@@ -70,8 +70,8 @@ class KafkaConnection(RequestConnection, Protocol):
     def expect_token(self) -> None:
         """Take the next frame for a bare token, which may be short."""
 
-    def let_in(self, principal: Principal, expires_in_s: float | None) -> None:
-        """Serve the client, which has logged in, on behalf of this principal, at most for this time."""
+    def let_in(self, logged_in: LoggedIn, expires_in_s: float | None) -> None:
+        """Serve the client, which has logged in, on behalf of its principal, at most for this time."""
 
     def close(self) -> None:
         """Close once everything that is ready has been sent."""

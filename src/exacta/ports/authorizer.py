@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from msgspec import Struct
 
 from exacta.core.ids import NO_PRINCIPAL, PrincipalName
-from exacta.core.values.acl import CLUSTER_NAME, Operation, Pattern, ResourceKind
+from exacta.core.values.acl import CLUSTER_NAME, Operation, Pattern, ResourceKind, Terms
 
 __all__ = [
     "ANONYMOUS",
@@ -22,6 +22,7 @@ __all__ = [
     "Principal",
     "Resource",
     "ResourceKind",
+    "Terms",
 ]
 
 
@@ -62,6 +63,10 @@ class Authorizer(Protocol):
     def allows_all(self) -> bool:
         """True where every question is answered with yes. Fronts then ask none, which costs one look at this."""
 
+    @property
+    def terms(self) -> Terms | None:
+        """The terms by which the core's rules are asked; None: they are not asked, and nobody loses a right by them."""
+
     def allows(self, principal: Principal, host: str, operation: Operation, resource: Resource) -> bool:
         """Return whether the principal may do this, from this host (an address, without a port).
 
@@ -74,6 +79,7 @@ class AllowAll:
     """The authorizer of a broker without access rules, as of an Apache Kafka without an authorizer."""
 
     allows_all: Final = True
+    terms: Final = None
 
     def allows(self, principal: Principal, host: str, operation: Operation, resource: Resource) -> bool:
         """Allow everything."""

@@ -14,12 +14,14 @@ later either. A client that sends what cannot be understood loses this connectio
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from exacta.core.commands import AbandonHandles
 from exacta.core.ids import TransactionId
 from exacta.front.connection import SIZE_BYTES, FramedConnection
 from exacta.front.doors import TLS_HANDSHAKE, Door
+from exacta.ports.authorizer import Operation, Resource, ResourceKind
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.errors import BrokenFrame
@@ -31,7 +33,7 @@ from exacta.pulsar.context import Ack, PulsarRequest
 from exacta.pulsar.handlers import HANDLERS
 from exacta.pulsar.needs import lacking
 from exacta.pulsar.producers import Producer
-from exacta.pulsar.sending import Sends
+from exacta.pulsar.sending import Sends, close_producer
 from exacta.pulsar.shared import PulsarShared
 
 logger = logging.getLogger("exacta.pulsar")
@@ -221,6 +223,18 @@ class PulsarClientConnection(FramedConnection):
             self._has_asked = True
             self.push([build_frame(CommandPing())])
         self._ping_timer = self._loop.call_later(PING_SECONDS, self._look_whether_there)
+
+    def let_go(self) -> Iterator[None]:
+        """Close the producers and consumers whose topics the client may not write, or read, any more."""
+        for producer in list(self.producers.values()):
+            if not self._may(Operation.WRITE, producer.place[0]):
+                close_producer(self.shared.producers, self, producer)
+            yield None
+        yield from self.consumers.let_go(partial(self._may, Operation.READ))
+
+    def _may(self, operation: Operation, topic: str) -> bool:
+        resource = Resource(ResourceKind.TOPIC, topic)
+        return self._broker.authorizer.allows(self.principal, self.peer_host, operation, resource)
 
     def on_closed(self) -> int:
         """Forget the producers and the consumers; return the bytes of the commands that are still worked on."""

@@ -8,7 +8,7 @@ core has given to a consumer meanwhile is pushed all the same.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypedDict, TypeVar
 from weakref import WeakValueDictionary
 
@@ -237,6 +237,14 @@ class Consumers:
             self._closed[consumer.number] = consumer.topic
             message: Message = CommandCloseConsumer(consumer_id=consumer.number, request_id=NO_REQUEST)
             self._connection.push([build_frame(message)])
+
+    def let_go(self, may_read: Callable[[str], bool]) -> Iterator[None]:
+        """Close, in steps, the consumers whose topics may not be read any more: what they have waits for others."""
+        for consumer in list(self._consumers.values()):
+            if self._consumers.get(consumer.number) is consumer and not may_read(consumer.place[0]):
+                self.close(consumer)
+                self._submit([Disconnect(**consumer.where, consumer_id=consumer.consumer_id)])
+            yield None
 
     # --- permits ------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Final
 from exacta.config.security import SecurityOptions, all_super_users
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Operation, Pattern, ResourceKind
-from exacta.ports.authorizer import AllowAll, Authorizer, Principal, Resource
+from exacta.ports.authorizer import AllowAll, Authorizer, Principal, Resource, Terms
 from exacta.ports.log import Advice
 
 MOST_REMEMBERED: Final = 1_000
@@ -27,22 +27,21 @@ class AclAuthorizer:
     allows_all: Final = False
 
     def __init__(self, rules: Advice, super_users: frozenset[str], *, allow_everyone: bool) -> None:
+        self.terms = Terms(super_users=super_users, allow_everyone=allow_everyone)
         self._rules = rules
-        self._super_users = super_users
-        self._allow_everyone = allow_everyone
         self._any: dict[tuple[str, str, Operation, ResourceKind], bool] = {}
         self._any_holds_for = 0
 
     def allows(self, principal: Principal, host: str, operation: Operation, resource: Resource) -> bool:
         """See `Authorizer`."""
         name = PrincipalName(str(principal))
-        if name in self._super_users:
+        if name in self.terms.super_users:
             return True
         if resource.pattern is Pattern.ANY:
             return self._allows_any(name, host, operation, resource.kind)
         assert resource.pattern is Pattern.LITERAL, "only rules are written with prefixes"
         rules, kind = self._rules, resource.kind
-        return rules.acls_allow(name, host, operation, kind, resource.name, by_default=self._allow_everyone)
+        return rules.acls_allow(name, host, operation, kind, resource.name, by_default=self.terms.allow_everyone)
 
     def _allows_any(self, name: PrincipalName, host: str, operation: Operation, kind: ResourceKind) -> bool:
         if self._any_holds_for != self._rules.acl_changes or len(self._any) >= MOST_REMEMBERED:
@@ -51,7 +50,7 @@ class AclAuthorizer:
         key = (name, host, operation, kind)
         known = self._any.get(key)
         if known is None:
-            known = self._rules.acls_allow(name, host, operation, kind, None, by_default=self._allow_everyone)
+            known = self._rules.acls_allow(name, host, operation, kind, None, by_default=self.terms.allow_everyone)
             self._any[key] = known
         return known
 

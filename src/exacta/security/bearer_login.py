@@ -21,4 +21,8 @@ def bearer_login(tokens: Tokens) -> Exchange:
     except (bearer.BearerError, TokenRefused) as error:
         yield bearer.REFUSED  # the client must acknowledge it
         raise LoginRefused(f"its token is refused: {error}", user) from None
-    return LoggedIn(principal=Principal(name=proved.subject), expires_ms=proved.expires_ms)
+    return LoggedIn(
+        principal=Principal(name=proved.subject),
+        expires_ms=proved.expires_ms,
+        holds=lambda: proved.key is not None and keys.has(proved.key),
+    )

@@ -28,6 +28,8 @@ class LoggedIn(Struct, frozen=True, kw_only=True):
     principal: Principal
     expires_ms: int | None = None
     """The time since 1970 at which what the client has shown holds no more; None: it has no such time."""
+    holds: Callable[[], bool] = lambda: True
+    """Returns whether what the client has shown still holds: the keys of its password, or the key of its token."""
     last_message: bytes = b""
     """The message that ends the exchange on the server's side."""
 

@@ -52,7 +52,7 @@ class Logins:
         keys_of: KeysOf,
         secret: bytes,
         session_ms: int = 0,
-        wall_ms: Callable[[], int] = lambda: 0,
+        wall_ms: Callable[[], int],
         bearer: Callable[[], Exchange] | None = None,
         methods: frozenset[str] = frozenset(),
         prove: Callable[[str], LoggedIn] | None = None,
@@ -113,7 +113,7 @@ class Logins:
             last_message = server.final((yield challenge))
         except ScramError as error:
             raise LoginRefused(str(error), server.user) from None
-        return LoggedIn(principal=Principal(name=server.user), last_message=last_message)
+        return self._logged_in(server.user, mechanism, server.keys, last_message)
 
     def _plain(self) -> Exchange:
         try:
@@ -127,7 +127,7 @@ class Logins:
         mechanism = next((each for each in ALGORITHMS if self._keys_of(user, each)), USUAL_MECHANISM)
         keys, algorithm = self._keys(mechanism, user), ALGORITHMS[mechanism]
         if self._remembered.knows(user, password, keys.stored_key):
-            return LoggedIn(principal=Principal(name=user))
+            return self._logged_in(user, mechanism, keys)
         salted = yield partial(salted_password, algorithm, password, keys.salt, keys.iterations)
         if isinstance(salted, Exception):
             raise salted
@@ -135,7 +135,17 @@ class Logins:
         if not hmac.compare_digest(found.stored_key, keys.stored_key):
             raise LoginRefused("its password is wrong, or there is no such user", user)
         self._remembered.remember(user, password, keys.stored_key)
-        return LoggedIn(principal=Principal(name=user))
+        return self._logged_in(user, mechanism, keys)
+
+    def _logged_in(self, user: str, mechanism: str, keys: ScramKeys, last_message: bytes = b"") -> LoggedIn:
+        """Return a login that holds as long as the user has these keys, which may have changed on its way."""
+
+        def holds() -> bool:
+            return self._keys_of(user, mechanism) == keys
+
+        if not holds():
+            raise LoginRefused("its password was changed meanwhile, or the user was removed", user)
+        return LoggedIn(principal=Principal(name=user), holds=holds, last_message=last_message)
 
     def by_token(self, token: str) -> Attempt:
         """Return one login by a token that is checked by `tokenSecretKey` or `tokenPublicKey`."""

@@ -20,6 +20,7 @@ from exacta.key_stores import (
     PEM,
     PKCS12,
     StoreError,
+    certificates_in,
     identity_in_pkcs12,
     kind_of,
     load_identity,
@@ -181,22 +182,26 @@ def principal_rules(settings: TlsSettings) -> PrincipalRules:
 # --- the context ------------------------------------------------------------------------------------------------------
 
 
-def server_context(settings: TlsSettings) -> ssl.SSLContext:
-    """Return the context of a door with these settings. Reads files. Raises StoreError."""
+def server_context(settings: TlsSettings) -> tuple[ssl.SSLContext, frozenset[bytes]]:
+    """Return the context of a door with these settings, and the certificates that it trusts. Reads files.
+
+    Raises StoreError.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version, context.maximum_version = min(settings.versions), max(settings.versions)
     context.options |= ssl.OP_NO_RENEGOTIATION  # older versions of OpenSSL let clients ask for it again and again
     _identify(context, settings)
+    trusted: frozenset[bytes] = frozenset()
     if settings.client_auth is not ClientAuth.NONE:
         assert settings.truststore is not None
-        _trust(context, settings.truststore)
+        trusted = _trust(context, settings.truststore)
         is_required = settings.client_auth is ClientAuth.REQUIRED
         context.verify_mode = ssl.CERT_REQUIRED if is_required else ssl.CERT_OPTIONAL
         # As in Java: whatever the truststore holds is trusted, not only authorities that signed themselves.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
-    return context
+    return context, trusted
 
 
 def _identify(context: ssl.SSLContext, settings: TlsSettings) -> None:
@@ -219,7 +224,7 @@ def _identify(context: ssl.SSLContext, settings: TlsSettings) -> None:
         raise StoreError(f"{_named(store)}: no private key with its certificate in PEM: {reason}") from error
 
 
-def _trust(context: ssl.SSLContext, store: Store) -> None:
+def _trust(context: ssl.SSLContext, store: Store) -> frozenset[bytes]:
     content, kind = store.read()
     if kind == PKCS12:
         _require_cryptography(store)
@@ -233,6 +238,7 @@ def _trust(context: ssl.SSLContext, store: Store) -> None:
     except ValueError as error:
         reason = str(error).lower().replace("_", " ")
         raise StoreError(f"{_named(store)}: no certificate that can be read: {reason}") from error
+    return certificates_in(text)
 
 
 def _named(store: Store) -> str:

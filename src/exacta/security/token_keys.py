@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import jwt
 from msgspec import Struct
 
-logger = logging.getLogger("exacta.audit")
+logger = logging.getLogger("exacta.server")
 
 TIMEOUT_S: Final = 10.0
 MOST_BYTES: Final = 1 << 20
@@ -35,6 +35,9 @@ _ALGORITHMS: Final = {
 }
 """The algorithms of each kind of key. A token's header chooses among those of the key, and never the kind."""
 
+_PUBLIC: Final = ("kty", "crv", "n", "e", "x", "y")
+"""The members of a key that make it another key (RFC 7518, section 6)."""
+
 
 class KeysUnavailable(Exception):
     """The key set cannot be loaded, or is none; the message is one sentence."""
@@ -45,6 +48,8 @@ class Key(Struct, frozen=True):
 
     key: jwt.PyJWK
     algorithms: tuple[str, ...]
+    public: tuple[str, ...] = ()
+    """The key itself, in a form in which equal ones are equal."""
 
 
 class KeySet:
@@ -58,6 +63,9 @@ class KeySet:
         self._loaded_s: float | None = None
         self._tried_s: float | None = None
         self._one_tries = threading.Lock()
+        self._file: tuple[int, int, int] | None = None
+        self.losses = 0
+        """The number of times that keys were gone when they were read again."""
 
     def find(self, key_id: str | None) -> Key | None:
         """Return the key of this id; without an id the only one that there is."""
@@ -72,6 +80,33 @@ class KeySet:
         is_fresh = self._loaded_s is not None and self._clock() - self._loaded_s < self._refresh_s
         return not self._was_just_tried() and not (is_fresh and self.find(key_id) is not None)
 
+    def has(self, key: Key) -> bool:
+        """Return whether this key is still one by which tokens are taken."""
+        return any(each.public == key.public for each in self._keys.values())
+
+    def is_due(self) -> bool:
+        """Return whether the keys should be read again though nobody asks for one: they are old, or other ones."""
+        is_fresh = self._loaded_s is not None and self._clock() - self._loaded_s < self._refresh_s
+        return self._state_of_file() != self._file or not (is_fresh or self._was_just_tried())
+
+    def read_again(self) -> None:
+        """Read the keys, on any thread; those of before hold on where that fails."""
+        try:
+            self.load()
+        except KeysUnavailable as error:
+            logger.warning("the keys of tokens are not renewed: %s", error)
+
+    def _state_of_file(self) -> tuple[int, int, int] | None:
+        """Return what changes with the file; None: the keys lie at an address, or are not there now."""
+        parts = urlsplit(self.address)
+        if parts.scheme != "file":
+            return None
+        try:
+            state = Path(unquote(parts.path)).stat()
+        except OSError:
+            return None
+        return state.st_mtime_ns, state.st_size, state.st_ino
+
     def renew(self) -> None:
         """Read the keys, on any thread, unless another thread has just begun to.
 
@@ -81,16 +116,16 @@ class KeySet:
             if self._was_just_tried():
                 return
             self._tried_s = self._clock()
-        try:
-            self.load()
-        except KeysUnavailable as error:
-            logger.warning("the keys of tokens are not renewed: %s", error)
+        self.read_again()
 
     def load(self) -> None:
         """Read the keys, on any thread; raises `KeysUnavailable`."""
         self._tried_s = self._clock()
-        self._keys = _parsed(_read(self.address), self.address)
+        self._file = self._state_of_file()
+        before, self._keys = self._keys, _parsed(_read(self.address), self.address)
         self._loaded_s = self._clock()
+        if not all(map(self.has, before.values())):
+            self.losses += 1
 
     def _was_just_tried(self) -> bool:
         return self._tried_s is not None and self._clock() - self._tried_s < SHORTEST_BETWEEN_S
@@ -128,7 +163,8 @@ def _parsed(text: bytes, address: str) -> dict[str | None, Key]:
             named = entry.get("alg")
             allowed = tuple(each for each in algorithms if named in (None, each))
             if allowed and entry.get("use", "sig") == "sig":
-                found[entry.get("kid")] = Key(jwt.PyJWK(entry, algorithm=allowed[0]), allowed)
+                public = tuple(str(entry.get(each)) for each in _PUBLIC)
+                found[entry.get("kid")] = Key(jwt.PyJWK(entry, algorithm=allowed[0]), allowed, public)
     except (ValueError, TypeError, KeyError, AttributeError, jwt.PyJWTError) as error:
         raise KeysUnavailable(f"{address} holds no JSON Web Key Set: {error}") from error
     if not found:

@@ -31,6 +31,8 @@ class Proved(Struct, frozen=True):
     subject: str
     expires_s: float | None
     """The time at which it holds no more, in seconds since 1970; None: it does not say one."""
+    key: Key | None = None
+    """The key of a key set by which it is signed."""
 
     @property
     def expires_ms(self) -> int | None:
@@ -72,7 +74,7 @@ class Tokens:
         subject = claims.get(self._rules.subject_claim)
         if not isinstance(subject, str) or not subject:
             raise TokenRefused(f"it has no claim {self._rules.subject_claim}")
-        return Proved(subject, float(claims["exp"]))
+        return Proved(subject, float(claims["exp"]), key)
 
     def _claims(self, token: str, key: Key) -> dict[str, Any]:
         try:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -25,6 +25,9 @@ from exacta.security.scram_keys import shown_keys
 from exacta.server.errors import ServerError
 from exacta.server.identity import keep
 from exacta.server.requirement import require
+
+if TYPE_CHECKING:
+    from exacta.security.token_keys import KeySet
 
 logger = logging.getLogger("exacta.server")
 
@@ -85,6 +88,8 @@ class ReadForLogins(Struct, frozen=True):
 
     secret: bytes
     bearer: Bearer | None
+    token_keys: "KeySet | None"
+    """The keys of tokens of OAUTHBEARER; None: nobody logs in by them."""
     prove: MakeProve | None
 
     def __repr__(self) -> str:
@@ -94,7 +99,8 @@ class ReadForLogins(Struct, frozen=True):
 
 def read_for_logins(configuration: Configuration, data: Path) -> ReadForLogins:
     """Read it. Raises ServerError."""
-    return ReadForLogins(login_secret(data / SECRET_FILE), bearer_of(configuration), prove_of(configuration))
+    bearer, token_keys = bearer_of(configuration)
+    return ReadForLogins(login_secret(data / SECRET_FILE), bearer, token_keys, prove_of(configuration))
 
 
 def logins_of(read: ReadForLogins, configuration: Configuration, advice: Advice, wall_ms: Callable[[], int]) -> Logins:
@@ -117,13 +123,13 @@ def _keys_of(advice: Advice, user: str, mechanism: str) -> ScramKeys | None:
     return None if kept is None else shown_keys(kept)
 
 
-def bearer_of(configuration: Configuration) -> Bearer | None:
-    """Return what begins a login by a token, with the keys of tokens read, on any thread; None: it is not offered.
+def bearer_of(configuration: Configuration) -> "tuple[Bearer, KeySet] | tuple[None, None]":
+    """Return what begins a login by a token, and the keys of tokens, read, on any thread; None: it is not offered.
 
     So clients that come again after a restart are not refused while the keys are on their way. Raises ServerError.
     """
     if OAUTHBEARER not in mechanisms_of(configuration):
-        return None
+        return None, None
     from exacta.security.bearer_login import bearer_login  # loads PyJWT
     from exacta.security.token_keys import KeySet, KeysUnavailable
     from exacta.security.tokens import TokenRules, Tokens
@@ -142,7 +148,7 @@ def bearer_of(configuration: Configuration) -> Bearer | None:
         if keys.address.startswith("file:"):  # it was misspelt; an address that is away for now may come back
             raise ServerError(f"sasl.oauthbearer.jwks.endpoint.url: {error}") from error
         logger.warning("nobody can log in by a token yet: %s", error)
-    return partial(bearer_login, Tokens(rules, keys))
+    return partial(bearer_login, Tokens(rules, keys)), keys
 
 
 def prove_of(configuration: Configuration) -> MakeProve | None:

@@ -132,6 +132,21 @@ class Reception:
         for certificate in self._certificates.values():
             certificate.read_again(now_s)
 
+    @property
+    def asks_for_certificates(self) -> bool:
+        """True if clients of a door are asked for certificates."""
+        return any(each.asks for each in self._certificates.values())
+
+    @property
+    def trust_losses(self) -> int:
+        """The number of times that certificates were gone from a truststore."""
+        return sum(each.trust_losses for each in self._certificates.values())
+
+    def look_at_certificates(self, now_s: float) -> None:
+        """Read the files of certificates again that have changed."""
+        for certificate in self._certificates.values():
+            certificate.look(now_s)
+
     async def start_early(self, host: Host) -> None:
         """Let clients in whose fronts need no broker yet, unless that is done. Raises ServerError."""
         for row in self._fronts:

@@ -34,6 +34,7 @@ from exacta.front.broker import Broker
 from exacta.front.connection_limits import Admission
 from exacta.front.doors import Door
 from exacta.front.hosts import share_beyond_loopback, share_of
+from exacta.front.revocation import RevocableConnection, Revocation
 from exacta.ports.journal import JournalDamaged, JournalError
 from exacta.server.access import require_authorizer
 from exacta.server.advice import with_advice
@@ -48,13 +49,14 @@ from exacta.server.open_files import files_allowed
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
 from exacta.server.run_time_options import tell_of_options_set_at_run_time
+from exacta.server.trust import Trust
 
 logger = logging.getLogger("exacta.server")
 
 _DRAIN_SECONDS = 5.0
 
 
-class ServedConnection(Protocol):
+class ServedConnection(RevocableConnection, Protocol):
     """A client's connection of any front, as the server sees it."""
 
     front: ClassVar[str]
@@ -124,6 +126,8 @@ class Server:
         self._journal: ServedJournal | None = None
         self._engine: Engine | None = None
         self._broker: Broker | None = None
+        self._revocation: Revocation | None = None
+        self._trust: Trust | None = None
         self._connections: set[ServedConnection] = set()
         self._admission = Admission(self._most_connections, loop.time)
         self._deserted = asyncio.Event()
@@ -240,6 +244,9 @@ class Server:
             log_dir=self._data.absolute(),
             wall_clock=read.clock.wall_ms,
         )
+        self._revocation = Revocation(self._broker, self._connections)
+        token_keys = None if read.for_logins is None else read.for_logins.token_keys
+        self._trust = Trust(self.reception, token_keys, self._loop, self._revocation.look)
         self._progress.has_recovered(engine)
         self._tell_of_recovery(engine, read.recovered)
 
@@ -261,8 +268,12 @@ class Server:
 
     async def start(self) -> None:
         """Accept clients. Raises ServerError."""
-        broker = self._broker
+        broker, revocation, trust = self._broker, self._revocation, self._trust
         assert broker is not None
+        assert revocation is not None
+        assert trust is not None
+        revocation.start()
+        trust.start()
         try:
             await self.reception.start(self._host(), broker)
         except ServerError:
@@ -277,6 +288,7 @@ class Server:
         assert engine is not None
         assert journal is not None
         self.reception.close()
+        self._stop_looking()
         for connection in self._connections:
             connection.stop_taking_requests()
         stopped = asyncio.Event()
@@ -304,9 +316,16 @@ class Server:
         if self._engine is not None and self._engine.failed is None:
             self._engine.abandon()  # the loop may have another turn, and the journal is closed then
         self.reception.close()
+        self._stop_looking()
         for connection in list(self._connections):
             connection.abort()
         self._close_journal()
+
+    def _stop_looking(self) -> None:
+        if self._trust is not None:
+            self._trust.stop()
+        if self._revocation is not None:
+            self._revocation.stop()
 
     def _close_journal(self) -> None:
         if self._journal is not None:
@@ -347,6 +366,8 @@ class Server:
 
     def _forget(self, connection: ServedConnection) -> None:
         self._connections.discard(connection)
+        if self._revocation is not None:
+            self._revocation.left(connection)
         self._admission.leave(connection.peer_host)
         if not self._connections:
             self._deserted.set()

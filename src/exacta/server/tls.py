@@ -11,6 +11,7 @@ import asyncio
 import logging
 import socket
 import ssl
+import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -20,9 +21,9 @@ from typing import Any
 from exacta.config.configuration import ConfigurationError
 from exacta.front.doors import Door
 from exacta.front.hosts import share_of
-from exacta.front.identity import NotIdentified
+from exacta.front.identity import NOBODY, Identity, NotIdentified
 from exacta.key_stores import StoreError
-from exacta.ports.authorizer import ANONYMOUS, Principal
+from exacta.ports.authorizer import Principal
 from exacta.security.distinguished_names import owner_of
 from exacta.security.tls import ClientAuth, TlsSettings, principal_rules, server_context
 from exacta.server.errors import ServerError
@@ -70,10 +71,19 @@ class Certificate:
         self._context: ssl.SSLContext | None = None
         self._known: tuple[object, ...] = ()
         self._looked_s = 0.0
+        self._trusted: frozenset[bytes] = frozenset()
+        self.trust_losses = 0
+        """The number of times that certificates were gone from the truststore when it was read again. What a client
+        had shown before then holds no more: by whom its certificate was signed is not known any more."""
         try:
             self._rules = principal_rules(settings)
         except ConfigurationError as error:
             raise ServerError(str(error)) from error
+
+    @property
+    def asks(self) -> bool:
+        """True if clients are asked for certificates."""
+        return self._settings.client_auth is not ClientAuth.NONE
 
     @property
     def is_login(self) -> bool:
@@ -84,18 +94,25 @@ class Certificate:
         """Read the files. Raises ServerError."""
         self._looked_s, self._known = now_s, self._states()
         try:
-            self._context = server_context(self._settings)
+            context, trusted = server_context(self._settings)
         except StoreError as error:
             raise ServerError(str(error)) from error
+        if self._trusted - trusted:
+            self.trust_losses += 1
+        self._context, self._trusted = context, trusted
 
     def context(self, now_s: float) -> ssl.SSLContext:
         """Return the context of a new connection; `now_s` is the time of the loop. `read` has succeeded before."""
         assert self._context is not None
         if now_s - self._looked_s >= LOOK_SECONDS:
-            self._looked_s = now_s
-            if self._states() != self._known:
-                self.read_again(now_s)
+            self.look(now_s)
         return self._context
+
+    def look(self, now_s: float) -> None:
+        """Read the files again where they have changed."""
+        self._looked_s = now_s
+        if self._states() != self._known:
+            self.read_again(now_s)
 
     def read_again(self, now_s: float) -> None:
         """Read the files again, and go on with what there was if they are of no use."""
@@ -106,18 +123,21 @@ class Certificate:
         else:
             logger.info("%s was read again", " and ".join(self._settings.files) or self._settings.keystore.name)
 
-    def identify(self, transport: asyncio.BaseTransport) -> Principal:
+    def identify(self, transport: asyncio.BaseTransport) -> Identity:
         """Implement `Identify`: by the certificate that the client has shown, if it has shown one."""
         connection = transport.get_extra_info("ssl_object")
         shown = None if connection is None else connection.getpeercert(binary_form=True)
         if shown is None:
             if self.is_login:
                 raise NotIdentified("it has shown no certificate")
-            return ANONYMOUS
+            return NOBODY
         try:
-            return Principal(name=self._rules.name_of(owner_of(shown)))
+            principal = Principal(name=self._rules.name_of(owner_of(shown)))
         except ValueError as error:
             raise NotIdentified(str(error)) from error
+        ends_s = ssl.cert_time_to_seconds(connection.getpeercert()["notAfter"])
+        losses = self.trust_losses
+        return Identity(principal, lambda: losses == self.trust_losses, max(0.0, ends_s - time.time()))
 
     def _states(self) -> tuple[object, ...]:
         """Return what changes with the files; a file that cannot be looked at has no state."""

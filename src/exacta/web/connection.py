@@ -16,6 +16,7 @@ while the application has not taken 64 KiB of a body, and while a request waits 
 import asyncio
 import contextlib
 import logging
+from collections.abc import Iterator
 from typing import ClassVar, Protocol, cast
 
 import h11
@@ -25,7 +26,7 @@ from uvicorn.server import ServerState
 
 from exacta.front.doors import TLS_HANDSHAKE
 from exacta.front.hosts import same_host
-from exacta.front.identity import Identify, NotIdentified, anonymous
+from exacta.front.identity import NOBODY, Identify, Identity, NotIdentified, anonymous
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.web.requests import PRINCIPAL
 from exacta.web.turns import WorkLine
@@ -72,6 +73,9 @@ class WebConnection(H11Protocol):
         self.principal: Principal = ANONYMOUS
         self.identify: Identify = anonymous
         """See `ClientConnection`."""
+        self.login_has_ended = False
+        self._identity: Identity = NOBODY
+        self._expiry: asyncio.TimerHandle | None = None
         self._web = server
         self._is_admitted = False
         self._received: list[bytes] = []
@@ -89,11 +93,14 @@ class WebConnection(H11Protocol):
         if self.server is not None:
             self.server = same_host(self.server[0]), self.server[1]
         try:
-            self.principal = self.app_state[PRINCIPAL] = self.identify(transport)
+            self._identity = self.identify(transport)
         except NotIdentified as error:
             logger.warning("closing the connection of %s: %s", self.peer_host, error)
             self.abort()
             return
+        self.principal = self.app_state[PRINCIPAL] = self._identity.principal
+        if self._identity.expires_in_s is not None:
+            self._expiry = self.loop.call_later(self._identity.expires_in_s, self.end_login)
         self._is_admitted = self._web.register(self)
         if self._is_admitted:
             self._begin_to_wait()
@@ -113,6 +120,8 @@ class WebConnection(H11Protocol):
         """Forget everything."""
         self._received.clear()
         self._stop_waiting()
+        if self._expiry is not None:
+            self._expiry.cancel()
         self._unset_keepalive_if_required()
         super().connection_lost(exc)
         if self._is_admitted:
@@ -207,3 +216,18 @@ class WebConnection(H11Protocol):
     def abort(self) -> None:
         """Close at once."""
         self.transport.abort()
+
+    def login_holds(self) -> bool:
+        """See `RevocableConnection`."""
+        return self._identity.holds()
+
+    def end_login(self) -> None:
+        """See `RevocableConnection`."""
+        if not self.login_has_ended:
+            self.login_has_ended = True
+            logger.warning("closing the connection of %s: its certificate holds no more", self.peer_host)
+            self.abort()
+
+    def let_go(self) -> Iterator[None]:
+        """See `RevocableConnection`: each request is asked about, and none waits."""
+        yield from ()

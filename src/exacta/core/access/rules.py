@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from exacta.core.access import acls, scram
-from exacta.core.commands import AlterScramKeys, Command, CreateAcls, DeleteAcls
+from exacta.core.access import acls, revocation, scram
+from exacta.core.commands import AlterScramKeys, Command, CreateAcls, DeleteAcls, RevokeMemberships
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 
@@ -12,4 +12,5 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     CreateAcls: acls.create,
     DeleteAcls: acls.delete,
     AlterScramKeys: scram.alter,
+    RevokeMemberships: revocation.revoke,
 }

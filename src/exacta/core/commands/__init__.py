@@ -5,7 +5,7 @@ Timers are commands too: the core asks for them in `Outcome.timers`, the engine 
 """
 
 from exacta.core.command import Command, Parked
-from exacta.core.commands.access import AlterScramKeys, CreateAcls, DeleteAcls
+from exacta.core.commands.access import AlterScramKeys, CreateAcls, DeleteAcls, RevokeMemberships
 from exacta.core.commands.groups import (
     CommitOffsets,
     CommitTransactionalOffsets,
@@ -127,6 +127,7 @@ __all__ = [
     "Permit",
     "Redeliver",
     "RefuseAppends",
+    "RevokeMemberships",
     "Seek",
     "SetBrokerConfigs",
     "SetDiskRoom",

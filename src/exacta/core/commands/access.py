@@ -1,7 +1,8 @@
 """The commands of access rules and of the keys by which users log in."""
 
 from exacta.core.command import Command
-from exacta.core.values.acl import Acl, AclFilter
+from exacta.core.ids import PrincipalName
+from exacta.core.values.acl import Acl, AclFilter, Terms
 from exacta.core.values.scram import ScramAlteration
 
 
@@ -21,3 +22,15 @@ class AlterScramKeys(Command, frozen=True, kw_only=True):
     """Set and delete keys of users for SCRAM (KIP-554), the deletions first."""
 
     alterations: tuple[ScramAlteration, ...]
+
+
+class RevokeMemberships(Command, frozen=True, kw_only=True):
+    """Let the members of a group leave whose login was revoked, or that may not read the group any more.
+
+    Principals have their durable names. `terms` are those of the authorizer; None: everybody may do everything.
+    """
+
+    group_id: str
+    revoked: frozenset[PrincipalName] = frozenset()
+    """The principals whose logins hold no more."""
+    terms: Terms | None = None

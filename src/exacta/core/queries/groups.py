@@ -13,6 +13,13 @@ def sorted_group_names(state: State, now_ms: int) -> list[str]:
     return sorted(description.group_names(state))
 
 
+def groups_with_members(state: State, now_ms: int) -> list[str]:
+    """Return the names of the groups that have members, in any order."""
+    classic = (group_id for group_id, each in state.volatile.memberships.items() if each.members)
+    consumers = (group_id for group_id, each in state.volatile.consumer_groups.items() if each.members)
+    return list(dict.fromkeys((*classic, *consumers)))
+
+
 def listed_group(state: State, now_ms: int, group_id: str) -> ListedGroup | None:
     """See `description.list_group`."""
     return description.list_group(state, group_id)

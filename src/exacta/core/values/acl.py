@@ -121,6 +121,15 @@ class AclFilter(Struct, frozen=True):
         return acl.name == WILDCARD if acl.pattern is Pattern.LITERAL else self.name.startswith(acl.name)
 
 
+class Terms(Struct, frozen=True, kw_only=True):
+    """The parts of an authorizer that are no rules: whom the operator lets do everything, and what is open."""
+
+    super_users: frozenset[str] = frozenset()
+    """Principals that may do everything, as rules write them (`User:alice`)."""
+    allow_everyone: bool = False
+    """The answer about a resource for which there is no rule."""
+
+
 def problem_of(acl: Acl) -> str | None:
     """Return why there cannot be such a rule, in words; None: there can."""
     kind, _, name = acl.principal.partition(":")

@@ -1,17 +1,16 @@
 """Fetch reads records, in full or by a session (KIP-227, `fetch_sessions.py`), by topic names or ids (KIP-516)."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
 from exacta.core.values.leader_epochs import FIRST_EPOCH, end_of, last_epoch
 from exacta.front.broker import Broker
-from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
+from exacta.kafka.fetch_rights import take_out_unreadable
 from exacta.kafka.fetch_sessions import (
     FINAL_EPOCH,
     FULL_EPOCH,
@@ -24,7 +23,7 @@ from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import UNSAID, leader_epoch_error, with_leader_epochs
 from exacta.kafka.needs import Inside
 from exacta.kafka.pieces import by_pieces
-from exacta.ports.authorizer import CLUSTER, Operation, ResourceKind
+from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Convert, FetchResult, Share, Visible
 from exacta.ports.log import FetchPartition as Wanted
 from exacta.ports.log import FetchRequest as WantedRequest
@@ -204,6 +203,8 @@ class _Sorted(Struct):
     reading: list[Asked] = []
     wanted: list[Wanted] = []
     refused: list[_Answer] = []
+    acl_changes: int = 0
+    """The number of changes of access rules up to the time when the reader's rights were asked for."""
 
 
 def _read(
@@ -215,13 +216,13 @@ def _read(
     reply: Reply,
 ) -> None:
     """Read partitions; `done` gets the answers, and says which of them are sent."""
-    found = _Sorted()
+    found = _Sorted(acl_changes=broker.engine.advice.acl_changes)
     is_replica = _is_replica(request)
 
     def sort(piece: Iterable[Asked]) -> None:
         if not broker.authorizer.allows_all:
-            piece, unreadable = _take_out_unreadable(broker, context, piece, is_replica)
-            found.refused.extend(unreadable)
+            piece, unreadable = take_out_unreadable(broker, context, piece, is_replica=is_replica)
+            found.refused.extend((each, None) for each in unreadable)
         for asked in piece:
             if asked.wanted is None:
                 found.refused.append((asked, None))
@@ -239,7 +240,21 @@ def _read(
         )
 
     def read(results: list[FetchResult]) -> None:
-        done([*zip(found.reading, results, strict=True), *found.refused], answered)
+        answers: list[_Answer] = list(zip(found.reading, results, strict=True))
+        if found.acl_changes == broker.engine.advice.acl_changes or broker.authorizer.allows_all:
+            done([*answers, *found.refused], answered)
+            return
+        checked: list[_Answer] = []
+
+        def check(piece: Sequence[_Answer]) -> None:
+            """Take out what the client may not read any more: it has waited, and rules have changed."""
+            asked = (each for each, _ in piece)
+            readable, unreadable = take_out_unreadable(broker, context, asked, is_replica=is_replica)
+            still = {id(each) for each in readable}
+            checked.extend(each for each in piece if id(each[0]) in still)
+            found.refused.extend((each, None) for each in unreadable)
+
+        by_pieces(context, answers, check, lambda: done([*checked, *found.refused], answered))
 
     by_pieces(context, partitions, sort, lambda: _fetch(broker, request, context, found, read))
 
@@ -252,11 +267,12 @@ def _fetch(
     done: Callable[[list[FetchResult]], None],
 ) -> None:
     max_bytes = min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes)
+    may_wait = not found.refused and found.acl_changes == broker.engine.advice.acl_changes
     broker.fetch(
         context,
         WantedRequest(
             partitions=found.wanted,
-            max_wait_ms=0 if found.refused else min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS),
+            max_wait_ms=min(max(request.max_wait_ms, 0), LONGEST_WAIT_MS) if may_wait else 0,
             min_bytes=min(max(request.min_bytes, 0), max_bytes),
             max_bytes=max_bytes,
             read_committed=request.isolation_level == READ_COMMITTED,
@@ -324,28 +340,6 @@ def _add(
                 data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=leader_epoch)
         else:
             _fill(data, asked, result, request.isolation_level == READ_COMMITTED, context.version)
-
-
-def _take_out_unreadable(
-    broker: Broker, context: RequestContext, partitions: Iterable[Asked], is_replica: bool
-) -> tuple[list[Asked], list[_Answer]]:
-    """Return the partitions that the client may read, and the answers to the others, which are not looked at.
-
-    A replica needs a right on the cluster instead. An id that no topic has is answered as such.
-    """
-    operation, kind = Operation.READ, ResourceKind.TOPIC
-    if is_replica:
-        operation, kind = Operation.CLUSTER_ACTION, ResourceKind.CLUSTER
-    readable: list[Asked] = []
-    refused: list[_Answer] = []
-    for asked in partitions:
-        name = CLUSTER.name if is_replica else asked.topic
-        if name is None or allows(broker, context, operation, kind, name):
-            readable.append(asked)
-        else:
-            asked.sent = None  # a session tells its reader what follows an error
-            refused.append((replace(asked, refused=ErrorCode.TOPIC_AUTHORIZATION_FAILED, wanted=None), None))
-    return readable, refused
 
 
 def _unread(broker: Broker, asked: Asked) -> ErrorCode:

@@ -43,7 +43,7 @@ def _proceed(
         return
     expires_in_ms, session_ms = logins.expires_in_ms(answer), logins.session_ms(answer)
     login.open(answer, None if session_ms is None else connection.now_s() + session_ms / 1000)
-    connection.let_in(answer.principal, None if expires_in_ms is None else expires_in_ms / 1000)
+    connection.let_in(answer, None if expires_in_ms is None else expires_in_ms / 1000)
     let_in(attempted, answer.principal)
     reply(SaslAuthenticateResponse(auth_bytes=answer.last_message, session_lifetime_ms=session_ms or 0))
 

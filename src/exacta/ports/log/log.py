@@ -5,6 +5,7 @@ from enum import IntEnum
 from typing import Protocol, TypeAlias, TypeVar
 
 from exacta.core.commands import Command
+from exacta.core.events import Event
 from exacta.core.ids import ConsumerId, PartitionId, Ticket
 from exacta.core.outcome import Notice
 from exacta.core.state.state import State
@@ -43,6 +44,8 @@ class Log(Protocol):
 
     owner_of: Callable[[str], str]
     """Returns who the entries of a host belong to; empty: nobody. A server sets it."""
+    access_changed: Callable[[Event], None]
+    """Hears each event that changes access rules or users, whatever has led to it, just before it is applied."""
 
     @property
     def failed(self) -> Exception | None:
@@ -108,6 +111,9 @@ class Log(Protocol):
 
         The fetch waits until the commit group of the number `after` can be seen.
         """
+
+    def hurry_fetch(self, request: FetchRequest) -> None:
+        """Answer this request with what there is, if it waits, or is going to."""
 
     def forget_fetch(self, request: FetchRequest) -> None:
         """Do not answer this request any more, if it waits."""

@@ -23,8 +23,8 @@ _FINAL = re.compile(rf"(?P<unproved>c=(?P<binding>[A-Za-z0-9+/=]+),r=(?P<nonce>{
 class ScramServer:
     """One login. `first` and `final` answer the client's two messages; each raises `ScramError`.
 
-    `keys_of` returns the keys of a user, also for one that there is not. `user` is known after `first`, and proved
-    after `final`.
+    `keys_of` returns the keys of a user, also for one that there is not. `user` and its `keys` are known after `first`,
+    and proved after `final`.
     """
 
     def __init__(self, algorithm: str, keys_of: Callable[[str], ScramKeys], nonce: str | None = None) -> None:
@@ -45,10 +45,10 @@ class ScramServer:
         if found["other"] is not None and _unescaped(found["other"]) != self.user:
             raise ScramError("it asks to act for another user")
         self._header = found["header"]
-        self._keys = self._keys_of(self.user)
+        self.keys = self._keys_of(self.user)
         self._nonce = found["nonce"] + self._own_nonce
-        salt = base64.b64encode(self._keys.salt).decode()
-        own = f"r={self._nonce},s={salt},i={self._keys.iterations}"
+        salt = base64.b64encode(self.keys.salt).decode()
+        own = f"r={self._nonce},s={salt},i={self.keys.iterations}"
         self._first_texts = f"{found['bare']},{own}"
         return own.encode()
 
@@ -61,7 +61,7 @@ class ScramServer:
             raise ScramError("its nonce is not ours")
         if decoded(found["binding"]) != self._header.encode():
             raise ScramError("it changed its mind on channel binding")
-        keys = self._keys
+        keys = self.keys
         signed = f"{self._first_texts},{found['unproved']}".encode()
         signature = hmac.digest(keys.stored_key, signed, self._algorithm)
         proof = decoded(found["proof"])

@@ -1,6 +1,7 @@
 """One decision on one group in the making: the new membership, and the answers to waiting members."""
 
 from collections import Counter
+from collections.abc import Set
 
 from msgspec.structs import replace
 
@@ -76,12 +77,16 @@ class ClassicStep:
 
     def remove(self, member_id: str, told: Rejection = Rejection.UNKNOWN_MEMBER_ID) -> None:
         """Take a member out; answer its waiting requests with the reason."""
-        gone = self.membership.members[member_id]
-        for ticket in (gone.join_ticket, gone.sync_ticket):
-            if ticket is not None:
-                self.wakes.append((ticket, told))
-        members = {key: member for key, member in self.membership.members.items() if key != member_id}
-        static = {key: named for key, named in self.membership.static.items() if named != member_id}
+        self.remove_all({member_id}, told)
+
+    def remove_all(self, gone: Set[str], told: Rejection) -> None:
+        """Take members out, at once; answer their waiting requests with the reason."""
+        for member_id in gone:
+            member = self.membership.members[member_id]
+            tickets = (member.join_ticket, member.sync_ticket)
+            self.wakes += [(ticket, told) for ticket in tickets if ticket is not None]
+        members = {key: member for key, member in self.membership.members.items() if key not in gone}
+        static = {key: named for key, named in self.membership.static.items() if named not in gone}
         self.membership = replace(self.membership, members=members, static=static)
 
     def forget_pending(self, member_id: str) -> None:

@@ -30,12 +30,12 @@ def leave(state: State, command: ConsumerHeartbeat, now_ms: int) -> Outcome:
         return Outcome(reply=Rejection.UNKNOWN_MEMBER_ID)
     reply = ConsumerHeartbeatDone(member_id=command.member_id, member_epoch=command.member_epoch)
     if command.member_epoch != LEFT_FOR_A_WHILE_EPOCH:
-        return _without(step, {command.member_id}, reply)
+        return without(step, {command.member_id}, reply)
     step.put(replace(member, epoch=LEFT_FOR_A_WHILE_EPOCH, revoking={}))
     return step.outcome(reply)
 
 
-def _without(step: ConsumerStep, gone: set[str], reply: Reply) -> Outcome:
+def without(step: ConsumerStep, gone: set[str], reply: Reply) -> Outcome:
     """Take members out. If all that stay speak the classic protocol, the group is a classic one, which rebalances."""
     if gone >= step.group.members.keys() or not is_classic_without(step.state, step.group, gone):
         step.remove(gone)
@@ -61,7 +61,7 @@ def remove_members(state: State, command: LeaveGroup, now_ms: int) -> Outcome:
             rejections.append(None)
             gone.add(named)
     reply = MembersLeft(rejections=tuple(rejections))
-    return _without(step, gone, reply) if gone else Outcome(reply=reply)
+    return without(step, gone, reply) if gone else Outcome(reply=reply)
 
 
 def expire_member(state: State, command: ExpireConsumer, now_ms: int) -> Outcome:
@@ -72,7 +72,7 @@ def expire_member(state: State, command: ExpireConsumer, now_ms: int) -> Outcome
     deadline_ms = state.volatile.member_deadlines_ms.get((command.group_id, command.member_id), now_ms)
     if now_ms < deadline_ms:
         return Outcome(reply=DONE, timers=(Timer(deadline_ms, command),))
-    return _without(ConsumerStep(state, command.group_id, now_ms), {command.member_id}, DONE)
+    return without(ConsumerStep(state, command.group_id, now_ms), {command.member_id}, DONE)
 
 
 def expire_revocation(state: State, command: ExpireRevocation, now_ms: int) -> Outcome:
@@ -84,7 +84,7 @@ def expire_revocation(state: State, command: ExpireRevocation, now_ms: int) -> O
         return Outcome(reply=DONE)
     if now_ms < due_ms:
         return Outcome(reply=DONE, timers=(Timer(due_ms, command),))
-    return _without(ConsumerStep(state, command.group_id, now_ms), {command.member_id}, DONE)
+    return without(ConsumerStep(state, command.group_id, now_ms), {command.member_id}, DONE)
 
 
 def _due_ms(state: State, command: ExpireRevocation, member: ConsumerMember) -> int | None:
