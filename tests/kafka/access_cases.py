@@ -189,7 +189,7 @@ CASES: dict[ApiKey, Case] = {
                 for topic in names.topics
             ],
         ),
-        code=TOPIC,
+        code=GROUP,
     ),
     ApiKey.ABORT_HANDLES: Case(
         build=lambda version, names: k17789_abort_handles.AbortHandlesRequest(handles=[1]), code=CLUSTER

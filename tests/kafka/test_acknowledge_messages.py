@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from exacta.core.replies import DONE
+from exacta.ports.authorizer import Principal, ResourceKind
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k17791_acknowledge_messages import (
     AcknowledgeMessagesRequest,
@@ -14,6 +15,7 @@ from exacta.protocol.kafka.messages.k17791_acknowledge_messages import (
     SubscriptionToAcknowledge,
 )
 from tests.kafka import asking
+from tests.kafka.access_rules import Rules
 from tests.kafka.subscribing import Subscriber
 from tests.kafka.test_ask_lag import produce
 from tests.kafka.test_ask_subscriptions import the_one
@@ -95,6 +97,28 @@ def test_what_is_refused(broker: Front, wire: Wire, wrong: dict[str, object], co
     assert acknowledge(wire, given.pop("transaction"), *given.pop("runs"), **given) == code
     found = asking.subscriptions(wire).subscriptions
     assert [each.pending for each in found] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("missing", "code"),
+    [
+        (None, NONE),
+        (ResourceKind.TOPIC, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        (ResourceKind.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+        (ResourceKind.CLUSTER, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+    ],
+)
+def test_each_right_is_needed(broker: Front, wire: Wire, missing: ResourceKind | None, code: ErrorCode) -> None:
+    """Somebody else has begun the transaction, and it is empty: only who may alter the cluster may use it, too."""
+    handle = Handle(broker)
+
+    def begin_logins() -> None:
+        broker.context.authorizer = Rules(lambda _, resource: resource.kind is not missing)
+        for each in broker.connections:
+            each.principal = Principal(name="mallory")
+
+    broker.on_loop(begin_logins)
+    assert acknowledge(wire, handle.transaction_id, (0, 0)) == code
 
 
 def test_one_of_two_partitions_is_refused_alone(broker: Front, wire: Wire) -> None:

@@ -185,6 +185,27 @@ class TestRefusals:
         code = ErrorCode.NONE if may_write else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         assert wire.ask(request, 0).error_code == code
 
+    @pytest.mark.parametrize("administers", [True, False])
+    def test_it_is_empty_and_another_clients(self, broker: Front, wire: Wire, administers: bool) -> None:
+        it, handle = bound(wire), Handle(broker)
+
+        def begin_logins() -> None:
+            broker.context.authorizer = Rules(
+                lambda _, resource: administers or resource.kind is not ResourceKind.CLUSTER
+            )
+            for each in broker.connections:
+                each.principal = Principal(name="mallory")
+
+        broker.on_loop(begin_logins)
+        request = JoinTransactionRequest(
+            transactional_id=it.name,
+            producer_id=it.present[0],
+            producer_epoch=it.present[1],
+            transaction_id=handle.transaction_id,
+        )
+        code = ErrorCode.NONE if administers else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        assert wire.ask(request, 0).error_code == code
+
     @pytest.mark.parametrize("transaction", [(1, 0), (0, -1), (0, 2**63)])
     def test_there_is_no_such_transaction_anywhere(
         self, wire: Wire, bootstrap: str, transaction: tuple[int, int]

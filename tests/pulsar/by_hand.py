@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 from google.protobuf.message import Message
+from msgspec.structs import replace
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.config.options import configure
@@ -23,20 +24,31 @@ from exacta.protocol.pulsar.frames import SIZE_BYTES, Frame, build_entry_frame, 
 from exacta.pulsar.addresses import Addresses
 from exacta.pulsar.connection import PulsarClientConnection
 from exacta.pulsar.shared import PulsarShared
+from exacta.security.logins import Logins
 from exacta.server.assembly import assemble_broker, assemble_engine
 from tests.front.transport import HandTransport, Loop
 
 DOOR = Door(front="pulsar", name="PULSAR", endpoint=Endpoint("h", 6650))
 
 
+CONNECT = pb.CommandConnect(client_version="by hand", protocol_version=20)
+
+
 class Client(HandTransport):
     """A connection that has said CONNECT, unless it should not."""
 
-    def __init__(self, broker: "Broker", *, identify: Identify = anonymous, connects: bool = True) -> None:
+    def __init__(
+        self,
+        broker: "Broker",
+        *,
+        identify: Identify = anonymous,
+        connects: bool = True,
+        connect: pb.CommandConnect = CONNECT,
+    ) -> None:
         super().__init__(broker.loop, True)
         self.connection: PulsarClientConnection = PulsarClientConnection(
             broker.shared,
-            DOOR,
+            broker.door,
             cast("Any", broker.loop),
             broker.let_in,
             broker.connections.remove,
@@ -45,8 +57,7 @@ class Client(HandTransport):
         self.connection.connection_made(self)
         self._broker = broker
         self._frames: list[tuple[Frame, Any]] = []
-        if connects:
-            self.ask(pb.CommandConnect(client_version="by hand", protocol_version=20))
+        self.connected = self.ask(connect) if connects else None
 
     def send(self, *commands: Message) -> None:
         self.send_bytes(b"".join(map(build_frame, commands)))
@@ -97,8 +108,19 @@ def send_frame(*values: bytes, sequence: int = 0, number: int = 0, transaction: 
 class Broker:
     """The loop is turned by `settle` and `pass_time`."""
 
-    def __init__(self, authorizer: Authorizer | None = None, *, after: "Broker | None" = None, **options: Any) -> None:
-        """Begin with nothing, or with what a broker has left that is no more (`after`)."""
+    def __init__(
+        self,
+        authorizer: Authorizer | None = None,
+        *,
+        after: "Broker | None" = None,
+        logins: Logins | None = None,
+        **options: Any,
+    ) -> None:
+        """Begin with nothing, or with what a broker has left that is no more (`after`).
+
+        Clients log in where there are `logins`.
+        """
+        self.door = replace(DOOR, login=logins is not None)
         self.loop = Loop()
         self.storage: MemoryStorage = MemoryStorage() if after is None else after.storage
         if after is not None:
@@ -120,14 +142,15 @@ class Broker:
             cluster_id="c",
             wall_clock=lambda: 1_700_000_000_000,
             authorizer=authorizer,
+            logins=logins,
             memory=self.loop.memory(configuration),
         )
         self.shared = PulsarShared(self.context, Addresses(broker=DOOR.told))
         self.connections: list[PulsarClientConnection] = []
         self.clients: list[Client] = []
 
-    def connect(self) -> Client:
-        self.clients.append(Client(self))
+    def connect(self, **how: Any) -> Client:
+        self.clients.append(Client(self, **how))
         return self.clients[-1]
 
     def let_in(self, connection: PulsarClientConnection) -> bool:

@@ -7,7 +7,9 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import exacta
+from exacta.ports.authorizer import AllowAll, Principal, ResourceKind
 from exacta.protocol.pulsar import messages_pb2 as pb
+from tests.kafka.access_rules import Rules
 from tests.pulsar.joint import ABORT, COMMIT, Side, committed_of_kafka, committed_of_pulsar, join, kafka_producer, write
 from tests.pulsar.wire import Wire, running
 
@@ -44,6 +46,23 @@ def side(broker: exacta.Broker) -> Iterator[Side]:
     side.read("orders")
     yield side
     side.close()
+
+
+@pytest.mark.parametrize("opened_by", ["Kafka", "Pulsar"])
+@pytest.mark.parametrize("may", [True, False])
+def test_a_joint_transaction_belongs_to_the_owner_of_the_transactional_id_too(
+    broker: exacta.Broker, producer: Producer, side: Side, may: bool, opened_by: str
+) -> None:
+    transaction = begun(broker, producer, side, opened_by)
+    served = broker._server
+    assert served is not None
+    assert served._broker is not None
+    served._broker.authorizer = Rules(lambda _, resource: may and resource.kind is ResourceKind.TRANSACTIONAL_ID)
+    for each in served._connections:
+        each.principal = Principal(name="mallory")
+    answer = side.end(transaction, COMMIT)
+    assert answer.HasField("error") is not may
+    served._broker.authorizer = AllowAll()
 
 
 def begun(broker: exacta.Broker, producer: Producer, side: Side, opened_by: str) -> int:

@@ -149,10 +149,11 @@ def acknowledge(consumer: Any, messages: Iterable[Any], transaction: Any = None)
 class JavaClient:
     """One client, and the end of what was opened with it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, **options: Any) -> None:
         """Connect, when something is first asked for."""
         builder = api("PulsarClient").builder().serviceUrl(url).enableTransaction(True).ioThreads(1)
-        self.client = builder.maxBackoffInterval(*seconds(1)).operationTimeout(*seconds(20)).build()
+        builder = builder.maxBackoffInterval(*seconds(1)).operationTimeout(*seconds(20))
+        self.client = configured(builder, options).build()
 
     def producer(self, topic: str, **options: Any) -> Any:
         """Open a producer, without batches unless they are asked for."""

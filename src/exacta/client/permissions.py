@@ -115,9 +115,12 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (DeleteGroupsRequest, _GROUP): "Delete",
     (DescribeTransactionsRequest, _TRANSACTIONAL_ID): "Describe",
     (ResetSubscriptionRequest, _TOPIC): "Read",
+    (ResetSubscriptionRequest, _GROUP): "Read",
     (AbortHandlesRequest, _CLUSTER): "Alter",
     (JoinTransactionRequest, _TRANSACTIONAL_ID): "Write",
     (AcknowledgeMessagesRequest, _TOPIC): "Read",
+    (AcknowledgeMessagesRequest, _GROUP): "Read",
+    (AcknowledgeMessagesRequest, _TRANSACTIONAL_ID): "Write",
     (AskRequest, _TRANSACTIONAL_ID): "Describe",
     (AskRequest, _GROUP): "Describe",
     (AskRequest, _TOPIC): "Describe",
@@ -126,7 +129,10 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
 
 _NAMES = {
     _TOPIC: ("topics", "topic_data", "v3_and_below_topics", "topic_names", "subscribed_topic_names"),
-    _GROUP: ("group_id", "groups", "group_ids", "groups_names", "group", "key"),
+    _GROUP: (
+        *("group_id", "groups", "group_ids", "groups_names", "group", "key"),
+        *("subscription", "subscriptions", "names"),  # a subscription is a group of its name
+    ),
     _TRANSACTIONAL_ID: (
         *("transactional_id", "v3_and_below_transactional_id", "transactional_ids", "transactions", "key"),
     ),
@@ -149,7 +155,7 @@ def missing_permission(request: Message, code: int, principal: str) -> str | Non
     elif isinstance(request, InitProducerIdRequest) and code == _CLUSTER:
         operation = "Write on any topic, or IdempotentWrite"  # KIP-679
     shown = ", ".join(f"'{name}'" for name in _named_in(request, code))
-    if isinstance(request, AcknowledgeMessagesRequest):  # its topics have no names there
+    if isinstance(request, AcknowledgeMessagesRequest) and code == _TOPIC:  # its topics have no names there
         resource, shown = "each topic of subscription", ", ".join(f"'{each.name}'" for each in request.subscriptions)
     return f"{principal} needs the permission {operation} on {resource}{f' {shown}' if shown else ''}"
 

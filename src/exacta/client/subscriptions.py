@@ -99,7 +99,7 @@ def reset_subscription(
             each.error_code
             for found in reply.topics
             for each in found.partitions
-            if each.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            if each.error_code in (ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.GROUP_AUTHORIZATION_FAILED)
         ),
         deadline=deadline,
     )

@@ -3,9 +3,11 @@
 Owns the handshake, the choice of a command's handler, the questions whether the other side is there, and what becomes
 of a client that sends nonsense. Owns no command; frames, memory and time are `FramedConnection`'s.
 
-Theory of operation. CONNECT comes first. Each command is handed to its handler the moment that its frame is whole. An
-answer leaves when it is there, since it names its request; only receipts leave in the order of their SENDs
-(`sending.py`). SENDs and ACKs are gathered until another command comes, or until the next turn of the loop.
+Theory of operation. CONNECT comes first; through a door that asks for a login nothing else is read before that has
+succeeded (`login.py`), and no command begins while a login is on its way. Each command is handed to its handler the
+moment that its frame is whole. An answer leaves when it is there, since it names its request; only receipts leave in
+the order of their SENDs (`sending.py`). SENDs and ACKs are gathered until another command comes, or until the next
+turn of the loop.
 
 A connection on which nothing has come for 30 seconds is asked by a PING, and closed if nothing has come 30 seconds
 later either. A client that sends what cannot be understood loses this connection, with one line in the log.
@@ -15,8 +17,8 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
+from exacta.config.configuration import Configuration
 from exacta.core.commands import AbandonHandles
 from exacta.core.ids import TransactionId
 from exacta.front.connection import SIZE_BYTES, FramedConnection
@@ -26,20 +28,32 @@ from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.frames import FRAME_MARGIN, Frame, build_frame, parse_frame
-from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, CommandSend, ServerError
+from exacta.protocol.pulsar.messages_pb2 import (
+    AuthData,
+    BaseCommand,
+    CommandAuthChallenge,
+    CommandPing,
+    CommandSend,
+    ServerError,
+)
 from exacta.pulsar.acknowledging import Acknowledgements
-from exacta.pulsar.consumers import Consumers
-from exacta.pulsar.context import Ack, PulsarRequest
+from exacta.pulsar.consumers import Consumer, Consumers
+from exacta.pulsar.context import SERVER, Ack, PulsarRequest
 from exacta.pulsar.handlers import HANDLERS
+from exacta.pulsar.login import REFRESH, Login, Phase, rest_s
 from exacta.pulsar.needs import lacking
 from exacta.pulsar.producers import Producer
 from exacta.pulsar.sending import Sends, close_producer
 from exacta.pulsar.shared import PulsarShared
+from exacta.security.exchange import LoggedIn
 
 logger = logging.getLogger("exacta.pulsar")
 
 LIST_BEGINS = bytes((8, BaseCommand.GET_TOPICS_OF_NAMESPACE))
 """The first bytes of the command that asks for a list of topics: clients write the command's number first."""
+
+CONNECT_BEGINS = bytes((8, BaseCommand.CONNECT))
+"""The first bytes of CONNECT, in the same way."""
 
 PING_SECONDS = 30.0
 """Clients ask as often, and give a connection up that is silent for twice this time."""
@@ -53,6 +67,10 @@ GATHERED = frozenset({BaseCommand.SEND, BaseCommand.ACK})
 
 def _command_name(number: int) -> str:
     return str(BaseCommand.Type.Name(number))
+
+
+def _largest_frame(configuration: Configuration) -> int:
+    return configuration.pulsar_max_message_size + FRAME_MARGIN
 
 
 class PulsarClientConnection(FramedConnection):
@@ -78,8 +96,12 @@ class PulsarClientConnection(FramedConnection):
             loop,
             register,
             forget,
-            largest_frame=configuration.pulsar_max_message_size + FRAME_MARGIN,
+            largest_frame=configuration.sasl_server_max_receive_size if door.login else _largest_frame(configuration),
         )
+        self.login = Login() if door.login else None
+        """The login of this connection, begun or ended; None: nobody logs in by this door."""
+        self._asking: asyncio.TimerHandle | None = None
+        """The question for a new login; None: it was asked, or is not to be."""
         self.client_version = ""
         self.producers: dict[int, Producer] = {}
         self.closed_producers: set[int] = set()
@@ -129,6 +151,10 @@ class PulsarClientConnection(FramedConnection):
 
     def receive(self, frame: memoryview) -> None:
         """Hand a command to its handler."""
+        is_to_log_in = self.login is not None and self.login.phase is Phase.BEGUN
+        if is_to_log_in and frame[SIZE_BYTES : SIZE_BYTES + len(CONNECT_BEGINS)] != CONNECT_BEGINS:
+            self.refuse("it sent something other than CONNECT where it has to log in")
+            return
         try:
             parsed = parse_frame(frame)
         except BrokenFrame as broken:
@@ -165,6 +191,27 @@ class PulsarClientConnection(FramedConnection):
             request.refuse(ServerError.AuthorizationError, lack)
             return
         handler.handle(self._broker, request.command, request)
+
+    def let_in(self, logged_in: LoggedIn, expires_in_s: float | None) -> None:
+        """See `PulsarConnection`. Before that time is over, the client is asked to log in once more."""
+        assert self.login is not None
+        self.login.phase, self.principal = Phase.OPEN, logged_in.principal
+        self._has_shown("login", logged_in.holds, expires_in_s)
+        self._largest_frame = _largest_frame(self.configuration)
+        self._ask_no_more()
+        ask_in_s = rest_s(expires_in_s, self.configuration.authenticationRefreshCheckSeconds)
+        if ask_in_s is not None and self.login.understands_challenges:
+            self._asking = self._loop.call_later(ask_in_s, self._ask_for_login, self.login)
+
+    def _ask_for_login(self, login: Login) -> None:
+        login.phase, self._asking = Phase.ASKED, None
+        challenge = AuthData(auth_method_name=login.method, auth_data=REFRESH)
+        self.push([build_frame(CommandAuthChallenge(server_version=SERVER, challenge=challenge))])
+
+    def _ask_no_more(self) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
+            self._asking = None
 
     def gather(self, request: PulsarRequest, producer: Producer, command: CommandSend) -> None:
         """See `PulsarConnection`."""
@@ -225,21 +272,26 @@ class PulsarClientConnection(FramedConnection):
         self._ping_timer = self._loop.call_later(PING_SECONDS, self._look_whether_there)
 
     def let_go(self) -> Iterator[None]:
-        """Close the producers and consumers whose topics the client may not write, or read, any more."""
+        """Close the producers and consumers that may not write, or read, any more."""
         for producer in list(self.producers.values()):
             if not self._may(Operation.WRITE, producer.place[0]):
                 close_producer(self.shared.producers, self, producer)
             yield None
-        yield from self.consumers.let_go(partial(self._may, Operation.READ))
+        yield from self.consumers.let_go(self._may_consume)
 
-    def _may(self, operation: Operation, topic: str) -> bool:
-        resource = Resource(ResourceKind.TOPIC, topic)
-        return self._broker.authorizer.allows(self.principal, self.peer_host, operation, resource)
+    def _may_consume(self, consumer: Consumer) -> bool:
+        return self._may(Operation.READ, consumer.place[0]) and (
+            not consumer.needs_group or self._may(Operation.READ, consumer.subscription, ResourceKind.GROUP)
+        )
+
+    def _may(self, operation: Operation, name: str, kind: ResourceKind = ResourceKind.TOPIC) -> bool:
+        return self._broker.authorizer.allows(self.principal, self.peer_host, operation, Resource(kind, name))
 
     def on_closed(self) -> int:
         """Forget the producers and the consumers; return the bytes of the commands that are still worked on."""
         if self._ping_timer is not None:
             self._ping_timer.cancel()
+        self._ask_no_more()
         for producer in self.producers.values():
             self.shared.producers.close(producer)
         self.producers.clear()

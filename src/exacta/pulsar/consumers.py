@@ -73,6 +73,8 @@ class Consumer(Struct, eq=False, kw_only=True):
     partition_id: PartitionId
     subscription: str
     subscription_type: SubscriptionType
+    needs_group: bool = False
+    """True: its client needs the right to read by the subscription, too."""
     connected_ms: int = 0
     """The time at which the client has opened it, in milliseconds since 1970."""
     epoch: int | None = None
@@ -238,10 +240,10 @@ class Consumers:
             message: Message = CommandCloseConsumer(consumer_id=consumer.number, request_id=NO_REQUEST)
             self._connection.push([build_frame(message)])
 
-    def let_go(self, may_read: Callable[[str], bool]) -> Iterator[None]:
-        """Close, in steps, the consumers whose topics may not be read any more: what they have waits for others."""
+    def let_go(self, may_consume: Callable[[Consumer], bool]) -> Iterator[None]:
+        """Close, in steps, the consumers that may not read any more: what they have waits for others."""
         for consumer in list(self._consumers.values()):
-            if self._consumers.get(consumer.number) is consumer and not may_read(consumer.place[0]):
+            if self._consumers.get(consumer.number) is consumer and not may_consume(consumer):
                 self.close(consumer)
                 self._submit([Disconnect(**consumer.where, consumer_id=consumer.consumer_id)])
             yield None

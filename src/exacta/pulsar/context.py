@@ -5,7 +5,7 @@ Each handler module ends with its `Handler`.
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from google.protobuf.message import Message
 from msgspec import Struct, field
@@ -25,11 +25,16 @@ from exacta.protocol.pulsar.messages_pb2 import CommandError, CommandSend, Messa
 from exacta.protocol.pulsar.transaction_ids import TxnId
 from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.errors import AnsweringRequest
+from exacta.pulsar.login import Login
 from exacta.pulsar.needs import Needs
 from exacta.pulsar.producers import Producer
 from exacta.pulsar.shared import PulsarShared
+from exacta.security.exchange import LoggedIn
 
 logger = logging.getLogger("exacta.pulsar")
+
+SERVER: Final = "Exacta"
+"""The name of the server that clients are told."""
 
 
 C = TypeVar("C", bound=Message)
@@ -47,6 +52,8 @@ class PulsarConnection(RequestConnection, Protocol):
     """The producers that are open, by the client's numbers."""
     consumers: Consumers
     """The consumers that are open."""
+    login: Login | None
+    """The login of the connection, begun or ended; None: nobody logs in by its door."""
     closed_producers: set[int]
     """The numbers of producers that were closed from this side, to which sends may still be under way."""
 
@@ -57,6 +64,12 @@ class PulsarConnection(RequestConnection, Protocol):
     @property
     def has_ended(self) -> bool:
         """Return True if nothing may be opened on the connection any more."""
+
+    def let_in(self, logged_in: LoggedIn, expires_in_s: float | None) -> None:
+        """Serve the client, which has logged in, on behalf of its principal, at most for this time."""
+
+    def close(self) -> None:
+        """Close the connection once everything that is ready has been sent."""
 
     def answered(self, request: "PulsarRequest", answer: Sequence[Buffer]) -> None:
         """Send the answer to a request; no bytes if it wants none."""

@@ -27,6 +27,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import AlreadyStored, Appended
 from exacta.core.writers import NamedWriter, NamelessWriter
 from exacta.front.broker import Broker
+from exacta.front.transaction_rights import lacking_for
 from exacta.front.turns import Steps
 from exacta.front.words import words_of
 from exacta.ports.log import Answer
@@ -235,7 +236,7 @@ class Sends:
         entry = parse_entry(send.request.entry) if send.entry is None else send.entry
         if not send.is_checked:
             check_entry(entry, command)
-        transaction, producer_id = self._transaction(command)
+        transaction, producer_id = self._transaction(send)
         kept, time_ms = admit_entry(
             entry, rules, now_ms, self._largest_payload(topic), producer_id, has_keys=send.has_keys
         )
@@ -261,14 +262,17 @@ class Sends:
         own = (self._broker.topic_configs(topic) or {}).get(MAX_MESSAGE_BYTES)
         return self._broker.configuration.pulsar_max_message_size if own is None else int(own)
 
-    def _transaction(self, command: CommandSend) -> tuple[TransactionId | None, ProducerId]:
+    def _transaction(self, send: Send) -> tuple[TransactionId | None, ProducerId]:
         """Return the transaction of a SEND and the producer id of its records. Raises `BrokenEntry`."""
-        txn_id = txn_id_of_part(command)
+        txn_id = txn_id_of_part(send.command)
         if txn_id is None:
             return None, NO_PRODUCER_ID
         transaction_id = transaction_of(txn_id)
         if transaction_id is None:
             raise BrokenEntry(words_of(Rejection.TRANSACTION_NOT_FOUND))
+        lack = lacking_for(self._broker, send.request, transaction_id)
+        if lack is not None:
+            raise BrokenEntry(lack)
         # The core refuses what is sent to one that is not open, and bytes without the producer id of an open one.
         producer_id = self._broker.engine.advice.handle_producer_id(transaction_id)
         return transaction_id, NO_PRODUCER_ID if producer_id is None else producer_id

@@ -21,6 +21,7 @@ from exacta.core.queries.open_transactions import why_not_open
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.front.pieces import by_pieces
+from exacta.front.transaction_rights import lacking_for
 from exacta.front.words import words_of
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.transaction_ids import InTransaction, TxnId
@@ -74,10 +75,14 @@ def when_open(
     topics: Sequence[str],
     done: Callable[[TransactionId], None],
 ) -> None:
-    """Call back if the transaction is open and the topics are there; refuse the command otherwise."""
+    """Call back if the transaction is open, the client may use it, and the topics are there; refuse it otherwise."""
     transaction_id = transaction_of(named)
     if transaction_id is None:
         request.reject(Rejection.TRANSACTION_NOT_FOUND)
+        return
+    lack = lacking_for(broker, request, transaction_id)
+    if lack is not None:
+        request.refuse(ServerError.AuthorizationError, lack)
         return
     if len(topics) > MOST_TOPICS:
         request.refuse(ServerError.NotAllowedError, f"one command may name {MOST_TOPICS} topics")

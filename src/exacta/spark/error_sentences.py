@@ -130,7 +130,7 @@ def sentence_for(error: ClientError, bootstrap: str) -> str:
             return f"{bootstrap} refused {cause}: {_REMEDIES[ErrorCode(cause.code)]}"
         if cause.code in _NOT_PERMITTED:
             lacking = cause.detail or "a permission is missing"
-            return f"{bootstrap} does not permit {cause.what}: {lacking}{_prefix_hint(cause.code)}"
+            return f"{bootstrap} does not permit {cause.what}: {lacking}{_prefix_hint(cause)}"
     if isinstance(cause, SecurityFailed):
         return str(cause)
     if isinstance(cause, UnknownBootstrap):
@@ -143,12 +143,13 @@ def sentence_for(error: ClientError, bootstrap: str) -> str:
     return f"{bootstrap} refused {error}" if isinstance(error, KafkaError) else str(error)
 
 
-def _prefix_hint(code: int) -> str:
-    if code not in _PREFIXED:
+def _prefix_hint(cause: KafkaError) -> str:
+    is_its_own = not cause.what.startswith("acknowledging messages")  # subscriptions have names of the user's
+    if cause.code not in _PREFIXED or not is_its_own:
         return ""
     return (
-        f", and the same for all {_PREFIXED[ErrorCode(code)]} of this query: they begin with its id, or with what "
-        "option 'transactional.id.prefix' says"
+        f", and the same for all {_PREFIXED[ErrorCode(cause.code)]} of this query: they begin with its id, or with "
+        "what option 'transactional.id.prefix' says"
     )
 
 

@@ -109,12 +109,17 @@ class Content(Struct, frozen=True):
 
     transactional_id: str | None
     """The transactional id that owns it; None: it is a handle of its own."""
-    principal: PrincipalName
-    """The principal of the client that began it."""
     written: frozenset[str]
     """Topics."""
     acknowledged: frozenset[str]
     groups: frozenset[str]
+    """Consumer groups whose offsets it commits, and subscriptions whose messages it acknowledges."""
+
+
+def opener_of(state: State, now_ms: int, transaction_id: TransactionId) -> PrincipalName | None:
+    """Return who has begun an open transaction that is known by its id; None if it is not open."""
+    found = state.transactions.get(transaction_id)
+    return None if found is None or not found.is_known_by_id else found.principal
 
 
 def content_of(state: State, now_ms: int, transaction_id: TransactionId) -> Content | None:
@@ -127,7 +132,8 @@ def content_of(state: State, now_ms: int, transaction_id: TransactionId) -> Cont
         return frozenset(state.partitions[each].topic for each in ids if each in state.partitions)
 
     acknowledged = topics(partition_id for partition_id, _ in found.subscriptions)
-    return Content(found.owner, found.principal, topics(found.partitions), acknowledged, frozenset(found.groups))
+    groups = frozenset(found.groups) | {name for _, name in found.subscriptions}
+    return Content(found.owner, topics(found.partitions), acknowledged, groups)
 
 
 class OpenSince(Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from exacta.core.ids import ConsumerId, Offset
+from exacta.core.ids import ConsumerId, Offset, PrincipalName
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.subscriptions.description import DescribedSubscription, SubscriptionsWanted, page_of
@@ -35,6 +35,12 @@ def subscription_position(
     if isinstance(found, Rejection):
         return None
     return SubscriptionPosition(found[1].position, reads_committed(found[1]))
+
+
+def maker_of(state: State, now_ms: int, place: tuple[str, int], name: str) -> PrincipalName | None:
+    """Return who has made a subscription, durable or not; None if there is none."""
+    found = find(state, *place, name)
+    return None if isinstance(found, Rejection) else found[1].principal
 
 
 def describe_consumer(

@@ -67,6 +67,7 @@ def _created_non_durable(state: State, event: NonDurableSubscriptionCreated) -> 
         event.subscription_type,
         event.properties,
         event.at_ms,
+        principal=event.principal,
         idle_since_ms=event.at_ms,
         isolation_level=event.isolation_level,
     )

@@ -16,7 +16,7 @@ from exacta.front.broker import Broker
 from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, position_of_time
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.needs import Each
+from exacta.kafka.needs import Each, Whole
 from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
@@ -29,7 +29,10 @@ from exacta.protocol.kafka.messages.k17788_reset_subscription import (
     TopicResult,
 )
 
-NEEDS = (Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),)
+NEEDS = (
+    Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),
+    Whole(Operation.READ, ResourceKind.GROUP, lambda request: (request.subscription,)),
+)
 
 
 def handle(broker: Broker, request: ResetSubscriptionRequest, context: RequestContext, reply: Reply) -> None:

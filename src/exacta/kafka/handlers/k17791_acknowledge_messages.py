@@ -10,6 +10,7 @@ from exacta.core.commands import Acknowledge
 from exacta.core.ids import Offset, PartitionId, TransactionId
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
+from exacta.front.transaction_rights import lacking_for
 from exacta.kafka.access import allows
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -39,11 +40,12 @@ def handle(broker: Broker, request: AcknowledgeMessagesRequest, context: Request
     """Acknowledge in each partition for itself; a repeat is answered like the first time."""
     asked: list[_Asked] = []
     response = AcknowledgeMessagesResponse()
+    may_use_it = lacking_for(broker, context, TransactionId(request.transaction_id)) is None
     for subscription in request.subscriptions:
         results = []
         for each in subscription.partitions:
             result = AcknowledgedPartition(partition_id=each.partition_id)
-            found = _command(broker, context, request.transaction_id, subscription.name, each)
+            found = _command(broker, context, request.transaction_id, subscription.name, each, may_use_it=may_use_it)
             if isinstance(found, Acknowledge):
                 asked.append(_Asked(found, result))
             else:
@@ -63,7 +65,13 @@ def handle(broker: Broker, request: AcknowledgeMessagesRequest, context: Request
 
 
 def _command(
-    broker: Broker, context: RequestContext, transaction_id: int, name: str, wanted: PartitionToAcknowledge
+    broker: Broker,
+    context: RequestContext,
+    transaction_id: int,
+    name: str,
+    wanted: PartitionToAcknowledge,
+    *,
+    may_use_it: bool,
 ) -> Acknowledge | ErrorCode:
     place = broker.engine.advice.place(PartitionId(wanted.partition_id))
     if place is None:
@@ -71,6 +79,10 @@ def _command(
     topic, partition = place
     if not allows(broker, context, Operation.READ, ResourceKind.TOPIC, topic):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if not allows(broker, context, Operation.READ, ResourceKind.GROUP, name):
+        return ErrorCode.GROUP_AUTHORIZATION_FAILED
+    if not may_use_it:
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     return Acknowledge(
         topic=topic,
         partition=partition,
@@ -84,7 +96,11 @@ def _command(
 HANDLER = Handler(
     ApiKey.ACKNOWLEDGE_MESSAGES,
     versions=(0, 0),
-    needs=(Inside(Operation.READ, ResourceKind.TOPIC),),
+    needs=(
+        Inside(Operation.READ, ResourceKind.TOPIC),
+        Inside(Operation.READ, ResourceKind.GROUP),
+        Inside(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID),  # or `lacking_for` finds another right
+    ),
     handle=handle,
     parts=(Parts("subscriptions", "subscriptions", inner="partitions", inner_answers="partitions"),),
 )

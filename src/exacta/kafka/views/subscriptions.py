@@ -1,7 +1,8 @@
 """The view of Apache Pulsar's subscriptions, page by page, with their backlogs.
 
 A page is taken from one state, once all of it lies in the journal, where the messages are counted. A page is bounded in
-what is looked at for it. The asker needs DESCRIBE on the topics that it names; of others only what it may see is shown.
+what is looked at for it. The asker needs DESCRIBE on the topics that it names, and on the groups of the names of
+subscriptions that it names; of others only what it may see is shown.
 """
 
 from collections.abc import Container
@@ -38,7 +39,9 @@ MOST_PARTITIONS = 2_500
 def tell(broker: Broker, context: RequestContext, asked: AskSubscriptions, done: Done) -> None:
     """Describe a page of the subscriptions that are wanted."""
     asker = Asker(broker, context)
-    refused = asker.refusal(ResourceKind.TOPIC, *(asked.topics or ()))
+    refused = asker.refusal(ResourceKind.TOPIC, *(asked.topics or ())) or asker.refusal(
+        ResourceKind.GROUP, *(asked.names or ())
+    )
     if refused is not None:
         done(refused)
         return
@@ -58,10 +61,11 @@ def tell(broker: Broker, context: RequestContext, asked: AskSubscriptions, done:
     )
 
     def described(page: Page) -> None:
-        count_backlogs(broker, context, page.subscriptions, lambda backlogs: counted(page, backlogs))
+        seen = [each for each in page.subscriptions if asker.sees(ResourceKind.GROUP, each.told.name)]
+        count_backlogs(broker, context, seen, lambda backlogs: counted(page, seen, backlogs))
 
-    def counted(page: Page, backlogs: list[Backlog]) -> None:
-        pairs = zip(page.subscriptions, backlogs, strict=True)
+    def counted(page: Page, seen: list[DescribedSubscription], backlogs: list[Backlog]) -> None:
+        pairs = zip(seen, backlogs, strict=True)
         found = tuple(_told(broker, asker, each, backlog) for each, backlog in pairs)
         done(json.encode(Subscriptions(subscriptions=found, end=page.end)))
 

@@ -5,30 +5,41 @@ has such a field, which neither Apache Pulsar 4.2 nor its clients know. But clie
 (also of a reader, by those for Go and C++), or one of the subscription. Both count here.
 """
 
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
 from exacta.core.commands import Subscribe
 from exacta.core.commands.subscriptions import EARLIEST, LATEST
 from exacta.core.ids import Offset, PartitionId
+from exacta.core.queries.subscriptions import maker_of
 from exacta.core.rejections import Rejection
 from exacta.core.values.subscriptions import IN_ORDER, IsolationLevel, KeyShared, KeySharedMode, SubscriptionType
 from exacta.front.broker import Broker
 from exacta.front.offset_for_time import position_of_time
-from exacta.ports.authorizer import Operation
+from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
 from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSubscribe, CommandSuccess, ServerError
 from exacta.pulsar.acknowledging import end_beyond
 from exacta.pulsar.consumers import MOST_CONSUMERS, Consumer
 from exacta.pulsar.context import Handler, PulsarRequest, plain_error
-from exacta.pulsar.needs import Need, Needs, the_topic
+from exacta.pulsar.needs import Need, Needs, allows_group, no_right, the_topic
 from exacta.pulsar.provisional_ids import is_provisional, resolve
 from exacta.pulsar.schemas import refusal_of
 from exacta.pulsar.topic_names import NamedTopic
 from exacta.pulsar.topics import find_topic, partition_to_open
 
-NEEDS: Needs[CommandSubscribe] = (Need(Operation.READ, the_topic),)
+
+def _durable(command: CommandSubscribe) -> Iterable[str]:
+    """Name the subscription as a group, if it lasts; `_open` asks for the others."""
+    return (command.subscription,) if command.durable else ()
+
+
+NEEDS: Needs[CommandSubscribe] = (
+    Need(Operation.READ, the_topic),
+    Need(Operation.READ, _durable, ResourceKind.GROUP),
+)
 
 LONGEST_NAME: Final = 512
 """This many characters of a consumer's name are kept."""
@@ -96,6 +107,12 @@ def _open(
         request.refuse(ServerError.NotAllowedError, f"consumer {command.consumer_id} of this connection is open")
         return
 
+    needs_group = command.durable or not _is_free(broker, command, request, topic)
+    if needs_group and not (command.durable or allows_group(broker, request, command.subscription)):
+        text = no_right(Operation.READ, ResourceKind.GROUP, command.subscription)
+        broker.when_durable(request, lambda: request.refuse(ServerError.AuthorizationError, text))
+        return
+
     unclear = _resolve_start(broker, command, partition_id)
     if unclear is not None:
         broker.when_durable(request, lambda: request.refuse(ServerError.NotAllowedError, unclear))
@@ -110,15 +127,29 @@ def _open(
         partition_id=partition_id,
         subscription=command.subscription,
         subscription_type=SubscriptionType(command.sub_type),
+        needs_group=needs_group,
         connected_ms=broker.wall_ms(),
         epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
     )
 
-    def subscribe(begin: Offset | Rejection) -> None:
+    subscribe = partial(_subscribe, broker, command, request, consumer, isolation_level)
+    _find_begin(broker, command, request, consumer, subscribe)
+
+
+def _find_begin(
+    broker: Broker,
+    command: CommandSubscribe,
+    request: PulsarRequest,
+    consumer: Consumer,
+    subscribe: Callable[[Offset], None],
+) -> None:
+    """Call back with the first message of a new subscription; refuse the command where it cannot be looked for."""
+
+    def found(begin: Offset | Rejection) -> None:
         if isinstance(begin, Rejection):
             request.reject(begin)
         else:
-            _subscribe(broker, command, request, consumer, isolation_level, begin)
+            subscribe(begin)
 
     if not command.start_message_rollback_duration_sec:
         subscribe(_begin(command, consumer))
@@ -126,9 +157,15 @@ def _open(
 
     def look() -> None:
         time_ms = broker.wall_ms() - 1000 * command.start_message_rollback_duration_sec
-        position_of_time(broker, request, topic.place, time_ms, subscribe)
+        position_of_time(broker, request, consumer.place, time_ms, found)
 
-    broker.when_shown(request, (topic.place,), look)  # a message that is not seen yet would be passed over
+    broker.when_shown(request, (consumer.place,), look)  # a message that is not seen yet would be passed over
+
+
+def _is_free(broker: Broker, command: CommandSubscribe, request: PulsarRequest, topic: NamedTopic) -> bool:
+    """Return whether no other client has made the subscription."""
+    maker = broker.engine.view(partial(maker_of, place=topic.place, name=command.subscription))
+    return maker in (None, request.principal.durable_name)
 
 
 def _subscribe(

@@ -15,7 +15,7 @@ from exacta.core.replies import PartitionTaken
 from exacta.core.values.subscriptions import SubscriptionType
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
-from exacta.ports.authorizer import Operation
+from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.messages_pb2 import (
@@ -49,7 +49,15 @@ def _initially_subscribed(command: CommandProducer) -> Iterable[str]:
     return (command.topic,) if command.initial_subscription_name else ()
 
 
-NEEDS: Needs[CommandProducer] = (Need(Operation.WRITE, the_topic), Need(Operation.READ, _initially_subscribed))
+def _initial_subscription(command: CommandProducer) -> Iterable[str]:
+    return (command.initial_subscription_name,) if command.initial_subscription_name else ()
+
+
+NEEDS: Needs[CommandProducer] = (
+    Need(Operation.WRITE, the_topic),
+    Need(Operation.READ, _initially_subscribed),
+    Need(Operation.READ, _initial_subscription, ResourceKind.GROUP),
+)
 
 
 def handle(broker: Broker, command: CommandProducer, request: PulsarRequest) -> None:

@@ -7,6 +7,7 @@ from google.protobuf.message import Message
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.front.pieces import by_pieces
+from exacta.front.transaction_rights import lacking_for
 from exacta.front.words import words_of
 from exacta.ports.log import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
@@ -21,7 +22,7 @@ MOST_NAMED = 5
 """The text of a refusal names this many messages."""
 
 NEEDS = OPEN_TO_ALL
-"""Nothing: the right to read was asked for when the consumer was opened."""
+"""Nothing: the right to read was asked for when the consumer was opened, and `lacking_for` asks for the transaction."""
 
 
 def handle(broker: Broker, command: CommandAck, request: PulsarRequest) -> None:
@@ -59,6 +60,8 @@ def _acknowledge(broker: Broker, ack: Ack) -> None:
         _refuse_many(ack)
     elif ack.txn_id is not None and ack.transaction is None:
         _reject(ack, Rejection.TRANSACTION_NOT_FOUND)
+    elif ack.transaction is not None and (lack := lacking_for(broker, ack.request, ack.transaction)) is not None:
+        _refuse(ack, ServerError.AuthorizationError, lack)
     elif ack.txn_id is not None and not ack.is_whole:
         reason = "a message is not there (any more)"
         broker.when_durable(ack.request, partial(_refuse, ack, ServerError.NotAllowedError, reason))

@@ -4,7 +4,7 @@ from google.protobuf.message import Message
 
 from exacta.core.ids import TransactionId
 from exacta.front.broker import Broker
-from exacta.ports.authorizer import Operation
+from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.pulsar.messages_pb2 import (
     BaseCommand,
     CommandAddSubscriptionToTxn,
@@ -21,7 +21,11 @@ def _topics(command: CommandAddSubscriptionToTxn) -> list[str]:
     return [each.topic for each in command.subscription]
 
 
-NEEDS = (Need(Operation.READ, _topics),)
+def _subscriptions(command: CommandAddSubscriptionToTxn) -> list[str]:
+    return [each.subscription for each in command.subscription]
+
+
+NEEDS = (Need(Operation.READ, _topics), Need(Operation.READ, _subscriptions, ResourceKind.GROUP))
 
 
 def handle(broker: Broker, command: CommandAddSubscriptionToTxn, request: PulsarRequest) -> None:

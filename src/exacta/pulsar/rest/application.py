@@ -14,9 +14,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from exacta.front.broker import Broker
-from exacta.ports.authorizer import Operation
+from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.pulsar.messages_pb2 import ServerError
-from exacta.pulsar.needs import OPEN_TO_ALL, Need, Needs, lacking, the_topic
+from exacta.pulsar.needs import OPEN_TO_ALL, Need, Needs, lacking, the_cluster, the_topic
 from exacta.pulsar.rest import broker, namespaces, partitions, properties, topics, transactions
 from exacta.pulsar.rest.broker import CLUSTER
 from exacta.pulsar.rest.request import RestRequest
@@ -46,6 +46,10 @@ def _on_topic(operation: Operation) -> Needs[RestRequest]:
     return (Need(operation, the_topic),)
 
 
+_CREATES: Needs[RestRequest] = (Need(Operation.CREATE, the_topic, or_on_cluster=True),)
+_ADMINISTERS: Needs[RestRequest] = (Need(Operation.ALTER, the_cluster, ResourceKind.CLUSTER),)
+
+
 ROUTES: Sequence[Served] = (
     Served(
         "GET",
@@ -54,17 +58,17 @@ ROUTES: Sequence[Served] = (
         _on_topic(Operation.DESCRIBE),
     ),
     Served("GET", f"{_TOPIC}/partitions", partitions.get, _on_topic(Operation.DESCRIBE)),
-    Served("PUT", f"{_TOPIC}/partitions", partitions.create, _on_topic(Operation.CREATE)),
+    Served("PUT", f"{_TOPIC}/partitions", partitions.create, _CREATES),
     Served("POST", f"{_TOPIC}/partitions", partitions.extend, _on_topic(Operation.ALTER)),
     Served("DELETE", f"{_TOPIC}/partitions", partitions.delete_all, _on_topic(Operation.DELETE)),
-    Served("PUT", _TOPIC, topics.create, _on_topic(Operation.CREATE)),
+    Served("PUT", _TOPIC, topics.create, _CREATES),
     Served("DELETE", _TOPIC, topics.delete_one, _on_topic(Operation.DELETE)),
     Served("GET", f"{_TOPIC}/properties", properties.get, _on_topic(Operation.DESCRIBE_CONFIGS)),
     Served("PUT", f"{_TOPIC}/properties", properties.update, _on_topic(Operation.ALTER_CONFIGS)),
     Served("DELETE", f"{_TOPIC}/properties", properties.remove, _on_topic(Operation.ALTER_CONFIGS)),
     Served("GET", f"{_NAMESPACE}/topics", namespaces.topics, OPEN_TO_ALL),
-    Served("PUT", _NAMESPACE, namespaces.create, OPEN_TO_ALL),
-    Served("DELETE", _NAMESPACE, namespaces.delete, OPEN_TO_ALL),
+    Served("PUT", _NAMESPACE, namespaces.create, _ADMINISTERS),
+    Served("DELETE", _NAMESPACE, namespaces.delete, _ADMINISTERS),
     Served(
         "GET",
         "/admin/v3/transactions/transactionMetadata/{most}/{least}",

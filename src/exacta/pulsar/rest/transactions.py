@@ -10,6 +10,7 @@ from typing import Any
 from exacta.core.ids import Offset, TransactionId
 from exacta.core.queries.open_transactions import InPartition, OpenTransactionFacts, describe_open_transaction
 from exacta.front.broker import Broker
+from exacta.front.transaction_rights import lacking_for
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar.messages_pb2 import ServerError
 from exacta.protocol.pulsar.topic_names import InvalidTopicName, TopicName, parse_topic_name
@@ -40,6 +41,10 @@ def metadata(broker: Broker, request: RestRequest) -> None:
         request.refuse_with(NOT_FOUND, f"Transaction coordinator with id {most} not found!")
         return
     transaction_id = TransactionId(least)
+    lack = lacking_for(broker, request, transaction_id, only_looks=True)
+    if lack is not None:
+        request.refuse(ServerError.AuthorizationError, lack)
+        return
 
     def answer(found: OpenTransactionFacts | None) -> None:
         if found is None:
