@@ -46,6 +46,14 @@ SUITES = {
         ),
     ),
     "tools": Suite("Kafka's command line tools work", "two minutes", JAVA, ("EXACTA_TEST_TOOLS=1 tests/tools",)),
+    "logins": Suite(
+        "the own tests of four Kafka clients for logins, users and access rules pass, but for those that are left out "
+        "for a reason",
+        "half an hour",
+        "the clients' sources in `SOURCES` (`tests/login_suites/__init__.py`); a compiler for librdkafka",
+        ("EXACTA_TEST_LOGIN_SUITES={SOURCES} -n 0 tests/login_suites",),
+        {"SOURCES": "sources"},
+    ),
     "streams": Suite(
         "a Kafka Streams application counts each order once, while it and the broker are killed",
         "minutes",

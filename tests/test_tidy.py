@@ -55,6 +55,8 @@ CAMPAIGNS = {
     "franz_go": "a client in Go",
     "fuzz": "bytes of an attacker",
     "installed": "the wheel alone in an empty environment",
+    "login_suites": "other people's own tests of logins and rules",
+    "login_suites/plugins": "what gives these tests a broker",
     "one_log": "Kafka's and Pulsar's clients on the same topics",
     "packed": "executors that get a packed environment",
     "pages": "README and docs",

@@ -32,7 +32,7 @@ from exacta.security.scram_keys import kept_key
 from exacta.server.server import Server
 from tests.kafka.wire import Wire
 from tests.security.test_tokens import token, write_keys
-from tests.server.test_login_clients import SECONDS, Served
+from tests.server.served import SECONDS, Served
 from tests.server.tls_clients import ANSWER_SECONDS, is_answered, port_of, principals
 from tests.waiting import wait_until
 

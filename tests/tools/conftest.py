@@ -8,6 +8,7 @@ import pytest
 
 from tests.conformance.brokers import plain_broker
 from tests.tools.bench import Bench
+from tests.tools.toolbox import Toolbox, toolbox
 
 # Elsewhere nothing here is even imported.
 collect_ignore_glob = [] if os.environ.get("EXACTA_TEST_TOOLS") else ["test_*.py"]
@@ -21,11 +22,15 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def _session_bench(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    from tests.tools.toolbox import toolbox
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toolbox]:
+    """The tools."""
+    with toolbox(tmp_path_factory.mktemp("tools") / "log") as running:
+        yield running
 
-    with toolbox(tmp_path_factory.mktemp("tools") / "log") as tools:
-        yield Bench(bootstrap, tools)
+
+@pytest.fixture(scope="session")
+def _session_bench(bootstrap: str, tools: Toolbox) -> Bench:
+    return Bench(bootstrap, tools)
 
 
 @pytest.fixture

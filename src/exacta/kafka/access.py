@@ -57,7 +57,7 @@ def serve(handler: Handler, broker: Broker, request: Any, context: RequestContex
         if isinstance(need, Each):
             refused = _take_out(need, handler, broker, request, context)
             refusals += refused
-            if refused and not getattr(request, need.elements):
+            if refused and not getattr(request, need.elements) and not need.asks_without:
                 (_, answer), *others = refusals
                 _send(_completed(answer, others), context, reply)
                 return
@@ -69,6 +69,8 @@ def serve(handler: Handler, broker: Broker, request: Any, context: RequestContex
                     _leave_out(need, broker, context, answer, need.path)
         if refusals and answer is None:
             _send(None, context, reply)
+        elif getattr(answer, "error_code", ErrorCode.NONE):  # as Apache Kafka, which refuses the whole then
+            reply(answer)
         else:
             reply(_completed(answer, refusals))
 
@@ -99,7 +101,11 @@ def _take_out(need: Each, handler: Handler, broker: Broker, request: Any, contex
     if not refused:
         return []
     if need.others is not None:
-        refused[need.others], allowed = allowed, []
+        for element in allowed:
+            is_there = need.kind is not ResourceKind.TOPIC or _is_there(broker, _name(need, broker, element))
+            code = need.others if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused.setdefault(code, []).append(element)
+        allowed = []
     answers: list[Refusal] = []
     for code, elements in refused.items():
         setattr(request, need.elements, elements)
@@ -115,7 +121,16 @@ def _refusal(need: Each, broker: Broker, request: Any, element: Any, context: Re
     name = CLUSTER.name if kind is ResourceKind.CLUSTER else _name(need, broker, element)
     if name is None or allows(broker, context, need.operation, kind, name, need.instead):
         return None
+    if need.tells is not None and allows(broker, context, need.tells, kind, name):
+        if not _is_there(broker, name):
+            return None
+        if not isinstance(element, str) and element.topic_id != NO_UUID:
+            element.name = name
     return REFUSALS[kind]
+
+
+def _is_there(broker: Broker, topic: str | None) -> bool:
+    return topic is not None and broker.engine.advice.partition_count(topic) > 0
 
 
 def _name(need: Each, broker: Broker, element: Any) -> str | None:

@@ -19,6 +19,13 @@ ON_A_TOPIC = (
     Operation.DESCRIBE_CONFIGS,
     Operation.ALTER_CONFIGS,
 )
+ON_A_GROUP = (
+    Operation.READ,
+    Operation.DELETE,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+)
 ON_THE_CLUSTER = (
     Operation.CREATE,
     Operation.ALTER,
@@ -28,7 +35,7 @@ ON_THE_CLUSTER = (
     Operation.ALTER_CONFIGS,
     Operation.IDEMPOTENT_WRITE,
 )
-"""The operations that there are on the cluster; a client is told of those among them that it may do."""
+"""The operations that there are on a resource; a client is told of those among them that it may do."""
 
 NOT_ASKED_FOR = -0x8000_0000
 _EVERYTHING_ON_A_TOPIC = sum(1 << NUMBERS[operation] for operation in ON_A_TOPIC)
@@ -39,6 +46,11 @@ def on_topic(broker: Broker, context: RequestContext, topic: str) -> int:
     if broker.authorizer.allows_all:  # a request may ask it of all topics
         return _EVERYTHING_ON_A_TOPIC
     return _bits(broker, context, ON_A_TOPIC, Resource(ResourceKind.TOPIC, topic))
+
+
+def on_group(broker: Broker, context: RequestContext, group_id: str) -> int:
+    """Return the bits of what the client may do on a group."""
+    return _bits(broker, context, ON_A_GROUP, Resource(ResourceKind.GROUP, group_id))
 
 
 def on_cluster(broker: Broker, context: RequestContext) -> int:

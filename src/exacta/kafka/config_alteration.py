@@ -21,7 +21,7 @@ from exacta.kafka.needs import Each
 from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation, changed, require_well_formed
 from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
-from exacta.ports.authorizer import Operation
+from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
 from exacta.protocol.kafka.apis import API, ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -42,7 +42,10 @@ class Alteration(NamedTuple):
 
 _Altered = tuple[ErrorCode, str | None]
 
-NEEDS = (Each(Operation.ALTER_CONFIGS, configured, "resources", "responses", name="resource_name"),)
+
+def _replaced(request: Any, resource: Any) -> ResourceKind | None:
+    """Find the kind of a resource whose configurations are replaced: loggers', which are not, are anybody's to name."""
+    return None if resource.resource_type == ResourceType.BROKER_LOGGER else configured(request, resource)
 
 
 def altering(key: ApiKey, versions: tuple[int, int], result: type[Structure], *, replaces: bool) -> Handler:
@@ -76,8 +79,10 @@ def altering(key: ApiKey, versions: tuple[int, int], result: type[Structure], *,
 
         alter(broker, context, wanted, request.validate_only, done)
 
-    parts = divided_by(NEEDS[0], most=50, repeats=Repeats.REFUSED)
-    return Handler(key, versions=versions, needs=NEEDS, handle=handle, parts=(parts,))
+    kind = _replaced if replaces else configured
+    need = Each(Operation.ALTER_CONFIGS, kind, "resources", "responses", name="resource_name")
+    parts = divided_by(need, most=50, repeats=Repeats.REFUSED)
+    return Handler(key, versions=versions, needs=(need,), handle=handle, parts=(parts,))
 
 
 def alter(

@@ -79,7 +79,12 @@ class Each(Struct, frozen=True):
     """The element's field that names the resource, empty where the element is the name; ids lie in `topic_id`."""
     instead: Suffices = ()
     others: ErrorCode | None = None
-    """The answer to all other elements where one is refused and nothing is done; None: each goes by itself."""
+    """The answer to all other elements where one is refused and nothing is done; None: each goes by itself. Of a topic
+    that is not there the client is told so."""
+    tells: Operation | None = None
+    """The right that is enough to be told that a topic is not there, and which name a topic has that an id names."""
+    asks_without: bool = False
+    """True: the handler is asked even where no element is left, since it tells what is wrong with the whole."""
     since: int = 0
     until: int = OPEN_END
 

@@ -74,15 +74,18 @@ def _answer(
     """Describe the topics that are wanted, or all; `unseen` are the answers to those that are not looked at."""
     nobody, leader_epoch = _nobody(context), broker.engine.advice.leader_epoch
 
-    def described(_: object, topic: TopicShape) -> MetadataResponseTopic:
-        told = _describe(topic, broker.node_id, leader_epoch)
-        if request.include_topic_authorized_operations:
-            told.topic_authorized_operations = on_topic(broker, context, topic.name)
+    def with_operations(told: MetadataResponseTopic) -> MetadataResponseTopic:
+        wanted_of = request.include_topic_authorized_operations and told.name
+        if wanted_of and told.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+            told.topic_authorized_operations = on_topic(broker, context, wanted_of)
         return told
+
+    def described(topic: TopicShape) -> MetadataResponseTopic:
+        return with_operations(_describe(topic, broker.node_id, leader_epoch))
 
     def described_if_seen(name: str, topic: TopicShape) -> MetadataResponseTopic | None:
         is_seen = allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, name)
-        return described(name, topic) if is_seen else None
+        return described(topic) if is_seen else None
 
     def done(topics: list[MetadataResponseTopic]) -> None:
         host, port = context.endpoint
@@ -103,7 +106,10 @@ def _answer(
     else:
         pairs = [(each.name or "", None if each.topic_id == NO_UUID else each.topic_id) for each in wanted]
         found = zip(wanted, broker.engine.view(partial(topic_shapes, wanted=pairs)), strict=True)
-        topics = [_missing(each, refused, nobody) if topic is None else described(each, topic) for each, topic in found]
+        topics = [
+            with_operations(_missing(each, refused, nobody)) if topic is None else described(topic)
+            for each, topic in found
+        ]
         broker.when_durable(context, lambda: done(topics))
 
 

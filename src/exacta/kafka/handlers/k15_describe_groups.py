@@ -6,6 +6,7 @@ from exacta.core.groups import description
 from exacta.core.groups.description import DescribedConsumerGroup
 from exacta.core.queries.groups import described_groups
 from exacta.front.broker import Broker
+from exacta.kafka.authorized_operations import on_group
 from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
@@ -35,6 +36,10 @@ def handle(broker: Broker, request: DescribeGroupsRequest, context: RequestConte
 
     found = broker.engine.view(partial(described_groups, group_ids=names))
     groups = [_told(*each, context.version) for each in zip(names, found, strict=True)]
+    if request.include_authorized_operations:
+        for group in groups:
+            if group.error_code == ErrorCode.NONE:
+                group.authorized_operations = on_group(broker, context, group.group_id)
     broker.when_durable(context, lambda: reply(DescribeGroupsResponse(groups=groups)))
 
 

@@ -31,8 +31,16 @@ NEEDS = (
         "responses",
         name="",
         instead=or_on_cluster(Operation.DELETE),
+        tells=Operation.DESCRIBE,
     ),
-    Each(Operation.DELETE, ResourceKind.TOPIC, "topics", "responses", instead=or_on_cluster(Operation.DELETE)),
+    Each(
+        Operation.DELETE,
+        ResourceKind.TOPIC,
+        "topics",
+        "responses",
+        instead=or_on_cluster(Operation.DELETE),
+        tells=Operation.DESCRIBE,
+    ),
 )
 
 

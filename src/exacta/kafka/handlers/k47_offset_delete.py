@@ -18,7 +18,7 @@ from exacta.protocol.kafka.messages.k47_offset_delete import (
 
 NEEDS = (
     Whole(Operation.DELETE, ResourceKind.GROUP, group_id),
-    Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),
+    Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics", asks_without=True),
 )
 
 

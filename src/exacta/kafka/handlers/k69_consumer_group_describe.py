@@ -8,6 +8,7 @@ from exacta.core.groups.description import AssignedTopic, DescribedConsumer, Des
 from exacta.core.queries.groups import described_groups
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
+from exacta.kafka.authorized_operations import on_group
 from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
@@ -40,6 +41,10 @@ def handle(broker: Broker, request: ConsumerGroupDescribeRequest, context: Reque
 
     found = broker.engine.view(partial(described_groups, group_ids=names))
     groups = [_told(broker, context, *each) for each in zip(names, found, strict=True)]
+    if request.include_authorized_operations:
+        for group in groups:
+            if group.error_code == ErrorCode.NONE:
+                group.authorized_operations = on_group(broker, context, group.group_id)
     broker.when_durable(context, lambda: reply(ConsumerGroupDescribeResponse(groups=groups)))
 
 
