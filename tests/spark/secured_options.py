@@ -1,5 +1,7 @@
 """The options by which source and sink reach a secured cluster."""
 
+from typing import Any
+
 from tests.client.secured import Access
 
 MODULES = {"PLAIN": "plain.PlainLoginModule"}
@@ -7,7 +9,7 @@ MODULES = {"PLAIN": "plain.PlainLoginModule"}
 
 def options_of(
     access: Access, protocol: str, mechanism: str = "SCRAM-SHA-512", user: str = "exacta", password: str | None = None
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """Return the options of reader and writer, but for the address."""
     module = MODULES.get(mechanism, "scram.ScramLoginModule")
     login = f'username="{user}" password="{password or access.accounts[user]}";'
