@@ -374,3 +374,12 @@ def test_the_rest_of_a_token() -> None:
     assert rest_s(80, 60) == 40
     assert rest_s(0.9, 60) is None
     assert rest_s(None, 60) is None
+
+
+def test_who_does_not_log_in_in_time_is_closed(broker: Served) -> None:
+    silent, quick = opened(broker), opened(broker, build_frame(connect("token", token())))
+    broker.pass_time(int(LOGIN_SECONDS * 1_000) - 1)
+    assert silent.connection in broker.connections
+    broker.pass_time(1)
+    assert silent.connection not in broker.connections
+    assert quick.connection in broker.connections

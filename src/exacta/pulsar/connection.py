@@ -369,6 +369,7 @@ class PulsarClientConnection(FramedConnection):
 
     def on_closed(self) -> int:
         """Forget the producers and the consumers; return the bytes of the commands that are still worked on."""
+        self._broker.arrivals.leaves(self)
         for timer in (self._ping_timer, self._held_back):
             if timer is not None:
                 timer.cancel()

@@ -47,9 +47,10 @@ class Access:
             options.setdefault("sasl.enabled.mechanisms", "SCRAM-SHA-256,SCRAM-SHA-512,PLAIN")
             if not options.keys() & {"authenticationEnabled", "authenticationProviders"}:
                 options |= {"authenticationEnabled": True, "authenticationProviders": provider_of(BASIC)}
-        if self.acls is not None:
+        if self.has_logins or self.acls is not None:
             options.setdefault("authorizer.class.name", STANDARD_AUTHORIZER)
-        if (self.has_logins or self.acls is not None) and options.get("authorizer.class.name"):
+            if self.acls is None:
+                options.setdefault("allow.everyone.if.no.acl.found", True)
             others = options.get("super.users")
             options["super.users"] = f"{others};User:{KITS_OWN}" if others else f"User:{KITS_OWN}"
         return options
