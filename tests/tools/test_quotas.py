@@ -32,4 +32,4 @@ def test_kafka_configs_sets_shows_and_removes_quotas(bench: Bench) -> None:
 
 def test_a_quota_that_cannot_be_is_told(bench: Bench) -> None:
     refused = bench.bad("kafka-configs", "--alter", *ALICE, "--add-config", "producer_byte_rate=0")
-    assert "must be greater than 0" in refused.out + refused.err
+    assert "must be greater than 0" in refused
