@@ -34,6 +34,7 @@ from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.frames import FRAME_MARGIN, Frame, build_frame, parse_frame
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, CommandSend, ServerError
 from exacta.pulsar.acknowledging import Acknowledgements
+from exacta.pulsar.client_ids import client_id_of
 from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.context import Ack, PulsarRequest
 from exacta.pulsar.handlers import HANDLERS
@@ -60,21 +61,6 @@ MOST_BEGUN = 10_000
 
 GATHERED = frozenset({BaseCommand.SEND, BaseCommand.ACK})
 """The commands that are decided together with others of their kind."""
-
-OF_PRODUCERS = frozenset({BaseCommand.SEND, BaseCommand.CLOSE_PRODUCER})
-OF_CONSUMERS = frozenset(
-    {
-        BaseCommand.ACK,
-        BaseCommand.CLOSE_CONSUMER,
-        BaseCommand.CONSUMER_STATS,
-        BaseCommand.FLOW,
-        BaseCommand.GET_LAST_MESSAGE_ID,
-        BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES,
-        BaseCommand.SEEK,
-        BaseCommand.UNSUBSCRIBE,
-    }
-)
-"""The commands whose client id is the name of a producer or of a consumer. The others have none."""
 
 
 def _command_name(number: int) -> str:
@@ -202,17 +188,9 @@ class PulsarClientConnection(FramedConnection):
             self._wait(self._quotas.take_time(charge, self._now_ms()))
 
     def _charge(self, request: PulsarRequest) -> Account:
-        """Return the account of a command, by the name of the producer or consumer that it is for, if it is for one.
-
-        The bytes of a SEND are counted.
-        """
-        command = request.command
-        named: Producer | Consumer | None = None
-        if request.type in OF_CONSUMERS:
-            named = self.consumers.get(command.consumer_id)  # type: ignore[attr-defined]
-        elif request.type in OF_PRODUCERS:
-            named = self.producers.get(command.producer_id)  # type: ignore[attr-defined]
-        charge = self._quotas.charge(self.principal.name, "" if named is None else named.name)
+        """Return the account of a command; the bytes of a SEND are counted."""
+        client_id = client_id_of(request, self.producers, self.consumers)
+        charge = self._quotas.charge(self.principal.name, client_id)
         if charge.is_timed:
             self._quotas.switch(charge)
         if request.type == BaseCommand.SEND:
