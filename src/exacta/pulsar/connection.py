@@ -54,10 +54,8 @@ from exacta.security.exchange import LoggedIn
 logger = logging.getLogger("exacta.pulsar")
 
 LIST_BEGINS = bytes((8, BaseCommand.GET_TOPICS_OF_NAMESPACE))
-"""The first bytes of the command that asks for a list of topics: clients write the command's number first."""
-
 CONNECT_BEGINS = bytes((8, BaseCommand.CONNECT))
-"""The first bytes of CONNECT, in the same way."""
+"""The first bytes of CONNECT, and of the command that asks for a list of topics: the command's number comes first."""
 
 PING_SECONDS = 30.0
 """Clients ask as often, and give a connection up that is silent for twice this time."""
