@@ -151,7 +151,7 @@ class PulsarClientConnection(FramedConnection):
         return self._closing
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport over, and begin to ask whether the client is there."""
+        """Take the transport over; wait for the login, where there is one, and ask whether the client is there."""
         super().connection_made(transport)
         self._ping_timer = self._loop.call_later(PING_SECONDS, self._look_whether_there)
 
@@ -377,6 +377,7 @@ class PulsarClientConnection(FramedConnection):
             if timer is not None:
                 timer.cancel()
         self._ask_no_more()
+        self._broker.arrivals.leaves(self)
         for producer in self.producers.values():
             self.shared.producers.close(producer)
         self.producers.clear()
