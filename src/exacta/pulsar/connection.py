@@ -152,8 +152,10 @@ class PulsarClientConnection(FramedConnection):
         return self._closing
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport over, and begin to ask whether the client is there."""
+        """Take the transport over; wait for the login, where there is one, and ask whether the client is there."""
         super().connection_made(transport)
+        if self.login is not None and self._admitted:
+            self._broker.arrivals.comes(self)
         self._ping_timer = self._loop.call_later(PING_SECONDS, self._look_whether_there)
 
     # --- commands -----------------------------------------------------------------------------------------------------
@@ -253,6 +255,7 @@ class PulsarClientConnection(FramedConnection):
     def let_in(self, logged_in: LoggedIn, expires_in_s: float | None) -> None:
         """See `PulsarConnection`. Before that time is over, the client is asked to log in once more."""
         assert self.login is not None
+        self._broker.arrivals.leaves(self)
         self.login.phase, self.principal = Phase.OPEN, logged_in.principal
         self._has_shown("login", logged_in.holds, expires_in_s)
         self._largest_frame = _largest_frame(self.configuration)
@@ -374,10 +377,12 @@ class PulsarClientConnection(FramedConnection):
 
     def on_closed(self) -> int:
         """Forget the producers and the consumers; return the bytes of the commands that are still worked on."""
+        self._broker.arrivals.leaves(self)
         for timer in (self._ping_timer, self._held_back):
             if timer is not None:
                 timer.cancel()
         self._ask_no_more()
+        self._broker.arrivals.leaves(self)
         for producer in self.producers.values():
             self.shared.producers.close(producer)
         self.producers.clear()

@@ -213,9 +213,9 @@ class Server:
                 )
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
+            require_authorizer(self._configuration, recovered.state, self._data)
             has_logins = any(each.login for each in self.reception.doors)
-            require_authorizer(self._configuration, recovered.state, self._data, has_logins=has_logins)
-            for_logins = read_for_logins(self._configuration, self._data) if has_logins else None
+            for_logins = read_for_logins(self._configuration, self._data, self.reception.doors) if has_logins else None
             return _Read(journal, recovered, identity, for_logins, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error
