@@ -33,8 +33,8 @@ MOST_AT_ONCE = 1_000
 
 _MECHANISMS = {int(each): each for each in ScramMechanism}
 _MESSAGES = {
-    Rejection.UNACCEPTABLE_CREDENTIAL: "a user must have a name, and a key 4,096 to 16,384 iterations, a salt and a "
-    "password",
+    Rejection.UNACCEPTABLE_CREDENTIAL: "a user must have a name that fits one line and is not ANONYMOUS, and a key "
+    "4,096 to 16,384 iterations, a salt and a password",
     Rejection.UNSUPPORTED_MECHANISM: "the SCRAM mechanism is not known",
     Rejection.CREDENTIAL_NOT_FOUND: "the user has no such key",
     Rejection.DUPLICATE_USER: "a user cannot be altered twice in one request",
