@@ -78,15 +78,15 @@ class PrincipalRules:
 
     def name_of(self, owner: str) -> str:
         """Return the name of the principal for the owner of a certificate. Raises ValueError where there is none."""
+        where = f"the owner of its certificate, {owner[:_SHOWN]!a}"
         for rule in self.rules:
             mapped = rule.applied(owner)
             if mapped is not None:
                 break
         else:
-            raise ValueError(f"no rule of ssl.principal.mapping.rules fits the owner of its certificate, {owner[:_SHOWN]!a}")
+            raise ValueError(f"no rule of ssl.principal.mapping.rules fits {where}")
         problem = problem_of(mapped)
         if problem is not None:
-            where = f"the owner of its certificate, {owner[:_SHOWN]!a}"
             raise ValueError(f"{where}, has a name by ssl.principal.mapping.rules that {problem}")
         return mapped
 

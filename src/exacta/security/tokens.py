@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from exacta.security.token_keys import Key, KeySet
 
-
 LATEST_S: Final = 253_402_300_800.0
 """The end of the year 9999: a later time is no nearer to us, and its milliseconds may be no number."""
 

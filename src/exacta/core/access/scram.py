@@ -6,8 +6,8 @@ from exacta.core.outcome import Outcome
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ScramKeysAltered
 from exacta.core.state.state import State
-from exacta.core.values.users import problem_of
 from exacta.core.values.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramAlteration, ScramKey
+from exacta.core.values.users import problem_of
 
 
 def alter(state: State, command: AlterScramKeys, now_ms: int) -> Outcome:
