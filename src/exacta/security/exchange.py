@@ -35,7 +35,7 @@ class LoggedIn(Struct, frozen=True, kw_only=True):
     """The message that ends the exchange on the server's side."""
 
     def __post_init__(self) -> None:
-        """Let nobody in by a name that may be nobody's, whoever says so."""
+        """Let nobody in by a name that may be nobody's."""
         problem = problem_of(self.principal.name)
         if problem is not None:
             raise LoginRefused(f"its name {problem}", self.principal.name)

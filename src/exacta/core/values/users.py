@@ -6,7 +6,7 @@ Events and snapshots hold them, in UTF-8. A token may bring half of a surrogate 
 from typing import Final
 
 LONGEST_NAME: Final = 1_024
-"""In characters. Each open transaction and each member of a group holds one."""
+"""The most characters of a name: each open transaction and each member of a group holds one."""
 ANONYMOUS_NAME: Final = "ANONYMOUS"
 """The name of who has not logged in: what was begun without a login would belong to a user of this name."""
 
