@@ -1,8 +1,8 @@
 """Access rules and filters of them, as Kafka's requests number their parts (KIP-140, KIP-290).
 
 Apache Kafka closes the connection of a client whose request has a number that it does not know. Here such a rule or
-filter is refused by INVALID_REQUEST. An address of IPv6 is kept as connections show theirs: in its short form, and as one
-of IPv4 where that is mapped to IPv6.
+filter is refused by INVALID_REQUEST. An address of IPv6 is kept as connections show theirs: in its short form, and as
+one of IPv4 where that is mapped to IPv6.
 """
 
 from ipaddress import IPv6Address
