@@ -1,5 +1,6 @@
 """CreateAcls, DescribeAcls and DeleteAcls: access rules over the wire, by Kafka's numbers."""
 
+import logging
 from typing import Any
 
 import pytest
@@ -144,6 +145,15 @@ def test_without_an_authorizer_there_are_no_rules() -> None:
     assert broker.ask(client, DescribeAclsRequest(**every()), 3).error_code == ErrorCode.SECURITY_DISABLED
     answer = broker.ask(client, DeleteAclsRequest(filters=[DeleteAclsFilter(**every())]), 3)
     assert [each.error_code for each in answer.filter_results] == [ErrorCode.SECURITY_DISABLED]
+
+
+def test_the_audit_log_tells_who_asks_for_a_change(caplog: pytest.LogCaptureFixture) -> None:
+    broker, client = closed()
+    with caplog.at_level(logging.INFO, "exacta.audit"):
+        create(broker, client, creation())
+        broker.ask(client, DeleteAclsRequest(filters=[DeleteAclsFilter(**every())]), 3)
+    asked = [each.getMessage() for each in caplog.records if "asks" in each.getMessage()]
+    assert asked == [f"User:ANONYMOUS asks from {client.connection.peer} to change access rules"] * 2
 
 
 def test_a_rule_holds_for_the_next_request() -> None:

@@ -27,6 +27,7 @@ from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from exacta.protocol.kafka.scram_numbers import MECHANISMS
+from exacta.security import audit
 from exacta.security.scram_keys import kept_key
 
 MOST_AT_ONCE = 1_000
@@ -57,6 +58,7 @@ def handle(broker: Broker, request: AlterUserScramCredentialsRequest, context: R
         results = [_result(*each, context) for each in answer.rejections]
         reply(AlterUserScramCredentialsResponse(results=results))
 
+    audit.asked(context.principal, context.connection.peer, "users")
     broker.ask(context, command, done)
 
 
