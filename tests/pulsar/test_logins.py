@@ -252,6 +252,18 @@ def test_each_command_in_each_phase(
     assert [type(each) for each in client.answers()] == answers.get(expected, [])
 
 
+def test_a_client_that_says_nothing_is_closed_in_time(broker: Served, caplog: pytest.LogCaptureFixture) -> None:
+    silent, slow = broker.connect(connects=False), broker.connect(connect=connect("token", token()))
+    silent.send_bytes(build_frame(connect("token", token()))[:7])
+    broker.pass_time(int(LOGIN_SECONDS * 1_000) - 1)
+    assert silent.connection in broker.connections
+    broker.pass_time(1)
+    assert silent.closed
+    assert "it has not logged in within 30 s" in caplog.text
+    assert is_served(broker, slow)
+    assert not broker.context.arrivals._coming
+
+
 def test_connect_comes_once(broker: Served) -> None:
     client = broker.connect(connect=connect("token", token()))
     client.send(connect("token", token(user="bob")))

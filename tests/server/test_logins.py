@@ -231,7 +231,7 @@ def test_scram_error_is_no_secret() -> None:
 )
 def test_a_listener_offers_mechanisms_of_its_own(tmp_path: Path, own: str | None, offered: list[str]) -> None:
     options = OPTIONS | {"sasl.enabled.mechanisms": "SCRAM-SHA-512"}
-    with Served(tmp_path / "data", options, own and {"sasl_enabled_mechanisms": own}) as served:
+    with Served(tmp_path / "data", options, {"sasl_enabled_mechanisms": own} if own else None) as served:
         host, _, port = served.secured.rpartition(":")
         for asked in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
             wire = Wire((host, int(port)))

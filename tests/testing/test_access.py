@@ -8,7 +8,9 @@ import pytest
 
 import exacta
 from exacta.core.values.acl import Operation, Pattern, ResourceKind
+from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.testing.access import acls_of
+from tests.pulsar.wire import Wire
 
 SECONDS = 20
 ACLS = ["User:alice Write Read Create --topic orders", "User:alice Read --group g --prefixed"]
@@ -49,6 +51,28 @@ def test_users_log_in_and_may_do_what_the_rules_say(*, tls: bool) -> None:
         for mechanism in ("SCRAM-SHA-256", "PLAIN"):
             assert outcome(broker, more={"sasl.mechanism": mechanism}) == "written"
         assert [each.value for each in broker.records("orders")] == [b"x"] * 3  # the kit's own questions are answered
+
+
+@pytest.mark.parametrize(
+    ("password", "topic", "error"),
+    [
+        (b"alice:secret", "orders", None),
+        (b"alice:secret", "others", pb.ServerError.AuthorizationError),
+        (b"alice:a guess", "orders", pb.ServerError.AuthenticationError),
+        (None, "orders", pb.ServerError.AuthenticationError),
+    ],
+)
+def test_pulsar_clients_log_in_as_the_same_users(password: bytes | None, topic: str, error: int | None) -> None:
+    with exacta.Broker(users={"alice": "secret"}, acls=ACLS, pulsar=True) as broker:
+        wire = Wire(broker.pulsar_url, connects=False)
+        connect = pb.CommandConnect(client_version="x", protocol_version=20)
+        if password is not None:
+            connect.auth_method_name, connect.auth_data = "basic", password
+        answer = wire.ask(connect)
+        if error != pb.ServerError.AuthenticationError:
+            answer = wire.open_producer(topic)
+        assert getattr(answer, "error", None) == error
+        wire.close()
 
 
 def test_without_rules_every_user_may_do_everything() -> None:

@@ -32,19 +32,12 @@ from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.frames import FRAME_MARGIN, Frame, build_frame, parse_frame
-from exacta.protocol.pulsar.messages_pb2 import (
-    AuthData,
-    BaseCommand,
-    CommandAuthChallenge,
-    CommandPing,
-    CommandSend,
-    ServerError,
-)
+from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, CommandSend, ServerError
 from exacta.pulsar.acknowledging import Acknowledgements
 from exacta.pulsar.consumers import Consumer, Consumers
-from exacta.pulsar.context import SERVER, Ack, PulsarRequest
+from exacta.pulsar.context import Ack, PulsarRequest
 from exacta.pulsar.handlers import HANDLERS
-from exacta.pulsar.login import REFRESH, Login, Phase, rest_s
+from exacta.pulsar.login import Login, Phase, challenge, rest_s
 from exacta.pulsar.needs import lacking
 from exacta.pulsar.producers import Producer
 from exacta.pulsar.sending import Sends, close_producer
@@ -152,7 +145,7 @@ class PulsarClientConnection(FramedConnection):
         return self._closing
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport over, and begin to ask whether the client is there."""
+        """Take the transport over; wait for the login, where there is one, and ask whether the client is there."""
         super().connection_made(transport)
         if self.login is not None and self._admitted:
             self._broker.arrivals.comes(self)
@@ -266,8 +259,7 @@ class PulsarClientConnection(FramedConnection):
 
     def _ask_for_login(self, login: Login) -> None:
         login.phase, self._asking = Phase.ASKED, None
-        challenge = AuthData(auth_method_name=login.method, auth_data=REFRESH)
-        self.push([build_frame(CommandAuthChallenge(server_version=SERVER, challenge=challenge))])
+        self.push([build_frame(challenge(login.method))])
 
     def _ask_no_more(self) -> None:
         if self._asking is not None:
@@ -382,6 +374,7 @@ class PulsarClientConnection(FramedConnection):
             if timer is not None:
                 timer.cancel()
         self._ask_no_more()
+        self._broker.arrivals.leaves(self)
         for producer in self.producers.values():
             self.shared.producers.close(producer)
         self.producers.clear()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NoReturn
 
 from exacta.client.security import Sasl
+from exacta.config.pulsar_logins import BASIC, provider_of
 from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.core.commands import AlterScramKeys, Command, CreateAcls
 from exacta.core.ids import PrincipalName
@@ -44,6 +45,8 @@ class Access:
         options = dict(given)
         if self.has_logins:
             options.setdefault("sasl.enabled.mechanisms", "SCRAM-SHA-256,SCRAM-SHA-512,PLAIN")
+            if not options.keys() & {"authenticationEnabled", "authenticationProviders"}:
+                options |= {"authenticationEnabled": True, "authenticationProviders": provider_of(BASIC)}
         if self.has_logins or self.acls is not None:
             options.setdefault("authorizer.class.name", STANDARD_AUTHORIZER)
             if self.acls is None:

@@ -69,9 +69,9 @@ class Broker(Reachable):
     gives them certificates, which `ssl_client_auth="required"` asks for. It needs the extra `exacta-log[testing]`.
 
     With `users={"alice": "secret"}` Kafka clients log in by SCRAM or PLAIN (`security.protocol=SASL_PLAINTEXT`, with
-    `tls=True` SASL_SSL). With `acls=["User:alice Read Write --topic orders"]` access rules are on, each written as the
-    arguments of `exacta acls add`; what no rule allows is refused. `faults.revoke` takes them away. Users and rules are
-    made at the first start. The kit's own questions are always answered.
+    `tls=True` SASL_SSL), and Pulsar clients by name and password. With `acls=["User:alice Read Write --topic orders"]`
+    access rules are on, each written as the arguments of `exacta acls add`. `faults.revoke` takes them away. Users and
+    rules are made at the first start. The kit's own questions are always answered.
 
     Clients see a restart as they see one of Apache Kafka: connections break, and members of groups and open
     transactions go on. A transactional producer of librdkafka may take a second longer for its first
