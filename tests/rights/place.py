@@ -20,6 +20,7 @@ from exacta.client.access_rules import AccessRule, Wanted, add_rules, remove_rul
 from exacta.client.group_administration import delete_group, list_groups
 from exacta.client.group_offsets import commit_offsets
 from exacta.client.producer import IdempotentProducer
+from exacta.client.quotas import alter_quotas
 from exacta.client.routing import Client
 from exacta.client.topics import create_topic
 from exacta.client.transactions import TopicPartition, init_producer_id, new_producer
@@ -175,6 +176,7 @@ def _furnish(place: Place) -> None:
     with place.client() as client:
         set_password(client, USER, PASSWORD, MECHANISM)
         set_password(client, "bob", PASSWORD, MECHANISM)
+        alter_quotas(client, {"user": "bob"}, {"consumer_byte_rate": 1_000_000.0})
         add_rules(client, [AccessRule("User:bob", "Allow", "Read", "Topic", "Literal", "orders", "*")])
         for topic in ("orders", "copy", "held"):
             create_topic(client, topic, partitions=1, configs={"retention.ms": "604800000"})

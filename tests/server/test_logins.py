@@ -11,9 +11,11 @@ import pytest
 
 from exacta.config.configuration import ConfigurationError
 from exacta.config.options import configure
+from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.core.commands.access import AlterScramKeys
 from exacta.core.values.scram import ScramAlteration, ScramMechanism
 from exacta.front.doors import Door, Endpoint, TransportSecurity
+from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest
 from exacta.protocol.sasl.scram import ScramError, keys_from_salted, salted_password
 from exacta.protocol.sasl.scram_client import ScramClient
 from exacta.security.exchange import LoginRefused
@@ -21,6 +23,8 @@ from exacta.security.scram_keys import kept_key
 from exacta.server.errors import ServerError
 from exacta.server.logins import SECRET_FILE, clear_text, mechanisms_of
 from exacta.server.server import Server
+from tests.kafka.wire import Wire
+from tests.server.served import OPTIONS, Served
 
 LOCAL = Endpoint("127.0.0.1", 0)
 BEARER = {
@@ -29,6 +33,7 @@ BEARER = {
     "sasl.oauthbearer.expected.issuer": "https://issuer.example",
     "sasl.oauthbearer.expected.audience": "exacta",
 }
+CLOSED = {"authorizer.class.name": STANDARD_AUTHORIZER}
 
 
 def door(**more: Any) -> Door:
@@ -173,13 +178,13 @@ def log_in(server: Server, user: str, password: str) -> bytes:
 
 def test_a_user_logs_in_by_a_durable_key_and_an_unknown_one_has_one_salt_for_ever(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with opened(data) as (server, run):
+    with opened(data, CLOSED) as (server, run):
         run(add(server, "alice", "secret"))
         assert not log_in(server, "alice", "secret").endswith(b"refused")
         unknown = log_in(server, "nobody", "secret")
     assert unknown.endswith(b"refused")
     assert (data / SECRET_FILE).stat().st_mode & 0o777 == 0o600
-    with opened(data) as (server, _):
+    with opened(data, CLOSED) as (server, _):
         assert not log_in(server, "alice", "secret").endswith(b"refused")
         assert log_in(server, "alice", "guess").endswith(b"refused")
         assert log_in(server, "nobody", "secret").split(b",", 1)[1] == unknown.split(b",", 1)[1]
@@ -219,3 +224,17 @@ def test_scram_error_is_no_secret() -> None:
     with pytest.raises(ScramError) as error:
         ScramClient("sha256", "u", "secret", nonce="mine").final(b"r=other,s=QSXCR+Q6sek8bf92,i=4096")
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("own", "offered"), [(None, ["SCRAM-SHA-512"]), ("PLAIN, SCRAM-SHA-256", ["PLAIN", "SCRAM-SHA-256"])]
+)
+def test_a_listener_offers_mechanisms_of_its_own(tmp_path: Path, own: str | None, offered: list[str]) -> None:
+    options = OPTIONS | {"sasl.enabled.mechanisms": "SCRAM-SHA-512"}
+    with Served(tmp_path / "data", options, {"sasl_enabled_mechanisms": own} if own else None) as served:
+        host, _, port = served.secured.rpartition(":")
+        for asked in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+            wire = Wire((host, int(port)))
+            answer = wire.ask(SaslHandshakeRequest(mechanism=asked), 1)
+            assert (answer.mechanisms, answer.error_code == 0) == (offered, asked in offered)
+            wire.socket.close()

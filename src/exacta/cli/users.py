@@ -11,6 +11,7 @@ from exacta.cli.cluster import EXIT_NO, EXIT_USAGE, CommandConfig, Servers, clie
 from exacta.cli.confirmation import Yes, require_consent
 from exacta.cli.lines import say
 from exacta.cli.output import Output, OutputFormat, print_records
+from exacta.protocol.kafka.scram_numbers import MECHANISMS
 
 if TYPE_CHECKING:
     from exacta.client.routing import Client
@@ -20,12 +21,8 @@ _CLIENT_ID = "exacta-users"
 users = typer.Typer(help="Look after users and their passwords.", no_args_is_help=True)
 
 
-class Mechanism(Enum):
-    """A mechanism by its name in SASL."""
-
-    SCRAM_SHA_256 = "SCRAM-SHA-256"
-    SCRAM_SHA_512 = "SCRAM-SHA-512"
-
+Mechanism = Enum("Mechanism", {each: each for each in MECHANISMS})  # type: ignore[misc]
+USUAL = Mechanism("SCRAM-SHA-512")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The user's name, as alice.")]
 PasswordFile = Annotated[
@@ -46,7 +43,7 @@ def add(
     name: Name,
     mechanism: Annotated[
         Mechanism, typer.Option("--mechanism", case_sensitive=False, help="The mechanism by which the user logs in.")
-    ] = Mechanism.SCRAM_SHA_512,
+    ] = USUAL,
     password_file: PasswordFile = None,
     password_env: PasswordVariable = None,
     bootstrap_servers: Servers = None,
@@ -99,8 +96,7 @@ def passwd(
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         mechanisms = _mechanisms(client, name)
         password = _password(password_file, password_env)
-        for each in mechanisms:
-            set_password(client, name, password, each)
+        set_password(client, name, password, *mechanisms)
     say(f"user {name} has another password")
 
 

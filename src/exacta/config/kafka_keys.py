@@ -82,7 +82,7 @@ _PROMISES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("ssl.cipher.suites", "OpenSSL's own choice of ciphers is offered", ("",)),
     ("alter.config.policy.class.name", f"{_NO_CLASSES}: no policy is asked", ("",)),
     ("create.topic.policy.class.name", f"{_NO_CLASSES}: no policy is asked", ("",)),
-    ("client.quota.callback.class", "there are no quotas", ("",)),
+    ("client.quota.callback.class", "quotas are found by Kafka's own levels, and no class can be given", ("",)),
     ("config.providers", "values that lie elsewhere are not fetched", ("",)),
     ("delegation.token.secret.key", "there are no delegation tokens", ("",)),
     ("delegation.token.master.key", "there are no delegation tokens", ("",)),
@@ -91,7 +91,7 @@ _PROMISES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("group.consumer.migration.policy", "groups move to the other protocol in both directions", ("bidirectional",)),
     ("kafka.metrics.reporters", _NO_CLASSES, ("",)),
     ("metric.reporters", _NO_CLASSES, ("", "org.apache.kafka.common.metrics.jmxreporter")),
-    ("max.connection.creation.rate", "connections are bounded by number, not by rate", ("2147483647",)),
+    ("max.connection.creation.rate", "connections a second are bounded by quotas of addresses", ("2147483647",)),
     ("max.connections.per.ip.overrides", "max.connections.per.ip holds for all addresses", ("",)),
     ("remote.log.storage.system.enable", "there is one storage", ("false",)),
     ("log.cleaner.enable", "compacted topics are always compacted", ("true",)),
@@ -139,6 +139,8 @@ def kafka_key(name: str) -> KafkaKey | None:
     """Return what is known of a key, or None if it has no meaning here."""
     if name.startswith(_OF_ONE_LISTENER):
         return KafkaKey(
-            name=name, key_class=KeyClass.PROMISE, reason="only options of TLS are set for one listener alone"
+            name=name,
+            key_class=KeyClass.PROMISE,
+            reason="of one listener alone are TLS and sasl.enabled.mechanisms",
         )
     return KAFKA_KEYS.get(name)

@@ -99,6 +99,11 @@ REFUSED: Final = {
 """Options of Apache Pulsar about who may do what that are not served: to pass one over would open or close a door."""
 
 
+def provider_of(method: str) -> str:
+    """Return the class by which `authenticationProviders` names a method."""
+    return next(name for name, found in METHODS.items() if found == method)
+
+
 def methods(options: PulsarLoginOptions) -> frozenset[str]:
     """Return the authentication methods that Pulsar clients may use, by the names that they send.
 

@@ -13,8 +13,10 @@ from exacta.config.configuration import Configuration
 from exacta.config.dynamic import DynamicConfiguration
 from exacta.core.commands import Command
 from exacta.core.ids import Ticket
+from exacta.front.arrivals import Arrivals
 from exacta.front.memory import Memory
 from exacta.front.meter import Meter
+from exacta.front.quotas import Quotas
 from exacta.front.request import Request
 from exacta.ports.authorizer import Authorizer, Operation, Resource
 from exacta.ports.entropy import Entropy
@@ -49,8 +51,11 @@ class Broker:
         self.meter: Meter | None = None
         """None: nobody asks for the numbers of requests."""
         self.authorizer = authorizer
+        self.quotas = Quotas(engine.advice)
         self.logins = logins
         """The logins at the doors that ask for one; None: no door does."""
+        self.arrivals = Arrivals(engine.scheduler)
+        """The connections that have not logged in yet."""
         self.cluster_id = cluster_id
         self.node_id = configuration.node_id
         self.log_dir = log_dir

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 from exacta.config.configuration import Configuration
+from exacta.core.values.quotas import QuotaKey
 from exacta.front.connection import SIZE_BYTES, FramedConnection
 from exacta.front.doors import TLS_HANDSHAKE, Door
 from exacta.front.turns import STEP_ELEMENTS, Steps
@@ -121,6 +122,7 @@ class KafkaClientConnection(FramedConnection):
         self.door = door
         self._broker = broker
         self._meter = None if broker.meter is None else broker.meter.front(self.front, _api_name)
+        self._quotas = broker.quotas
         self._most_elements = most_elements(configuration.limits())
         self._unanswered: deque[RequestContext] = deque()
         """The requests whose answers have not left, in their order."""
@@ -133,6 +135,12 @@ class KafkaClientConnection(FramedConnection):
     def api_versions(self) -> ApiVersions:
         """Return what is served on this connection."""
         return _api_versions(self.configuration)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport over, and wait for the login, where there is one, for so long only."""
+        super().connection_made(transport)
+        if self.login is not None and self._admitted:
+            self._broker.arrivals.comes(self)
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
@@ -154,6 +162,14 @@ class KafkaClientConnection(FramedConnection):
         """Hand a request to its handler."""
         if self.login is not None and not self._is_let_through(self.login, frame):
             return
+        if not self._quotas.held:
+            self._receive(frame)
+            return
+        before = self._quotas.switch(None)
+        self._receive(frame)
+        self._quotas.switch(before)
+
+    def _receive(self, frame: memoryview) -> None:
         try:
             header, body_start = decode_request_header(frame)
         except DecodeError as error:
@@ -168,6 +184,8 @@ class KafkaClientConnection(FramedConnection):
         context = RequestContext(self, handler, version, header.correlation_id, header.client_id or "", size)
         if (meter := self._meter) is not None:
             context.meter, context.begun_s = meter.api(header.api_key), meter.clock()
+        if self._quotas.held and (self.login is None or self.login.principal is not None):
+            self._charge(context)
         first, last = handler.versions
         if not first <= version <= last:
             self._answer_unserved(handler, context, frame[body_start:])
@@ -187,6 +205,14 @@ class KafkaClientConnection(FramedConnection):
             self.serve(handler, request, context)
         except Exception:  # noqa: BLE001  # a bug in one handler must not end the server
             context.fail()
+
+    def _charge(self, context: RequestContext) -> None:
+        """Let a request have an account, and count its bytes where it is a Produce."""
+        charge = context.charge = self._quotas.charge(self.principal.name, context.client_id)
+        if charge.is_timed:
+            self._quotas.switch(charge)
+        if context.handler.key is ApiKey.PRODUCE:
+            context.use(QuotaKey.PRODUCER_BYTE_RATE, context.size)
 
     def _takes_token(self) -> bool:
         return self.login is not None and self.login.takes_tokens
@@ -213,6 +239,7 @@ class KafkaClientConnection(FramedConnection):
 
     def let_in(self, logged_in: LoggedIn, expires_in_s: float | None) -> None:
         """Serve the client, which has logged in, on behalf of its principal, at most for this time."""
+        self._broker.arrivals.leaves(self)
         self.principal = logged_in.principal
         self._has_shown("login", logged_in.holds, expires_in_s)
         self.smallest_frame = KafkaClientConnection.smallest_frame
@@ -345,6 +372,7 @@ class KafkaClientConnection(FramedConnection):
 
     def on_closed(self) -> int:
         """Forget the fetches; return the bytes of the requests that handlers are still at work on."""
+        self._broker.arrivals.leaves(self)
         waiting, self._unanswered = self._unanswered, deque()
         worked_on_bytes = 0
         for context in waiting:

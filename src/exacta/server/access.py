@@ -11,10 +11,13 @@ from exacta.server.errors import ServerError
 logger = logging.getLogger("exacta.server")
 
 
-def require_authorizer(configuration: Configuration, state: State, data: Path, *, has_logins: bool) -> None:
-    """Raise ServerError where the journal holds access rules that nobody asks, or users and no door has logins."""
-    users = {} if has_logins else state.scram_keys
-    found = [f"{what} ({len(held)})" for what, held in (("access rules", state.acls), ("users", users)) if held]
+def require_authorizer(configuration: Configuration, state: State, data: Path) -> None:
+    """Raise ServerError where the journal holds access rules or users, and everybody might do everything.
+
+    Users are made only where there is an authorizer: it was there, and the option is missing, with super.users.
+    """
+    held = (("access rules", state.acls), ("users", state.scram_keys))
+    found = [f"{what} ({len(entries)})" for what, entries in held if entries]
     if found and not configuration.authorizer_class_name:
         raise ServerError(
             f"the journal in {data} holds {' and '.join(found)}, and everybody might do everything: start with "

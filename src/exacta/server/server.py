@@ -56,6 +56,9 @@ logger = logging.getLogger("exacta.server")
 _DRAIN_SECONDS = 5.0
 
 
+TOO_SOON = "its address makes connections faster than its quota lets it (connection_creation_rate)"
+
+
 class ServedConnection(RevocableConnection, Protocol):
     """A client's connection of any front, as the server sees it."""
 
@@ -210,9 +213,9 @@ class Server:
                 )
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
+            require_authorizer(self._configuration, recovered.state, self._data)
             has_logins = any(each.login for each in self.reception.doors)
-            require_authorizer(self._configuration, recovered.state, self._data, has_logins=has_logins)
-            for_logins = read_for_logins(self._configuration, self._data) if has_logins else None
+            for_logins = read_for_logins(self._configuration, self._data, self.reception.doors) if has_logins else None
             return _Read(journal, recovered, identity, for_logins, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error
@@ -358,7 +361,19 @@ class Server:
             return False
         self._connections.add(connection)
         self._deserted.clear()
+        self._look_at_quota(connection)
         return True
+
+    def _look_at_quota(self, connection: ServedConnection) -> None:
+        """Read nothing of a connection that came too soon, and close it later: its client would come again at once."""
+        quotas = None if self._broker is None else self._broker.quotas
+        if quotas is None or not quotas.held:
+            return
+        throttle_ms = quotas.connected(connection.peer_host, self._loop.time() * 1000)
+        if throttle_ms:
+            self._admission.refuse(connection.peer_host, TOO_SOON)
+            connection.stop_taking_requests()
+            self._loop.call_later(throttle_ms / 1000, connection.abort)
 
     def _most_connections(self) -> tuple[int, int]:
         now = self._configuration if self._broker is None else self._broker.configuration

@@ -26,12 +26,13 @@ from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
     ScramCredentialUpsertion,
 )
+from exacta.protocol.kafka.scram_numbers import MECHANISMS
 from exacta.security.scram_keys import kept_key
 
 MOST_AT_ONCE = 1_000
 """The most deletions, and the most upsertions, of one request: all of them are decided in one step."""
 
-_MECHANISMS = {int(each): each for each in ScramMechanism}
+_MECHANISMS = {MECHANISMS[each.sasl_name]: each for each in ScramMechanism}
 _MESSAGES = {
     Rejection.UNACCEPTABLE_CREDENTIAL: "a user must have a name, and a key 4,096 to 16,384 iterations, a salt and a "
     "password",
