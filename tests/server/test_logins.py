@@ -23,6 +23,7 @@ from exacta.security.scram_keys import kept_key
 from exacta.server.errors import ServerError
 from exacta.server.logins import SECRET_FILE, clear_text, mechanisms_of
 from exacta.server.server import Server
+from exacta.testing.authority import Authority
 from tests.kafka.wire import Wire
 from tests.server.served import OPTIONS, Served
 
@@ -143,6 +144,27 @@ def test_what_pulsar_clients_send_passes_no_door_unencrypted_beyond_this_machine
     assert clear_text(door(front="pulsar", security=TransportSecurity.TLS), by_certificate) is None
 
 
+@pytest.mark.parametrize("front", ["pulsar", "web"])
+def test_a_door_that_lets_in_by_password_or_token_is_no_open_door(tmp_path: Path, front: str) -> None:
+    """One that other machines reach needs TLS for them, and no `allow.anonymous`."""
+    everywhere = Endpoint("0.0.0.0", 0)
+    with (
+        pytest.raises(ServerError, match="clients need no login"),
+        opened(tmp_path / "data", front=front, login=False, endpoint=everywhere),
+    ):
+        pass
+    with (
+        pytest.raises(ServerError, match="basic would send secrets over it unencrypted: listen"),
+        opened(tmp_path / "data", BY_TOKEN, front=front, login=False, endpoint=everywhere),
+    ):
+        pass
+    authority = Authority("127.0.0.1")
+    secured = {"front": front, "login": False, "endpoint": everywhere, "security": TransportSecurity.TLS}
+    with opened(tmp_path / "data", BY_TOKEN | {"ssl.keystore.location": authority.server}, **secured) as (server, _):
+        assert server.reception.doors[0].login
+        assert not server.reception.open_to_all
+
+
 def test_mechanisms_are_offered_in_the_operators_order() -> None:
     configuration = configure({"sasl.enabled.mechanisms": " PLAIN , SCRAM-SHA-512,PLAIN"})
     assert mechanisms_of(configuration) == ("PLAIN", "SCRAM-SHA-512")
@@ -214,7 +236,7 @@ def test_no_secret_is_shown_by_a_trace(tmp_path: Path, caplog: pytest.LogCapture
         log_in(server, "alice", "secret")
     salt = b"salt of sixteen."
     keys = keys_from_salted("sha256", salted_password("sha256", "secret", salt, 4096), salt, 4096)
-    assert "user 'alice' logs in by SCRAM-SHA-256 now" in caplog.text
+    assert "the keys of user 'alice' were changed, who logs in by SCRAM-SHA-256" in caplog.text
     for secret in (keys.stored_key, keys.server_key):
         assert secret.hex() not in caplog.text
         assert repr(secret)[2:-1] not in caplog.text
@@ -231,7 +253,7 @@ def test_scram_error_is_no_secret() -> None:
 )
 def test_a_listener_offers_mechanisms_of_its_own(tmp_path: Path, own: str | None, offered: list[str]) -> None:
     options = OPTIONS | {"sasl.enabled.mechanisms": "SCRAM-SHA-512"}
-    with Served(tmp_path / "data", options, {"sasl_enabled_mechanisms": own} if own else None) as served:
+    with Served(tmp_path / "data", options, None if own is None else {"sasl_enabled_mechanisms": own}) as served:
         host, _, port = served.secured.rpartition(":")
         for asked in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
             wire = Wire((host, int(port)))

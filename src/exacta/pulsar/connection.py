@@ -48,10 +48,8 @@ from exacta.security.exchange import LoggedIn
 logger = logging.getLogger("exacta.pulsar")
 
 LIST_BEGINS = bytes((8, BaseCommand.GET_TOPICS_OF_NAMESPACE))
-"""The first bytes of the command that asks for a list of topics: clients write the command's number first."""
-
 CONNECT_BEGINS = bytes((8, BaseCommand.CONNECT))
-"""The first bytes of CONNECT, in the same way."""
+"""The first bytes of CONNECT, and of the command that asks for a list of topics: the command's number comes first."""
 
 PING_SECONDS = 30.0
 """Clients ask as often, and give a connection up that is silent for twice this time."""
@@ -107,6 +105,7 @@ class PulsarClientConnection(FramedConnection):
         self.shared = shared
         self.door = door
         self._broker = broker
+        self._arrivals = broker.arrivals if door.login else None
         self._meter = None if broker.meter is None else broker.meter.front(self.front, _command_name)
         self.consumers = Consumers(shared, self)
         self._sends = Sends(broker, self)
@@ -133,8 +132,6 @@ class PulsarClientConnection(FramedConnection):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport over; wait for the login, where there is one, and ask whether the client is there."""
         super().connection_made(transport)
-        if self.login is not None and self._admitted:
-            self._broker.arrivals.comes(self)
         self._ping_timer = self._loop.call_later(PING_SECONDS, self._look_whether_there)
 
     # --- commands -----------------------------------------------------------------------------------------------------
@@ -226,7 +223,6 @@ class PulsarClientConnection(FramedConnection):
     def let_in(self, logged_in: LoggedIn, expires_in_s: float | None) -> None:
         """See `PulsarConnection`. Before that time is over, the client is asked to log in once more."""
         assert self.login is not None
-        self._broker.arrivals.leaves(self)
         self.login.phase, self.principal = Phase.OPEN, logged_in.principal
         self._has_shown("login", logged_in.holds, expires_in_s)
         self._largest_frame = _largest_frame(self.configuration)
@@ -347,7 +343,6 @@ class PulsarClientConnection(FramedConnection):
 
     def on_closed(self) -> int:
         """Forget the producers and the consumers; return the bytes of the commands that are still worked on."""
-        self._broker.arrivals.leaves(self)
         for timer in (self._ping_timer, self._held_back):
             if timer is not None:
                 timer.cancel()
