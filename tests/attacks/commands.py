@@ -30,6 +30,7 @@ class Command(NamedTuple):
 
 TRIVIAL: dict[int, str] = {
     pb.BaseCommand.CONNECT: "comes once, and names nothing",
+    pb.BaseCommand.AUTH_RESPONSE: "is one login, and ends the connection where none is asked for",
     pb.BaseCommand.PING: "names nothing",
     pb.BaseCommand.PONG: "names nothing",
     pb.BaseCommand.CLOSE_PRODUCER: "names one producer",

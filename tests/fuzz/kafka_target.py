@@ -73,7 +73,7 @@ class OneKey:
 
 
 @cache
-def _keys_of(user: str, mechanism: str) -> ScramKeys | None:
+def keys_of(user: str, mechanism: str) -> ScramKeys | None:
     if user != "alice":
         return None
     algorithm, salt = ALGORITHMS[mechanism], b"salt of alice"
@@ -85,7 +85,7 @@ def _logins() -> Logins:
     tokens = Tokens(rules, OneKey())  # type: ignore[arg-type]
     backoff = LoginBackoff(0.0, lambda: 0.0)
     return Logins(
-        MECHANISMS, backoff, keys_of=_keys_of, secret=b"s", wall_ms=lambda: 0, bearer=lambda: bearer_login(tokens)
+        MECHANISMS, backoff, keys_of=keys_of, secret=b"s", wall_ms=lambda: 0, bearer=lambda: bearer_login(tokens)
     )
 
 
@@ -132,9 +132,9 @@ def before_login(data: bytes) -> None:
             assert each.client.connection.principal == ANONYMOUS
             check_answers(bytes(each.client.received), has_tokens=each.spoke_tokens)
         assert not broker.storage.groups, "something was written"
-        neighbour = broker.connect()
-        served = broker.ask(neighbour, ApiVersionsRequest(client_software_name="n", client_software_version="1"), 3)
-        assert served.error_code == ErrorCode.NONE
+    neighbour = broker.connect()
+    served = broker.ask(neighbour, ApiVersionsRequest(client_software_name="n", client_software_version="1"), 3)
+    assert served.error_code == ErrorCode.NONE
     watch.check()
 
 

@@ -1,27 +1,35 @@
-"""Attackers of a Pulsar door: before CONNECT, after it without any right, and with all of them."""
+"""Attackers of a Pulsar door: before the login, after it without any right, and with all of them."""
 
+import jwt
+
+from exacta.config.options import configure
 from exacta.core.event import Event
 from exacta.core.event_codec import decode_event
 from exacta.core.events import HandlesAbandoned, IdsReserved, TransactionBegun, TransactionEnded
 from exacta.front.identity import Identity
-from exacta.ports.authorizer import Principal
+from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.commands import unwrapped
 from exacta.protocol.pulsar.frames import SIZE_BYTES, build_frame, frame_at, parse_frame
+from exacta.pulsar.login import Phase
 from exacta.security.authorizer import AclAuthorizer
+from exacta.security.backoff import LoginBackoff
+from exacta.security.logins import Logins
+from exacta.security.signed_tokens import SignedTokens, TokenKey
 from tests.fuzz.changing import changed
 from tests.fuzz.choices import Choices
-from tests.fuzz.kafka_target import HIDDEN, MOST_STEPS, check_fold, durable
+from tests.fuzz.kafka_target import HIDDEN, MOST_STEPS, check_fold, durable, jwt_of, keys_of
 from tests.fuzz.pulsar_commands import command
 from tests.fuzz.watched import Watch
 from tests.pulsar.by_hand import Broker, Client, send_frame
 
-STRANGERS_MAY_HEAR = (pb.CommandConnected, pb.CommandError, pb.CommandAuthChallenge)
-CONNECT = build_frame(pb.CommandConnect(client_version="fuzz", protocol_version=20))
+STRANGERS_MAY_HEAR = (pb.CommandError, pb.CommandAuthChallenge)
+KEY = HIDDEN.encode() * 10
+"""The key by which tokens are signed."""
 
 
-def _client(broker: Broker, name: str, *, connects: bool) -> Client:
-    client = Client(broker, identify=lambda transport: Identity(Principal(name=name)), connects=connects)
+def _client(broker: Broker, name: str) -> Client:
+    client = Client(broker, identify=lambda transport: Identity(Principal(name=name)))
     broker.clients.append(client)
     return client
 
@@ -41,27 +49,54 @@ def furnish(broker: Broker, root: Client) -> None:
     root.frames()
 
 
-def before_connect(data: bytes) -> None:
-    """Attack a door before the first CONNECT: nothing but it is served."""
+def before_login(data: bytes) -> None:
+    """Attack a door that asks for a login, without knowing a password or a key: nothing but CONNECT is served."""
     choices = Choices(data)
-    broker = Broker()
+    broker = Broker(logins=_logins())
     with Watch(broker) as watch:
         client = None
         for _ in range(MOST_STEPS):
             if not choices.are_left:
                 break
-            if client is None or client.is_closing():
-                client = _client(broker, "mallory", connects=False)
-            frame = command(choices) if not choices.once_in(4) else CONNECT
-            is_whole = choices.once_in(3)
-            client.send_bytes(frame if is_whole else changed(choices, frame))
-            broker.settle()
-            if client.connection.client_version:
-                client.vanish()  # it is served from now on; that is another target
-            check_answers(bytes(client.received))
+            if client is None or client.is_closing() or choices.once_in(20):
+                client = broker.connect(connects=False)
+            frame = command(choices) if choices.once_in(6) else build_frame(_connect(choices))
+            client.send_bytes(changed(choices, frame) if choices.once_in(4) else frame)
+            if not choices.once_in(3):
+                broker.settle()
+        broker.settle()
+        broker.pass_time(5_000)
+        for each in broker.clients:
+            login = each.connection.login
+            assert login is not None
+            assert login.phase is Phase.BEGUN, "it has logged in"
+            assert each.connection.principal == ANONYMOUS
+            check_answers(bytes(each.received))
         assert not broker.storage.groups, "something was written"
-        assert isinstance(broker.connect().ask(pb.CommandPing()), pb.CommandPong)
+    token = jwt.encode({"sub": "alice", "exp": 4_000_000_000}, KEY, "HS256")
+    right = pb.CommandConnect(client_version="n", auth_method_name="token", auth_data=token.encode())
+    assert isinstance(broker.connect(connects=False).ask(right), pb.CommandConnected), "a neighbour cannot log in"
     watch.check()
+
+
+def _logins() -> Logins:
+    tokens = SignedTokens(configure({}), TokenKey(KEY, ("HS256", "HS512")), lambda: 0)
+    backoff, methods = LoginBackoff(0.0, lambda: 0.0), frozenset({"token", "basic", "tls"})
+    return Logins((), backoff, keys_of=keys_of, secret=b"s", wall_ms=lambda: 0, methods=methods, prove=tokens.log_in)
+
+
+def _connect(choices: Choices) -> pb.CommandConnect:
+    method = choices.pick(("token", "basic", "tls", "none", "", "athenz", "\0" * 3_000))
+    passwords = (b"alice:a guess", b"bob:b", b"alice", b":", b"x" * 60_000)
+    written = {"token": jwt_of(choices), "basic": choices.pick(passwords)}
+    found = pb.CommandConnect(client_version="fuzz", protocol_version=20, auth_method_name=method)
+    found.auth_data = written.get(method, b"\xff")
+    found.feature_flags.supports_auth_refresh = choices.once_in(2)
+    if choices.once_in(8):
+        found.original_principal, found.original_auth_data = "root", "root:root"
+    if choices.once_in(8):
+        found.proxy_to_broker_url = choices.pick(("pulsar://10.0.0.1:6650", "file:///etc/passwd"))
+    return found
 
 
 def check_answers(received: bytes) -> None:
@@ -88,7 +123,7 @@ def _connected(data: bytes, name: str, *, may_all: bool) -> None:
     choices = Choices(data)
     broker = Broker()
     broker.context.authorizer = AclAuthorizer(broker.engine.advice, frozenset({"User:root"}), allow_everyone=False)
-    root = _client(broker, "root", connects=True)
+    root = _client(broker, "root")
     furnish(broker, root)
     written = durable(broker.storage)
     with Watch(broker) as watch:
@@ -97,7 +132,7 @@ def _connected(data: bytes, name: str, *, may_all: bool) -> None:
             if not choices.are_left:
                 break
             if not clients or clients[-1].is_closing() or choices.once_in(12):
-                clients.append(_client(broker, name, connects=True))
+                clients.append(_client(broker, name))
             frame = command(choices)
             clients[-1].send_bytes(changed(choices, frame) if choices.once_in(4) else frame)
             if not choices.once_in(3):
@@ -110,7 +145,7 @@ def _connected(data: bytes, name: str, *, may_all: bool) -> None:
             news = [decode_event(each) for each in durable(broker.storage)[len(written) :]]
             assert all(map(_is_of_empty_transaction, news)), news
             assert all(HIDDEN.encode() not in each.received for each in clients)
-        assert isinstance(_client(broker, "root", connects=True).ask(pb.CommandPing()), pb.CommandPong)
+        assert isinstance(_client(broker, "root").ask(pb.CommandPing()), pb.CommandPong)
         check_fold(broker.engine, broker.storage)
     watch.check()
 

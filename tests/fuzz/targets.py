@@ -17,7 +17,7 @@ TARGETS = {
     "kafka-before-login": Target(kafka_target.before_login, 1_500),
     "kafka-without-rights": Target(kafka_target.without_rights, 1_500),
     "kafka-with-rights": Target(kafka_target.with_rights, 1_500),
-    "pulsar-before-connect": Target(pulsar_target.before_connect, 600),
+    "pulsar-before-login": Target(pulsar_target.before_login, 600),
     "pulsar-without-rights": Target(pulsar_target.without_rights, 600),
     "pulsar-with-rights": Target(pulsar_target.with_rights, 600),
     "http-without-rights": Target(http_target.without_rights, 300),

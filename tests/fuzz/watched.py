@@ -1,7 +1,9 @@
 """A watch over a broker whose loop is turned by hand: nothing may fail, take long, or stay behind."""
 
 import logging
+import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -27,9 +29,12 @@ class Watch(logging.Handler):
 
     slower = 1.0
     """How much slower the code runs than usual, as under a fuzzer that counts its branches."""
+    tracer: Callable[..., Any] | None = None
+    """Is called for what the broker calls, as by `sys.setprofile`."""
 
     def __init__(self, broker: ByHand) -> None:
         super().__init__(logging.ERROR)
+        self._turn: Any = None
         self._broker = broker
         self._errors: list[str] = []
         self._longest_s = 0.0
@@ -44,15 +49,19 @@ class Watch(logging.Handler):
 
         def timed() -> None:
             began_s = time.thread_time()
+            sys.setprofile(self.tracer)
             turn()
+            sys.setprofile(None)
             self._longest_s = max(self._longest_s, time.thread_time() - began_s)
 
-        self._broker.loop.turn = timed
+        self._turn, self._broker.loop.turn = turn, timed
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        sys.setprofile(None)
+        self._broker.loop.turn = self._turn
         logging.getLogger("exacta").removeHandler(self)
 
     def check(self) -> None:

@@ -51,6 +51,16 @@ NOT_RUN = {
     ("docs/reference/pulsar.md", "pip install 'exacta-log[pulsar]'"): _AN_INDEX,
     ("docs/reference/pulsar.md", "exacta serve --pulsar-listen"): "tests/server start it on a free port",
     ("docs/reference/pulsar.md", "  --web-listen"): "the same",
+    **{
+        ("docs/how-to/logins.md", start): "tests/pulsar_clients/test_python_logins.py runs the section's examples"
+        for start in (
+            "pulsar.tls.listen=",
+            "tlsCertificateFilePath=",
+            "tlsKeyFilePath=",
+            "authentication",
+            "tokenSecretKey=",
+        )
+    },
     ("docs/how-to/permissions.md", "exacta acls add"): "tests/rights/test_page.py runs it where access rules are on",
     **{
         ("docs/how-to/logins.md", start): "tests/server/test_login_clients.py has such a server, users and rules"
@@ -126,6 +136,10 @@ NO_EXAMPLE = {
         "var client = PulsarClient",
     ): "it takes Java; `make test-with WHAT=pulsar` runs it as it is printed",
     ("docs/how-to/verify.md", "…"): "the output of ten minutes",
+    **{
+        ("docs/how-to/logins.md", start): "tests/pulsar_clients/test_python_logins.py runs it as it is printed"
+        for start in ("import time", "from pathlib import Path", "import pulsar")
+    },
     (DATABASE, "CREATE TABLE exacta_decisions"): "SQL; tests/databases/test_decisions.py compares it with the code",
     (MOVING, "# before"): "it takes Spark's own connector; `make test-with WHAT=spark-connector` has that",
     ("docs/explanation/spark-sink-protocol.md", "driver   InitProducerId(q-driver)"): "a drawing",

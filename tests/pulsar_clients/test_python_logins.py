@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pulsar
 import pytest
 
 import exacta
+from tests.pages.blocks import ROOT, blocks_of
 from tests.pulsar_clients.brokers import ON_PULSAR
-from tests.pulsar_clients.logins import PASSWORD, SECONDS, USER, broker_with_logins, token
+from tests.pulsar_clients.logins import PASSWORD, SECONDS, SECRET, USER, broker_with_logins, token
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(ON_PULSAR, reason="the broker under test has no logins")
@@ -100,3 +102,17 @@ def test_a_client_goes_on_with_new_tokens() -> None:
         producer.send(b"x")
         assert connection in broker._server._connections
         opened.close()
+
+
+def test_the_examples_of_the_page(secured: exacta.Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("token.key").write_bytes(SECRET)
+    examples = [
+        each.text
+        for each in blocks_of(ROOT / "docs/how-to/logins.md")
+        if (each.section, each.language) == ("Pulsar clients", "python")
+    ]
+    assert len(examples) == 3
+    for text in examples:
+        at_home = text.replace("pulsar+ssl://broker.example.org:6651", secured.pulsar_tls_url)
+        exec(at_home.replace("/etc/ssl/exacta-ca.pem", secured.tls_ca), {})

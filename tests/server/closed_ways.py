@@ -160,7 +160,9 @@ class Made:
         public = rsa.generate_private_key(65537, 2048).public_key()
         form = serialization.PublicFormat.SubjectPublicKeyInfo
         by_key = {**token, "tokenPublicKey": _data(public.public_bytes(serialization.Encoding.DER, form))}
+        without_rules = {k: v for k, v in token.items() if k not in RULES} | {"tokenSecretKey": _data(bytes(64))}
         return {
+            "Pulsar's tokens without rules": Closed([PULSAR], without_rules),
             "Pulsar's certificates": Closed([PULSAR, WEB], certificates),
             "Pulsar's tokens by a secret": Closed([PULSAR], by_secret),
             "Pulsar's tokens by a key": Closed([PULSAR], {**by_key, "tokenPublicAlg": "PS256"}),

@@ -24,6 +24,7 @@ from exacta.protocol.kafka.messages.k19_create_topics import CreatableTopic, Cre
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.protocol.pulsar.frames import build_frame
+from exacta.server.configuration_file import read_configuration_file
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.server import Server
@@ -34,7 +35,7 @@ ANSWER_SECONDS = 10
 WAYS = (
     *("certificates", "certificates in PKCS #12", "certificates as text", "passwords", "passwords without rules"),
     *("tokens", "doors that are named", "Pulsar's certificates", "Pulsar's tokens by a secret"),
-    *("Pulsar's tokens by a key",),
+    *("Pulsar's tokens by a key", "Pulsar's tokens without rules"),
 )
 
 
@@ -84,6 +85,16 @@ def test_an_option_that_is_misspelt_is_an_error(name: str) -> None:
         if misspelt not in options():
             with pytest.raises(ConfigurationError, match=misspelt):
                 configure({misspelt: "x"})
+
+
+@pytest.mark.parametrize("name", sorted(SECURITY))
+@pytest.mark.parametrize("suffix", ["toml", "properties"])
+def test_an_option_that_is_misspelt_in_a_file_is_an_error(tmp_path: Path, name: str, suffix: str) -> None:
+    for misspelt in (name + "s", name[:-1], name[:3] + name[4:], name.replace(".", "", 1)):
+        if misspelt not in options():
+            file = tmp_path / f"server.{suffix}"
+            file.write_text(f'"{misspelt}" = "x"\n' if suffix == "toml" else f"{misspelt}=x\n")
+            assert read_configuration_file(file).mistakes, misspelt
 
 
 # --- what points to nothing -------------------------------------------------------------------------------------------

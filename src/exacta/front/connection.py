@@ -34,6 +34,8 @@ are held, while the client does not read what it asked for, and while all connec
 Fairness: in one turn of the event loop at most `MAX_FRAMES_PER_TURN` frames begin, and none once the turn is used up
 (`turns.py`); the rest waits for the next turn, behind what other clients have sent meanwhile. While the connection
 works in steps (`work`), no further frame of it begins.
+
+It reads bytes before a login.
 """
 
 import asyncio

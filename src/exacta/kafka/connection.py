@@ -16,6 +16,8 @@ What may be long is made for the head of the queue only (`long_answers.py`): a f
 stands, and reads them when all earlier answers are on their way.
 
 A client that sends what cannot be understood loses this connection, with one line in the log, and nothing else happens.
+
+It reads bytes before a login.
 """
 
 import asyncio

@@ -7,6 +7,8 @@ it, which are no requests.
 
 A session that has a length is begun once more on the same connection, by the same principal with the same mechanism
 (KIP-368). After its end no request is served.
+
+It reads bytes before a login.
 """
 
 from collections.abc import Callable, Generator

@@ -11,6 +11,8 @@ turn of the loop.
 
 A connection on which nothing has come for 30 seconds is asked by a PING, and closed if nothing has come 30 seconds
 later either. A client that sends what cannot be understood loses this connection, with one line in the log.
+
+It reads bytes before a login.
 """
 
 import asyncio

@@ -11,6 +11,8 @@ A connection through a door that asks for a login has a `Login`. What a command 
 
 A client is asked (AUTH_CHALLENGE) before what it has shown ends, if it says in CONNECT that it understands that. It
 must log in once more as the same principal by the same method.
+
+It reads bytes before a login.
 """
 
 from enum import Enum

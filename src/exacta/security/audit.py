@@ -3,6 +3,8 @@
 Changes of users and access rules are told there by their events (`engine/event_lines.py`).
 
 What a client has sent is written with escapes and cut, so that nobody writes lines of their own.
+
+It reads bytes before a login.
 """
 
 import logging

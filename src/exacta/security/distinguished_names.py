@@ -5,6 +5,8 @@ This module owns the reading of the subject out of a certificate in DER, and its
 bytes, and what has a meaning in the form is escaped. Only certificates are read that TLS has verified.
 
 Python's ssl gives the parts without the types of their texts, which this form needs for parts without a keyword.
+
+It reads bytes before a login.
 """
 
 from collections.abc import Iterator

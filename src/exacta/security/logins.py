@@ -3,6 +3,8 @@
 A password is checked against the same salted keys by all mechanisms. An unknown user has keys that fit no password,
 made from its name by a secret of the server. So it goes the same way as a known one, with the same salt each time. Its
 iterations and the length of its salt are those of users that `exacta users add` makes.
+
+It reads bytes before a login.
 """
 
 import hashlib

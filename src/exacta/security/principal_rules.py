@@ -13,6 +13,8 @@ ahead, or refers back) is refused when it is read. So is a replacement that name
 where Kafka fails with each client; where a pattern has groups, but not as many, the text stays as in Kafka.
 
 A name that a terminal could not show on one line is refused: it goes into logs and rules.
+
+It reads bytes before a login.
 """
 
 import re

@@ -2,6 +2,8 @@
 
 HTTP clients send theirs with each request, and others when they log in once more. A keyed hash of it is remembered
 with the key that it fitted: nobody comes in by it whose password was changed, or who was removed.
+
+It reads bytes before a login.
 """
 
 import hashlib

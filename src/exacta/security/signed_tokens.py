@@ -2,6 +2,8 @@
 
 The key and its algorithms are ours: an HMAC for a secret, `tokenPublicAlg` for a public key. A token that says when it
 ends, or since when it holds, is held to that; one that names audiences must name ours.
+
+It reads bytes before a login.
 """
 
 import base64

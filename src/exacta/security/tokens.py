@@ -2,6 +2,8 @@
 
 The key and its algorithms are ours. A token's header may name a key of ours and choose among that key's algorithms. The
 keys, addresses and certificates that a header brings are not looked at, and one with `crit` is refused.
+
+It reads bytes before a login.
 """
 
 from typing import Any

@@ -1,4 +1,7 @@
-"""The application of the web front: Starlette's, with errors in JSON. It serves more once the broker is there."""
+"""The application of the web front: Starlette's, with errors in JSON. It serves more once the broker is there.
+
+It reads bytes before a login.
+"""
 
 from collections.abc import Sequence
 from typing import TypeAlias

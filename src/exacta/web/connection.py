@@ -11,6 +11,8 @@ uvicorn parses HTTP by h11 and runs the application. This module owns what uvico
 
 A connection that has just been made must send its first request within `REQUEST_SECONDS`. uvicorn itself stops reading
 while the application has not taken 64 KiB of a body, and while a request waits behind another one.
+
+It reads bytes before a login.
 """
 
 import asyncio

@@ -16,6 +16,8 @@ names that the operator has set (`web.allowed.hosts`, `--pulsar-advertise`). A n
 these addresses, but a page cannot make a browser say an address for a name.
 
 While the server stops, the answer to every request is 503.
+
+It reads bytes before a login.
 """
 
 import ipaddress

@@ -1,6 +1,8 @@
 """SaslHandshake begins a login, or repeats one before the session's end (KIP-43, KIP-368).
 
 After version 0 the client's messages come as bare tokens, after version 1 in SaslAuthenticate.
+
+It reads bytes before a login.
 """
 
 from exacta.front.broker import Broker

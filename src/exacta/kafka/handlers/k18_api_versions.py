@@ -2,6 +2,8 @@
 
 A client that has been here before may say which cluster and node it means. Where it has reached another one, because an
 address was given to somebody else, it is refused, and looks its bootstrap addresses up again (KIP-1242).
+
+It reads bytes before a login.
 """
 
 import re

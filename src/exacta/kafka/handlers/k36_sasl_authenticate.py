@@ -1,4 +1,7 @@
-"""SaslAuthenticate carries the messages of a login (KIP-152), and tells the length of the session (KIP-368)."""
+"""SaslAuthenticate carries the messages of a login (KIP-152), and tells the length of the session (KIP-368).
+
+It reads bytes before a login.
+"""
 
 from exacta.front.broker import Broker
 from exacta.front.logging_in import Attempted, let_in, refused_late

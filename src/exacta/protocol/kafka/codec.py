@@ -8,6 +8,8 @@ header, whatever the API key and version; `decode_request` reads the body. Compi
 of a (class, version) and kept for ever; two threads that race make the same function twice.
 
 Bytes after the end of a message are ignored, as Apache Kafka ignores them: clients are tested against that.
+
+It reads bytes before a login.
 """
 
 import struct

@@ -2,6 +2,8 @@
 
 Owns the parts of Kafka's wire format that are too rare or too long to be generated in line: variable-length integers
 above one byte, tag sections, refusals. Nothing here reads further than the buffer it is given.
+
+It reads bytes before a login.
 """
 
 import struct

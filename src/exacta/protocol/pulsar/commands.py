@@ -2,6 +2,8 @@
 
 Owns the way from a command to its BaseCommand and back. In `messages.proto` the field of a command has the name and the
 number of its type, so the descriptor is the only table.
+
+It reads bytes before a login.
 """
 
 from typing import Final

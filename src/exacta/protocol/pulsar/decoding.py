@@ -2,6 +2,8 @@
 
 The parser of `protobuf` refuses bytes that are no message of the type, and text that is not UTF-8. It does not look
 whether the required fields are there, and it drops values of an enum that it does not know.
+
+It reads bytes before a login.
 """
 
 from typing import TypeAlias, TypeVar

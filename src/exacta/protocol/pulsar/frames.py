@@ -12,6 +12,8 @@ The second line may stand in a MESSAGE. The third one stands in SEND and MESSAGE
 The total size does not count itself. The entry begins at 0x0e01; clients of before protocol version 6 leave that and
 the checksum out, so that the entry begins with the metadata's size. Which of these it is can always be told, because no
 metadata has a size of 0x0e010000 bytes.
+
+It reads bytes before a login.
 """
 
 import struct

@@ -1,4 +1,7 @@
-"""OAUTHBEARER: one message with a token, and the answer to one that is refused (RFC 7628, KIP-255)."""
+"""OAUTHBEARER: one message with a token, and the answer to one that is refused (RFC 7628, KIP-255).
+
+It reads bytes before a login.
+"""
 
 import re
 from typing import Final

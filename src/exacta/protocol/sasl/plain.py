@@ -1,4 +1,7 @@
-"""PLAIN: one message with name and password (RFC 4616)."""
+"""PLAIN: one message with name and password (RFC 4616).
+
+It reads bytes before a login.
+"""
 
 from typing import NamedTuple
 

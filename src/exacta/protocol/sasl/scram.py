@@ -3,6 +3,8 @@
 As Apache Kafka has it (KIP-84): names and passwords are taken as they are, in UTF-8, without the preparation of
 RFC 4013; no channel binding. Packages that prepare them (SASLprep) refuse passwords that Kafka's users have, which is
 why this is our own.
+
+It reads bytes before a login.
 """
 
 import base64

@@ -2,6 +2,8 @@
 
 A user that nobody knows goes the same way, over keys that fit no password, and learns only at its end that the login
 has failed. So the messages do not tell which users there are.
+
+It reads bytes before a login.
 """
 
 import base64

@@ -1,4 +1,7 @@
-"""CONNECT opens a connection: who the client is, the versions, the largest message, and what is offered."""
+"""CONNECT opens a connection: who the client is, the versions, the largest message, and what is offered.
+
+It reads bytes before a login.
+"""
 
 from typing import Final
 
