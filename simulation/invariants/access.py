@@ -1,4 +1,4 @@
-"""The invariants of access rules and of users' keys; `invariants.py` says how such functions are made.
+"""The invariants of access rules, of users' keys and of quotas; `invariants.py` says how such functions are made.
 
 `answer` is the other judge of access rules: it looks at every rule, and shares no code with the index of the core.
 """
@@ -6,7 +6,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from exacta.core.access import authorizing
-from exacta.core.events import AclsCreated, AclsDeleted, ScramKeysSet
+from exacta.core.events import AclsCreated, AclsDeleted, ClientQuotasSet, ScramKeysSet
 from exacta.core.ids import PrincipalName
 from exacta.core.state.state import State
 from exacta.core.values.acl import Acl, Operation, Pattern, ResourceKind
@@ -66,6 +66,14 @@ def keys_are_those_that_were_set(state: State, log: Log) -> Iterator[str]:
     for user, keys in state.scram_keys.items():
         if len({each.mechanism for each in keys}) != len(keys):
             yield f"users: {user} has two keys for a mechanism"
+
+
+def quotas_are_those_that_were_set(state: State, log: Log) -> Iterator[str]:
+    """Each entity has the quotas that were set last, and who has none is not there."""
+    last = {event.entity: event.quotas for event in log if isinstance(event, ClientQuotasSet)}
+    expected = {entity: quotas for entity, quotas in last.items() if quotas}
+    if state.client_quotas != expected:
+        yield f"quotas: they are {state.client_quotas}, and should be {expected}"
 
 
 def answer(

@@ -11,7 +11,11 @@ from exacta.core.apply import apply
 from exacta.core.ids import TransactionId
 from exacta.core.snapshot import is_same
 from exacta.core.state.state import State
-from simulation.invariants.access import keys_are_those_that_were_set, rules_are_those_that_were_made
+from simulation.invariants.access import (
+    keys_are_those_that_were_set,
+    quotas_are_those_that_were_set,
+    rules_are_those_that_were_made,
+)
 from simulation.invariants.bounds import tables_are_counted, tables_keep_their_bounds
 from simulation.invariants.commits import commits_are_numbered
 from simulation.invariants.groups import (
@@ -113,6 +117,7 @@ def violations(
         *broker_configs_are_the_last(state, log),
         *rules_are_those_that_were_made(state, log),
         *keys_are_those_that_were_set(state, log),
+        *quotas_are_those_that_were_set(state, log),
         *groups_are_durable(state, log),
         *group_epochs_grow(state, log),
         *groups_move_with_their_members(state, log),

@@ -311,6 +311,7 @@ def _of_settings(many: int, few: int) -> list[Attack]:
             ),
             0,
         ),
+        Attack("AlterClientQuotas of 1,000 users", lambda: r.set_quotas(1_000), 1, is_one_step=True),
         Attack("AlterUserScramCredentials of 1,000 users", lambda: r.set_keys(1_000), 0, is_one_step=True),
         Attack(f"CreateAcls of {many:,} rules", lambda: r.create_acls(many), 3),
         Attack("DescribeAcls of all rules", r.describe_acls, 3),

@@ -24,6 +24,7 @@ from exacta.protocol.kafka.messages import (
     k33_alter_configs,
     k44_incremental_alter_configs,
     k47_offset_delete,
+    k49_alter_client_quotas,
     k51_alter_user_scram_credentials,
     k61_describe_producers,
     k68_consumer_group_heartbeat,
@@ -316,6 +317,19 @@ def set_keys(count: int) -> Message:
         upsertions=[
             k51_alter_user_scram_credentials.ScramCredentialUpsertion(
                 name=each, mechanism=2, iterations=4_096, salt=b"salt", salted_password=bytes(64)
+            )
+            for each in names(count, "user")
+        ]
+    )
+
+
+def set_quotas(count: int) -> Message:
+    """Set the quotas of so many users."""
+    return k49_alter_client_quotas.AlterClientQuotasRequest(
+        entries=[
+            k49_alter_client_quotas.EntryData(
+                entity=[k49_alter_client_quotas.EntityData(entity_type="user", entity_name=each)],
+                ops=[k49_alter_client_quotas.OpData(key="producer_byte_rate", value=1e6)],
             )
             for each in names(count, "user")
         ]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from exacta.core.commands import (
+    AlterClientQuotas,
     AlterScramKeys,
     AppendBatch,
     BeginTransaction,
@@ -20,6 +21,7 @@ from exacta.core.commands import (
 )
 from exacta.core.ids import ConsumerId, Ticket
 from exacta.core.values.acl import Pattern
+from exacta.core.values.quotas import EntityType, QuotaAlteration, QuotaEntity, QuotaKey
 from exacta.core.values.subscriptions import SubscriptionType
 from exacta.core.values.transaction_buffer import SIDECAR, TRANSACTION_BUFFER
 from exacta.core.values.usage import Table
@@ -115,6 +117,12 @@ def _user(world: World, number: int) -> object:
     return world.send(AlterScramKeys(alterations=(alteration(f"x{number}"),)))
 
 
+def _quota(world: World, number: int) -> object:
+    entity = QuotaEntity(((EntityType.USER, f"x{number}"),))
+    alteration = QuotaAlteration(entity, {QuotaKey.PRODUCER_BYTE_RATE: 1.0})
+    return world.send(AlterClientQuotas(alterations=(alteration,)))
+
+
 FILLS: dict[Table, Callable[[World, int], object]] = {
     Table.TOPICS: _topic,
     Table.MEMBERS: _member,
@@ -130,5 +138,6 @@ FILLS: dict[Table, Callable[[World, int], object]] = {
     Table.DELIVERIES: _consumer,
     Table.ACLS: _acl,
     Table.USERS: _user,
+    Table.QUOTAS: _quota,
 }
 """A function that makes the entry of a number, and returns the answer."""

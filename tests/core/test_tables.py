@@ -15,6 +15,8 @@ from exacta.core.groups import fold as groups_fold
 from exacta.core.groups import rules as groups_rules
 from exacta.core.log import fold as log_fold
 from exacta.core.log import rules as log_rules
+from exacta.core.quotas import fold as quotas_fold
+from exacta.core.quotas import rules as quotas_rules
 from exacta.core.subscriptions import fold as subscriptions_fold
 from exacta.core.subscriptions import rules as subscriptions_rules
 from exacta.core.transactions import fold as transactions_fold
@@ -37,6 +39,7 @@ def test_every_command_is_decided_in_one_room() -> None:
         groups_rules.RULES,
         subscriptions_rules.RULES,
         access_rules.RULES,
+        quotas_rules.RULES,
     )
     assert max(Counter(command for room in rooms for command in room).values()) == 1
     assert decide._DECIDE.keys() == of_kind(commands, Command)
@@ -51,7 +54,14 @@ def test_every_command_has_a_row_that_says_what_a_lack_of_room_does_to_it() -> N
 
 
 def test_every_event_is_folded_in_one_room() -> None:
-    rooms = (log_fold.FOLDS, transactions_fold.FOLDS, groups_fold.FOLDS, subscriptions_fold.FOLDS, access_fold.FOLDS)
+    rooms = (
+        log_fold.FOLDS,
+        transactions_fold.FOLDS,
+        groups_fold.FOLDS,
+        subscriptions_fold.FOLDS,
+        access_fold.FOLDS,
+        quotas_fold.FOLDS,
+    )
     assert max(Counter(event for room in rooms for event in room).values()) == 1
     assert apply._APPLY.keys() == of_kind(events, Event)
 

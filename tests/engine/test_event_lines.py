@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from exacta.core.commands import (
+    AlterClientQuotas,
     AlterScramKeys,
     CommitOffsets,
     CreateAcls,
@@ -20,6 +21,7 @@ from exacta.core.ids import PartitionId
 from exacta.core.state.partition import Partition
 from exacta.core.values.acl import AclFilter, Pattern
 from exacta.core.values.limits import Limits
+from exacta.core.values.quotas import EntityType, QuotaAlteration, QuotaKey, entity_of
 from exacta.core.values.scram import ScramAlteration, ScramMechanism
 from exacta.engine.upkeep_lines import RetentionRun, tell_of_compaction
 from exacta.ports.log import Counts
@@ -88,6 +90,18 @@ def test_users_are_told_of_without_their_keys(rig: Rig, lines: Lines) -> None:
         "INFO exacta.audit: user 'alice' logs in by SCRAM-SHA-256, SCRAM-SHA-512 now",
         "INFO exacta.audit: user 'alice' logs in by SCRAM-SHA-512 now",
         "INFO exacta.audit: user 'alice' was deleted",
+    ]
+
+
+def test_quotas_that_come_and_go_are_told(rig: Rig, lines: Lines) -> None:
+    lines()
+    entity = entity_of({EntityType.USER: "alice", EntityType.CLIENT_ID: None})
+    for value in (1_000_000.0, None):
+        alteration = QuotaAlteration(entity, {QuotaKey.PRODUCER_BYTE_RATE: value})
+        rig.ask(AlterClientQuotas(alterations=(alteration,)))
+    assert lines() == [
+        "INFO exacta.audit: the quotas of user 'alice' and any other client-id are producer_byte_rate=1e+06",
+        "INFO exacta.audit: the quotas of user 'alice' and any other client-id are none",
     ]
 
 

@@ -25,6 +25,7 @@ from exacta.protocol.kafka.messages import (
     k42_delete_groups,
     k46_list_partition_reassignments,
     k48_describe_client_quotas,
+    k49_alter_client_quotas,
     k50_describe_user_scram_credentials,
     k51_alter_user_scram_credentials,
     k60_describe_cluster,
@@ -138,6 +139,17 @@ CASES: dict[ApiKey, Case] = {
     ApiKey.OFFSET_DELETE: Case(build=requests.offset_delete, code=GROUP),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: Case(
         build=lambda version, names: k48_describe_client_quotas.DescribeClientQuotasRequest(), code=CLUSTER
+    ),
+    ApiKey.ALTER_CLIENT_QUOTAS: Case(
+        build=lambda version, names: k49_alter_client_quotas.AlterClientQuotasRequest(
+            entries=[
+                k49_alter_client_quotas.EntryData(
+                    entity=[k49_alter_client_quotas.EntityData(entity_type="user", entity_name="alice")],
+                    ops=[k49_alter_client_quotas.OpData(key="producer_byte_rate", value=1_000_000.0)],
+                )
+            ]
+        ),
+        code=CLUSTER,
     ),
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Case(
         build=lambda version, names: k50_describe_user_scram_credentials.DescribeUserScramCredentialsRequest(),

@@ -21,7 +21,6 @@ WITHOUT_THE_LOG = {
     ApiKey.CREATE_ACLS: "there is no authorizer",
     ApiKey.DELETE_ACLS: "there is no authorizer",
     ApiKey.DESCRIBE_ACLS: "there is no authorizer",
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: "there are no quotas",
     ApiKey.DESCRIBE_CLUSTER: "the configuration of this broker",
     ApiKey.LIST_PARTITION_REASSIGNMENTS: "there are no replicas that move",
     ApiKey.UPDATE_FEATURES: "the features of this process",

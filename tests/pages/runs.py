@@ -254,6 +254,7 @@ RUNS = [
     Run(CONFIGURE, (), serves=True),
     Run(TRANSACTIONS, (), prepare=_an_open_transaction),
     Run(COMMANDS, ()),
+    Run("docs/how-to/quotas.md", ("Set a quota",)),
     Run(REPAIR, (), prepare=_a_damaged_journal, exits={"exacta log repair --data data": 1}),
     Run(
         CLUSTERS,

@@ -14,6 +14,7 @@ import exacta
 from exacta.client.access_rules import AccessRule, Wanted, add_rules, remove_rules
 from exacta.client.group_offsets import commit_offsets
 from exacta.client.producer import IdempotentProducer
+from exacta.client.quotas import alter_quotas
 from exacta.client.security import Cluster, Sasl, Security
 from exacta.client.topics import create_topic
 from exacta.client.transactions import TopicPartition, init_producer_id, new_producer
@@ -136,6 +137,7 @@ def furnished(folder: Path) -> Iterator[Place]:
     with place, place.client() as client:
         set_password(client, USER, PASSWORD, MECHANISM)
         set_password(client, "bob", PASSWORD, MECHANISM)
+        alter_quotas(client, {"user": "bob"}, {"consumer_byte_rate": 1_000_000.0})
         add_rules(client, [AccessRule("User:bob", "Allow", "Read", "Topic", "Literal", "orders", "*")])
         for topic in ("orders", "copy", "held"):
             create_topic(client, topic, partitions=1, configs={"retention.ms": "604800000"})

@@ -16,12 +16,11 @@ UNSERVED: dict[str, dict[int, str]] = {
         71: "GetTelemetrySubscriptions",
         72: "PushTelemetry",
     },
-    "There are no delegation tokens, for which OAUTHBEARER is the better way, and no quotas yet": {
+    "There are no delegation tokens: OAUTHBEARER is the better way": {
         38: "CreateDelegationToken",
         39: "RenewDelegationToken",
         40: "ExpireDelegationToken",
         41: "DescribeDelegationToken",
-        49: "AlterClientQuotas",
     },
     "There is one node: nothing to replicate, elect or move": {
         34: "AlterReplicaLogDirs",

@@ -17,6 +17,7 @@ from exacta.cli.demo import demo
 from exacta.cli.groups import groups
 from exacta.cli.log import log
 from exacta.cli.produce import produce
+from exacta.cli.quotas import quotas
 from exacta.cli.spark import spark
 from exacta.cli.subscriptions import subscriptions
 from exacta.cli.top import top
@@ -117,6 +118,7 @@ for _name, _commands in (
     ("transactions", transactions),
     ("acls", acls),
     ("users", users),
+    ("quotas", quotas),
 ):
     app.add_typer(_commands, name=_name, rich_help_panel=_LOOK_AFTER)
 app.command(rich_help_panel=_LOOK_AFTER)(top)

@@ -45,6 +45,11 @@ from exacta.protocol.kafka.messages.k44_incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from exacta.protocol.kafka.messages.k48_describe_client_quotas import (
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
+from exacta.protocol.kafka.messages.k49_alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 from exacta.protocol.kafka.messages.k50_describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
@@ -127,6 +132,8 @@ _CALLS: dict[type[Any], Call] = {
     CreatePartitionsRequest: Call(37, CreatePartitionsResponse, 0, 3),
     DeleteGroupsRequest: Call(42, DeleteGroupsResponse, 0, 2),
     IncrementalAlterConfigsRequest: Call(44, IncrementalAlterConfigsResponse, 0, 1),
+    DescribeClientQuotasRequest: Call(48, DescribeClientQuotasResponse, 0, 1),
+    AlterClientQuotasRequest: Call(49, AlterClientQuotasResponse, 0, 1),
     DescribeUserScramCredentialsRequest: Call(50, DescribeUserScramCredentialsResponse, 0, 0),
     AlterUserScramCredentialsRequest: Call(51, AlterUserScramCredentialsResponse, 0, 0),
     DescribeProducersRequest: Call(61, DescribeProducersResponse, 0, 0),

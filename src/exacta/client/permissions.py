@@ -37,6 +37,8 @@ from exacta.protocol.kafka.messages.k32_describe_configs import DescribeConfigsR
 from exacta.protocol.kafka.messages.k37_create_partitions import CreatePartitionsRequest
 from exacta.protocol.kafka.messages.k42_delete_groups import DeleteGroupsRequest
 from exacta.protocol.kafka.messages.k44_incremental_alter_configs import IncrementalAlterConfigsRequest
+from exacta.protocol.kafka.messages.k48_describe_client_quotas import DescribeClientQuotasRequest
+from exacta.protocol.kafka.messages.k49_alter_client_quotas import AlterClientQuotasRequest
 from exacta.protocol.kafka.messages.k50_describe_user_scram_credentials import DescribeUserScramCredentialsRequest
 from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import AlterUserScramCredentialsRequest
 from exacta.protocol.kafka.messages.k61_describe_producers import DescribeProducersRequest
@@ -101,6 +103,8 @@ _OPERATIONS: dict[tuple[type[Message], int], str] = {
     (DescribeAclsRequest, _CLUSTER): "Describe",
     (CreateAclsRequest, _CLUSTER): "Alter",
     (DeleteAclsRequest, _CLUSTER): "Alter",
+    (DescribeClientQuotasRequest, _CLUSTER): "DescribeConfigs",
+    (AlterClientQuotasRequest, _CLUSTER): "AlterConfigs",
     (DescribeUserScramCredentialsRequest, _CLUSTER): "Describe",
     (AlterUserScramCredentialsRequest, _CLUSTER): "Alter",
     (DeleteTopicsRequest, _TOPIC): "Delete",

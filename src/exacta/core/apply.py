@@ -7,6 +7,7 @@ from exacta.core.access import fold as access
 from exacta.core.events import EntriesOwned, Event
 from exacta.core.groups import fold as groups
 from exacta.core.log import fold as log
+from exacta.core.quotas import fold as quotas
 from exacta.core.room import own
 from exacta.core.state.state import State
 from exacta.core.subscriptions import fold as subscriptions
@@ -24,5 +25,6 @@ _APPLY: dict[type[Event], Callable[[State, Any], None]] = {
     **groups.FOLDS,
     **subscriptions.FOLDS,
     **access.FOLDS,
+    **quotas.FOLDS,
     EntriesOwned: own,
 }

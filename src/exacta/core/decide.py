@@ -9,6 +9,7 @@ from exacta.core.groups import rules as groups
 from exacta.core.log import closing, full_disk
 from exacta.core.log import rules as log
 from exacta.core.outcome import Outcome
+from exacta.core.quotas import rules as quotas
 from exacta.core.rejections import Rejection
 from exacta.core.room import within_bounds
 from exacta.core.state.state import State
@@ -43,4 +44,5 @@ _DECIDE: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     **groups.RULES,
     **subscriptions.RULES,
     **access.RULES,
+    **quotas.RULES,
 }

@@ -67,10 +67,11 @@ TAGS = {
     "DelaysEnded": 56,
     "DiskRoomSet": 58,
     "WritersClosed": 59,
-    # access rules and users
+    # access rules, users and quotas
     "AclsCreated": 61,
     "AclsDeleted": 62,
     "ScramKeysSet": 63,
+    "ClientQuotasSet": 64,
     # all tables
     "EntriesOwned": 57,
 }

@@ -8,6 +8,7 @@ from exacta.core.events import (
     BatchAppended,
     BatchStaged,
     BrokerConfigsSet,
+    ClientQuotasSet,
     CompactedForgotten,
     ConclusionHeard,
     ConsumerGroupUpdated,
@@ -92,6 +93,7 @@ DurableEvent = (
     | AclsCreated
     | AclsDeleted
     | ScramKeysSet
+    | ClientQuotasSet
 )
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=encode_secret)

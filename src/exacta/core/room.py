@@ -18,6 +18,7 @@ from exacta.core.events import (
     BatchAppended,
     BatchStaged,
     BrokerConfigsSet,
+    ClientQuotasSet,
     ConsumerConnected,
     ConsumerGroupChanged,
     ConsumerGroupUpdated,
@@ -314,6 +315,11 @@ def _scram_keys_set(state: State, event: ScramKeysSet) -> Growth:
     yield Table.USERS, event.user, weights.user(event.user, event.keys) - before
 
 
+def _client_quotas_set(state: State, event: ClientQuotasSet) -> Growth:
+    before = weights.client_quotas(event.entity, state.client_quotas.get(event.entity, {}))
+    yield Table.QUOTAS, event.entity, weights.client_quotas(event.entity, event.quotas) - before
+
+
 GROWTH: dict[type[Event], Callable[[State, Any], Growth]] = {
     TopicCreated: _topic_created,
     TopicConfigsSet: _configs_set,
@@ -343,5 +349,6 @@ GROWTH: dict[type[Event], Callable[[State, Any], Growth]] = {
     ConsumerConnected: _connected,
     AclsCreated: _acls_created,
     ScramKeysSet: _scram_keys_set,
+    ClientQuotasSet: _client_quotas_set,
 }
 """The most by which each event lets the tables grow. An event that is not here lets none grow."""

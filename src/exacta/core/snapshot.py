@@ -24,6 +24,7 @@ from exacta.core.state.writer import KnownWriter
 from exacta.core.values.acl import Acl
 from exacta.core.values.leader_epochs import FIRST_EPOCH
 from exacta.core.values.limits import Limits
+from exacta.core.values.quotas import QuotaEntity, QuotaKey
 from exacta.core.values.scram import ScramKey
 from exacta.core.values.secret import decode_secret, encode_secret
 
@@ -68,6 +69,7 @@ class _Snapshot(_Head, frozen=True, array_like=True):
     leader_epoch: int = FIRST_EPOCH
     acls: list[Acl] = []
     scram_keys: dict[str, tuple[ScramKey, ...]] = {}
+    client_quotas: list[tuple[QuotaEntity, dict[QuotaKey, float]]] = []
 
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=encode_secret)
@@ -100,6 +102,7 @@ def snapshot(state: State) -> bytes:
         leader_epoch=state.leader_epoch,
         acls=list(state.acls),
         scram_keys=state.scram_keys,
+        client_quotas=list(state.client_quotas.items()),
     )
     return _encoder.encode(held)
 
@@ -135,6 +138,7 @@ def restore(blob: bytes | None, limits: Limits) -> State:
         leader_epoch=held.leader_epoch,
         acls=dict.fromkeys(held.acls),
         scram_keys=held.scram_keys,
+        client_quotas=dict(held.client_quotas),
     )
     _rebuild_indexes(state)
     return state

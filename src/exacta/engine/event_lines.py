@@ -15,6 +15,7 @@ from exacta.core.events import (
     AclsCreated,
     AclsDeleted,
     BrokerConfigsSet,
+    ClientQuotasSet,
     ConsumerGroupUpdated,
     Event,
     GroupDeleted,
@@ -85,6 +86,7 @@ class EventLines:
             AclsCreated: self._acls_created,
             AclsDeleted: self._acls_deleted,
             ScramKeysSet: self._scram_keys_set,
+            ClientQuotasSet: self._client_quotas_set,
         }
 
     def tell(self, durable_number: int) -> None:
@@ -233,6 +235,10 @@ class EventLines:
         text = "user '%(user)s' logs in by %(mechanisms)s now" if event.keys else "user '%(user)s' was deleted"
         mechanisms = ", ".join(each.mechanism.sasl_name for each in event.keys)
         self._later(audit, logging.INFO, text, user=event.user, mechanisms=mechanisms)
+
+    def _client_quotas_set(self, event: ClientQuotasSet) -> None:
+        quotas = ", ".join(f"{key.value}={value:g}" for key, value in event.quotas.items()) or "none"
+        self._later(audit, logging.INFO, "the quotas of %(entity)s are %(quotas)s", entity=event.entity, quotas=quotas)
 
 
 _SET_AT_RUN_TIME = "the options that are set at run time for %(brokers)s: %(configs)s"

@@ -16,6 +16,7 @@ from exacta.core.log.staging import NotEntered
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.values.acl import Operation, ResourceKind
+from exacta.core.values.quotas import QuotaEntity, QuotaKey
 from exacta.core.values.scram import ScramKey, ScramMechanism
 
 T = TypeVar("T")
@@ -34,6 +35,16 @@ class PresentState:
     def broker_configs(self) -> Mapping[str, Mapping[str, str]]:
         """See `Advice.broker_configs`."""
         return self._state.broker_configs
+
+    @property
+    def client_quotas(self) -> Mapping[QuotaEntity, Mapping[QuotaKey, float]]:
+        """See `Advice.client_quotas`."""
+        return self._state.client_quotas
+
+    @property
+    def quota_changes(self) -> int:
+        """See `Advice.quota_changes`."""
+        return self._state.volatile.quota_changes
 
     @property
     def leader_epoch(self) -> int:

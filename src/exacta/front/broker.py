@@ -15,6 +15,7 @@ from exacta.core.commands import Command
 from exacta.core.ids import Ticket
 from exacta.front.memory import Memory
 from exacta.front.meter import Meter
+from exacta.front.quotas import Quotas
 from exacta.front.request import Request
 from exacta.ports.authorizer import Authorizer, Operation, Resource
 from exacta.ports.entropy import Entropy
@@ -49,6 +50,7 @@ class Broker:
         self.meter: Meter | None = None
         """None: nobody asks for the numbers of requests."""
         self.authorizer = authorizer
+        self.quotas = Quotas(engine.advice)
         self.logins = logins
         """The logins at the doors that ask for one; None: no door does."""
         self.cluster_id = cluster_id

@@ -22,6 +22,7 @@ Theory of operation. The hooks are what a front overrides; the services are what
 | `take_room` | an answer that may be long needs room before it is made |
 | `push` | bytes leave that answer no frame |
 | `work` | a frame takes many steps, or a thread |
+| `mute` | no further frame begins for some time, and nothing is read: the client has used its quota |
 | `refuse` | the client sent what cannot be understood: the connection ends, with one line in the log |
 
 A frame that wants no answer is answered with no bytes. What has become ready during one turn of the event loop is
@@ -108,6 +109,9 @@ class FramedConnection(ClientConnection):
         """The bytes of the frames that are owed an answer, or of their answers where these are made and held back."""
         self._reading = True
         self._stopping = False
+        self._mute: asyncio.TimerHandle | None = None
+        """The end of the time in which no frame begins, at `_muted_until_s`; None: they begin."""
+        self._muted_until_s = 0.0
 
     # --- hooks: what a front says of its protocol ---------------------------------------------------------------------
 
@@ -147,6 +151,8 @@ class FramedConnection(ClientConnection):
         self._closing = True
         self._transport = None
         self._outgoing.clear()
+        if self._mute is not None:
+            self._mute.cancel()
         self._held_bytes -= self.on_closed()
         self._begun = b""
         self._done_bytes = 0
@@ -267,6 +273,7 @@ class FramedConnection(ClientConnection):
             return True
         return (
             self._write_paused
+            or self._mute is not None
             or self._owed >= self._max_owed
             or self._owed_bytes >= self._max_owed_bytes
             or self._outgoing_bytes >= MAX_OUTGOING_BYTES
@@ -295,11 +302,42 @@ class FramedConnection(ClientConnection):
             return
         if len(self._begun) >= self._needed and not self._take_frames():
             return
+        if self._mute is not None:
+            return
         if not self._may_read():
             self._requests.wait(self)
         elif not self._closing and self._transport is not None:
             self._reading = True
             self._transport.resume_reading()
+
+    def mute(self, seconds: float) -> None:
+        """Begin no frame for this time, and read nothing; what has begun is answered.
+
+        A longer time that was said before holds. While others wait for memory, a connection that holds more than its
+        allowance meanwhile is given up.
+        """
+        until_s = self._loop.time() + seconds
+        if self._closing or (self._mute is not None and self._muted_until_s >= until_s):
+            return
+        if self._mute is None:
+            self._requests.watch(self)
+        else:
+            self._mute.cancel()
+        self._muted_until_s = until_s
+        self._mute = self._loop.call_later(seconds, self._unmute)
+        self._stop_reading()
+
+    @property
+    def is_muted(self) -> bool:
+        """Return whether no frame begins, because the client has used its quota."""
+        return self._mute is not None
+
+    def _unmute(self) -> None:
+        self._mute = None
+        self._last_active = self._loop.time()
+        if not self._watched:
+            self._requests.unwatch(self)
+        self.room_again()
 
     def _turn_came(self) -> None:
         self._waits_for_turn, self._has_turn = False, True
@@ -343,6 +381,8 @@ class FramedConnection(ClientConnection):
         """See `BudgetedConnection`."""
         if budget is self._answers:
             return self._left_bytes()
+        if self._mute is not None:
+            return self._received_bytes if self._held_bytes > ALLOWANCE_BYTES else None
         return self._received_bytes if self._reading or self._write_paused else None
 
     def is_half_read(self) -> bool:
@@ -352,6 +392,8 @@ class FramedConnection(ClientConnection):
     def give_up(self, budget: MemoryBudget) -> None:
         """See `BudgetedConnection`."""
         what = "does not take its answers" if budget is self._answers else "does not send the rest of its request"
+        if self._mute is not None and budget is self._requests:
+            what = "has used its quota and holds requests meanwhile"
         self.logger.warning(
             "closing the connection of %s, which %s: others wait for the memory (%s=%d)",
             self.peer,

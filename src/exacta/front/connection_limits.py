@@ -47,9 +47,9 @@ class Admission:
         most, most_per_host = self._bounds()
         reserve = LOOPBACK_RESERVE if is_loopback(host) else 0
         if self._count >= most + reserve:
-            self._refuse(host, f"there are {self._count} already (max.connections, or half of the files)")
+            self.refuse(host, f"there are {self._count} already (max.connections, or half of the files)")
         elif self._hosts[host] >= most_per_host + reserve:
-            self._refuse(host, f"it has {self._hosts[host]} already (max.connections.per.ip={most_per_host})")
+            self.refuse(host, f"it has {self._hosts[host]} already (max.connections.per.ip={most_per_host})")
         else:
             self.admitted += 1
             self._count += 1
@@ -65,7 +65,8 @@ class Admission:
         if not self._hosts[host]:
             del self._hosts[host]
 
-    def _refuse(self, host: str, reason: str) -> None:
+    def refuse(self, host: str, reason: str) -> None:
+        """Count a connection that is closed before anything is read of it, and say so in the log, now and then."""
         self.refused += 1
         self._unsaid += 1
         now = self._clock()

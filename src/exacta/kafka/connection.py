@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 from exacta.config.configuration import Configuration
+from exacta.core.values.quotas import QuotaKey
 from exacta.front.connection import SIZE_BYTES, FramedConnection
 from exacta.front.doors import TLS_HANDSHAKE, Door
 from exacta.front.turns import STEP_ELEMENTS, Steps
@@ -121,6 +122,7 @@ class KafkaClientConnection(FramedConnection):
         self.door = door
         self._broker = broker
         self._meter = None if broker.meter is None else broker.meter.front(self.front, _api_name)
+        self._quotas = broker.quotas
         self._most_elements = most_elements(configuration.limits())
         self._unanswered: deque[RequestContext] = deque()
         """The requests whose answers have not left, in their order."""
@@ -154,6 +156,14 @@ class KafkaClientConnection(FramedConnection):
         """Hand a request to its handler."""
         if self.login is not None and not self._is_let_through(self.login, frame):
             return
+        if not self._quotas.held:
+            self._receive(frame)
+            return
+        before = self._quotas.switch(None)
+        self._receive(frame)
+        self._quotas.switch(before)
+
+    def _receive(self, frame: memoryview) -> None:
         try:
             header, body_start = decode_request_header(frame)
         except DecodeError as error:
@@ -168,6 +178,8 @@ class KafkaClientConnection(FramedConnection):
         context = RequestContext(self, handler, version, header.correlation_id, header.client_id or "", size)
         if (meter := self._meter) is not None:
             context.meter, context.begun_s = meter.api(header.api_key), meter.clock()
+        if self._quotas.held and (self.login is None or self.login.principal is not None):
+            self._charge(context)
         first, last = handler.versions
         if not first <= version <= last:
             self._answer_unserved(handler, context, frame[body_start:])
@@ -187,6 +199,14 @@ class KafkaClientConnection(FramedConnection):
             self.serve(handler, request, context)
         except Exception:  # noqa: BLE001  # a bug in one handler must not end the server
             context.fail()
+
+    def _charge(self, context: RequestContext) -> None:
+        """Let a request have an account, and count its bytes where it is a Produce."""
+        charge = context.charge = self._quotas.charge(self.principal.name, context.client_id)
+        if charge.is_timed:
+            self._quotas.switch(charge)
+        if context.handler.key is ApiKey.PRODUCE:
+            context.use(QuotaKey.PRODUCER_BYTE_RATE, context.size)
 
     def _takes_token(self) -> bool:
         return self.login is not None and self.login.takes_tokens

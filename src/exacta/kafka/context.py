@@ -2,13 +2,15 @@
 
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from exacta.config.configuration import Configuration
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Reply
+from exacta.core.values.quotas import QuotaKey
 from exacta.front.doors import Door
 from exacta.front.meter import ApiMeter
+from exacta.front.quotas import Account, Quotas
 from exacta.front.request import Request, RequestConnection
 from exacta.front.turns import Steps
 from exacta.kafka.errors import error_code
@@ -27,6 +29,10 @@ logger = logging.getLogger("exacta.kafka")
 LONGEST_CLIENT_ID = 255
 """This many characters of a client id are kept. Transactions, their incidents and group members keep it; the bounds on
 those count them, not their bytes."""
+
+LONGEST_THROTTLE_MS = 2**31 - 1
+
+T = TypeVar("T")
 
 ApiVersions = tuple[tuple[int, int, int], ...]
 """API keys with the lowest and the highest version that is offered of each, in the order of the keys."""
@@ -73,6 +79,9 @@ class KafkaConnection(RequestConnection, Protocol):
     def let_in(self, logged_in: LoggedIn, expires_in_s: float | None) -> None:
         """Serve the client, which has logged in, on behalf of its principal, at most for this time."""
 
+    def mute(self, seconds: float) -> None:
+        """Begin no further request for this time; what has begun is answered."""
+
     def close(self) -> None:
         """Close once everything that is ready has been sent."""
 
@@ -114,6 +123,7 @@ class RequestContext(Request):
 
     __slots__ = (
         "begun_s",
+        "charge",
         "client_id",
         "correlation_id",
         "fetch",
@@ -151,6 +161,8 @@ class RequestContext(Request):
         self.meter: ApiMeter | None = None
         """Counts the request once it is answered, with the time from `begun_s` by the meter's clock; None: nothing."""
         self.begun_s = 0.0
+        self.charge: Account | None = None
+        """The account of the request; None: nobody has a quota."""
 
     @property
     def shared(self) -> KafkaShared:
@@ -165,6 +177,8 @@ class RequestContext(Request):
 
     def reply(self, message: Message | None) -> None:
         """Answer; None sends nothing. The connection sends answers in the order of the requests."""
+        if self.charge is not None:
+            self._throttle(self.charge, message)
         if message is None:
             self.send([])
             return
@@ -178,12 +192,66 @@ class RequestContext(Request):
             return
         self.send(encoded)
 
+    # --- quotas -------------------------------------------------------------------------------------------------------
+
+    def use(self, key: QuotaKey, amount: float) -> int:
+        """Count what the request uses; return the throttle time, in which no further request of the client begins."""
+        if self.charge is None:
+            return 0
+        return self._muted(self.shared.broker.quotas.take(self.charge, key, amount, self._now_ms()))
+
+    def owes(self, key: QuotaKey) -> bool:
+        """Return whether the client must wait before it uses anything; no further request of it begins meanwhile."""
+        if self.charge is None:
+            return False
+        return self._muted(self.shared.broker.quotas.owed(self.charge, key, self._now_ms())) > 0
+
+    def most(self, key: QuotaKey, wanted: int) -> int:
+        """Return how much the request should use: what it wants, or less."""
+        if self.charge is None:
+            return wanted
+        most = self.shared.broker.quotas.most(self.charge, key, self._now_ms())
+        return wanted if most is None else min(wanted, max(int(most), 1))
+
+    def guard(self, done: Callable[[T], None]) -> Callable[[T], None]:
+        """Wrap a callback that the engine will call; its time counts for the request."""
+        guarded, charge = super().guard(done), self.charge
+        if charge is None or not charge.is_timed:
+            return guarded
+        quotas = self.shared.broker.quotas
+
+        def timed(result: T) -> None:
+            before = quotas.switch(charge)
+            guarded(result)
+            quotas.switch(before)
+
+        return timed
+
+    def _throttle(self, charge: Account, message: Message | None) -> None:
+        """Count the time of the request, and let its answer say how long the client must wait (KIP-219)."""
+        if charge.is_timed:
+            self._muted(self.shared.broker.quotas.take_time(charge, self._now_ms()))
+        if charge.throttle_ms and message is not None and hasattr(message, "throttle_time_ms"):
+            message.throttle_time_ms = min(charge.throttle_ms, LONGEST_THROTTLE_MS)
+
+    def _muted(self, throttle_ms: int) -> int:
+        if throttle_ms:
+            self.connection.mute(throttle_ms / 1000)
+        return throttle_ms
+
+    def _now_ms(self) -> float:
+        return self.connection.now_s() * 1000
+
+    # --- the rest -----------------------------------------------------------------------------------------------------
+
     def error_code(self, answer: Reply | Rejection) -> ErrorCode:
         """Return the code for an answer of the core to this request; NONE for a reply."""
         return error_code(answer, self.handler.key, self.version)
 
     def in_steps(self, steps: Steps) -> None:
         """Serve the request in steps."""
+        if self.charge is not None and self.charge.is_timed:
+            steps = _timed(steps, self.charge, self.shared.broker.quotas)
         self.connection.work(steps, self.fail, lambda: self.send([]), self.described)
 
     def described(self) -> str:
@@ -215,6 +283,23 @@ class RequestContext(Request):
         """Let a fetch wait for room before its records are read, and be forgotten with the connection."""
         fetch = self.fetch = Fetch(request)
         request.admit = lambda size, admitted: self.connection.admit(fetch, size, admitted)
+
+
+def _timed(steps: Steps, charge: Account, quotas: Quotas) -> Steps:
+    """Return the same steps, whose time counts for a request."""
+    sent: Any = None
+    try:
+        while True:
+            before = quotas.switch(charge)
+            try:
+                wanted = steps.send(sent)
+            except StopIteration:
+                return
+            finally:
+                quotas.switch(before)
+            sent = yield wanted
+    finally:
+        steps.close()
 
 
 class TokenContext(RequestContext):

@@ -41,7 +41,7 @@ class Scraper:
         if self._lags is None:
             self._lags = Lags(engine, most)
         await asyncio.sleep(0)
-        measured += [*process.memory(broker.memory), *process.counted(engine.counts)]
+        measured += [*process.memory(broker.memory), *process.quotas(broker.quotas), *process.counted(engine.counts)]
         measured += traffic.requests(sources.meter)
         await asyncio.sleep(0)
         measured += traffic.topics(engine, sources.topics)

@@ -69,7 +69,7 @@ CONNECTIONS = _gauge("exacta_connections", "The connections that are open.", "fr
 CONNECTIONS_TOTAL = _counter("exacta_connections_accepted_total", "The connections that were let in.")
 CONNECTIONS_REFUSED = _counter(
     "exacta_connections_refused_total",
-    "The connections that were closed at once: max.connections or max.connections.per.ip was reached.",
+    "The connections that were closed at once: max.connections, max.connections.per.ip or a quota was reached.",
 )
 MEMORY_USED = _gauge("exacta_memory_used_bytes", "The bytes that are held for clients, by budget.", "budget")
 MEMORY_LIMIT = _gauge("exacta_memory_limit_bytes", "The most bytes that a budget may hold.", "budget")
@@ -79,6 +79,13 @@ MEMORY_WAITING = _gauge(
 MEMORY_FILLED = _counter(
     "exacta_memory_filled_total", "How often a budget was full, so that connections began to wait.", "budget"
 )
+QUOTA_THROTTLED = _counter(
+    "exacta_quota_throttled_total", "The requests, pushes and connections that went beyond a quota.", "quota"
+)
+QUOTA_THROTTLE_SECONDS = _counter(
+    "exacta_quota_throttle_seconds_total", "The time that clients were told to wait, or had to, for a quota.", "quota"
+)
+QUOTA_BUCKETS = _gauge("exacta_quota_buckets", "The clients, and groups of clients, whose use of a quota is counted.")
 REJECTIONS = _counter(
     "exacta_rejections_total", "The commands that were refused, by Exacta's own name of the reason.", "reason"
 )

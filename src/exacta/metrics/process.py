@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from exacta.front.memory import Memory
+from exacta.front.quotas import Quotas
 from exacta.metrics import families
 from exacta.metrics.measured import Measured, distribution, labelled, single
 from exacta.metrics.sources import Sources
@@ -39,6 +40,16 @@ def memory(memory: Memory) -> list[Measured]:
         labelled(families.MEMORY_WAITING, ((name, len(each.line)) for name, each in budgets.items())),
         labelled(families.MEMORY_FILLED, ((name, each.filled) for name, each in budgets.items())),
         single(families.LONG_TURNS, memory.turns.took_long),
+    ]
+
+
+def quotas(quotas: Quotas) -> list[Measured]:
+    """Return the metrics of quotas."""
+    times = ((each.value, ms / 1000) for each, ms in quotas.throttled_ms.items())
+    return [
+        labelled(families.QUOTA_THROTTLED, ((each.value, number) for each, number in quotas.throttled.items())),
+        labelled(families.QUOTA_THROTTLE_SECONDS, times),
+        single(families.QUOTA_BUCKETS, quotas.bucket_count),
     ]
 
 

@@ -23,8 +23,10 @@ from collections.abc import Callable, Iterator, Sequence
 from exacta.config.configuration import Configuration
 from exacta.core.commands import AbandonHandles
 from exacta.core.ids import TransactionId
+from exacta.core.values.quotas import QuotaKey
 from exacta.front.connection import SIZE_BYTES, FramedConnection
 from exacta.front.doors import TLS_HANDSHAKE, Door
+from exacta.front.quotas import Account
 from exacta.ports.authorizer import Operation, Resource, ResourceKind
 from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.commands import unwrapped
@@ -65,6 +67,21 @@ MOST_BEGUN = 10_000
 
 GATHERED = frozenset({BaseCommand.SEND, BaseCommand.ACK})
 """The commands that are decided together with others of their kind."""
+
+OF_PRODUCERS = frozenset({BaseCommand.SEND, BaseCommand.CLOSE_PRODUCER})
+OF_CONSUMERS = frozenset(
+    {
+        BaseCommand.ACK,
+        BaseCommand.CLOSE_CONSUMER,
+        BaseCommand.CONSUMER_STATS,
+        BaseCommand.FLOW,
+        BaseCommand.GET_LAST_MESSAGE_ID,
+        BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES,
+        BaseCommand.SEEK,
+        BaseCommand.UNSUBSCRIBE,
+    }
+)
+"""The commands whose client id is the name of a producer or of a consumer. The others have none."""
 
 
 def _command_name(number: int) -> str:
@@ -118,6 +135,9 @@ class PulsarClientConnection(FramedConnection):
         self._worked_on_bytes = 0
         """The bytes of the frames that are owed an answer."""
         self._ping_timer: asyncio.TimerHandle | None = None
+        self._quotas = broker.quotas
+        self._held_back: asyncio.TimerHandle | None = None
+        """The end of the time in which nothing is pushed, because consumers have used their quota; None: it is."""
         self._heard_bytes = 0
         self._has_asked = False
 
@@ -153,6 +173,14 @@ class PulsarClientConnection(FramedConnection):
 
     def receive(self, frame: memoryview) -> None:
         """Hand a command to its handler."""
+        if not self._quotas.held:
+            self._receive(frame)
+            return
+        before = self._quotas.switch(None)
+        self._receive(frame)
+        self._quotas.switch(before)
+
+    def _receive(self, frame: memoryview) -> None:
         is_to_log_in = self.login is not None and self.login.phase is Phase.BEGUN
         if is_to_log_in and frame[SIZE_BYTES : SIZE_BYTES + len(CONNECT_BEGINS)] != CONNECT_BEGINS:
             self.refuse("it sent something other than CONNECT where it has to log in")
@@ -167,6 +195,7 @@ class PulsarClientConnection(FramedConnection):
             self.refuse("CONNECT came twice" if is_connect else "the first command is not CONNECT")
             return
         request = self._request(parsed, SIZE_BYTES + len(frame))
+        charge = self._charge(request) if self._quotas.held and not is_connect else None
         try:
             if parsed.command.type not in GATHERED:
                 self._sends.flush()
@@ -174,6 +203,33 @@ class PulsarClientConnection(FramedConnection):
             self._serve(request)
         except Exception:  # noqa: BLE001  # a bug in one handler must not end the server
             request.fail()
+        if charge is not None and charge.is_timed:
+            self._wait(self._quotas.take_time(charge, self._now_ms()))
+
+    def _charge(self, request: PulsarRequest) -> Account:
+        """Return the account of a command, by the name of the producer or consumer that it is for, if it is for one.
+
+        The bytes of a SEND are counted.
+        """
+        command = request.command
+        named: Producer | Consumer | None = None
+        if request.type in OF_CONSUMERS:
+            named = self.consumers.get(command.consumer_id)  # type: ignore[attr-defined]
+        elif request.type in OF_PRODUCERS:
+            named = self.producers.get(command.producer_id)  # type: ignore[attr-defined]
+        charge = self._quotas.charge(self.principal.name, "" if named is None else named.name)
+        if charge.is_timed:
+            self._quotas.switch(charge)
+        if request.type == BaseCommand.SEND:
+            self._wait(self._quotas.take(charge, QuotaKey.PRODUCER_BYTE_RATE, request.size, self._now_ms()))
+        return charge
+
+    def _wait(self, throttle_ms: int) -> None:
+        if throttle_ms:
+            self.mute(throttle_ms / 1000)
+
+    def _now_ms(self) -> float:
+        return self._loop.time() * 1000
 
     def _request(self, frame: Frame, size: int) -> PulsarRequest:
         self._worked_on_bytes += size
@@ -249,10 +305,37 @@ class PulsarClientConnection(FramedConnection):
             self.consumers.set_can_send(False)
             self._answers.wait(self)
 
+    def delivered(self, consumer: Consumer, size: int) -> None:
+        """See `PushedTo`."""
+        if not self._quotas.held:
+            return
+        account = self._quotas.charge(self.principal.name, consumer.name)
+        throttle_ms = self._quotas.take(account, QuotaKey.CONSUMER_BYTE_RATE, size, self._now_ms())
+        if throttle_ms:
+            if self._held_back is not None:
+                self._held_back.cancel()
+            self._held_back = self._loop.call_later(throttle_ms / 1000, self._push_again)
+            self.consumers.set_can_send(False)
+
+    def most_bytes(self, consumer: Consumer) -> float | None:
+        """See `PushedTo`."""
+        if not self._quotas.held:
+            return None
+        account = self._quotas.charge(self.principal.name, consumer.name)
+        return self._quotas.most(account, QuotaKey.CONSUMER_BYTE_RATE, self._now_ms())
+
+    def _push_again(self) -> None:
+        self._held_back = None
+        self._look_whether_it_can_send()
+
     def room_again(self) -> None:
         """See `BudgetedConnection`."""
         super().room_again()
-        self.consumers.set_can_send(not self._closing and not self._write_paused and not self._answers.is_full())
+        self._look_whether_it_can_send()
+
+    def _look_whether_it_can_send(self) -> None:
+        is_held = self._closing or self._write_paused or self._held_back is not None
+        self.consumers.set_can_send(not is_held and not self._answers.is_full())
 
     def pause_writing(self) -> None:
         """Push nothing more to a client that does not read, as long as it does not."""
@@ -262,7 +345,7 @@ class PulsarClientConnection(FramedConnection):
     def _look_whether_there(self) -> None:
         if self._closing:
             return
-        if self._received_bytes != self._heard_bytes or self._owed:
+        if self._received_bytes != self._heard_bytes or self._owed or self.is_muted:
             self._heard_bytes, self._has_asked = self._received_bytes, False
         elif self._has_asked:
             logger.warning("closing the connection of %s, which does not answer", self.peer)
@@ -291,8 +374,9 @@ class PulsarClientConnection(FramedConnection):
 
     def on_closed(self) -> int:
         """Forget the producers and the consumers; return the bytes of the commands that are still worked on."""
-        if self._ping_timer is not None:
-            self._ping_timer.cancel()
+        for timer in (self._ping_timer, self._held_back):
+            if timer is not None:
+                timer.cancel()
         self._ask_no_more()
         for producer in self.producers.values():
             self.shared.producers.close(producer)

@@ -84,6 +84,8 @@ class Consumer(Struct, eq=False, kw_only=True):
     """The messages that the client has permitted, and that were not pushed."""
     granted: int = 0
     """The part of these that the core may give."""
+    message_bytes: float = 0.0
+    """The bytes of a message of those that were pushed last; 0: nothing was, or the consumer has no quota."""
     left_out: dict[Offset, list[Run]] = field(default_factory=dict)
     """The messages that an ack set left out of each entry when it was pushed last, by the entry's first message.
 
@@ -121,6 +123,12 @@ class PushedTo(Protocol):
 
     def push(self, buffers: Sequence[Buffer]) -> None:
         """Send what answers no frame."""
+
+    def delivered(self, consumer: Consumer, size: int) -> None:
+        """Count bytes that are about to be pushed to a consumer; nothing more is pushed while they exceed a quota."""
+
+    def most_bytes(self, consumer: Consumer) -> float | None:
+        """Return how much should be pushed to a consumer at once; None: it has no quota."""
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -265,11 +273,25 @@ class Consumers:
     def _grant(self, consumers: Iterable[Consumer]) -> None:
         commands: list[Command] = []
         for consumer in consumers:
-            more = (consumer.allowed if self._can_send else min(consumer.allowed, 0)) - consumer.granted
+            more = self._to_grant(consumer) - consumer.granted
             if more:
                 consumer.granted += more
                 commands.append(Permit(**consumer.where, consumer_id=consumer.consumer_id, permits=more))
         self._submit(commands)
+
+    def _to_grant(self, consumer: Consumer) -> int:
+        """Return how many messages the core may give; to one with a quota few at a time, by the size of its last ones.
+
+        The core gives what is permitted in one step, and does not know how large it is.
+        """
+        if not self._can_send:
+            return min(consumer.allowed, 0)
+        most_bytes = self._connection.most_bytes(consumer)
+        if most_bytes is None:
+            consumer.message_bytes = 0.0
+            return consumer.allowed
+        most = int(most_bytes / consumer.message_bytes) if consumer.message_bytes else 1
+        return min(consumer.allowed, max(most, 1))
 
     def _submit(self, commands: list[Command]) -> None:
         if commands and not self._broker.engine.dispatcher.has_stopped:
@@ -289,12 +311,19 @@ class Consumers:
 
     def _push(self, consumer: Consumer, sent: list[Sent]) -> None:
         frames: list[Buffer] = []
+        messages = 0
         for each in sent:
             taken = count(each.entry.free)
+            messages += taken
             consumer.allowed -= taken
             consumer.granted -= taken
             frames += self._frame(consumer, each)
+        size = sum(map(len, frames))
+        self._connection.delivered(consumer, size)
         self._connection.push(frames)
+        if self._connection.most_bytes(consumer) is not None:
+            consumer.message_bytes = size / max(messages, 1)
+            self._grant([consumer])
 
     def _frame(self, consumer: Consumer, sent: Sent) -> list[Buffer]:
         entry = sent.entry

@@ -56,6 +56,9 @@ logger = logging.getLogger("exacta.server")
 _DRAIN_SECONDS = 5.0
 
 
+TOO_SOON = "its address makes connections faster than its quota lets it (connection_creation_rate)"
+
+
 class ServedConnection(RevocableConnection, Protocol):
     """A client's connection of any front, as the server sees it."""
 
@@ -358,7 +361,19 @@ class Server:
             return False
         self._connections.add(connection)
         self._deserted.clear()
+        self._look_at_quota(connection)
         return True
+
+    def _look_at_quota(self, connection: ServedConnection) -> None:
+        """Read nothing of a connection that came too soon, and close it later: its client would come again at once."""
+        quotas = None if self._broker is None else self._broker.quotas
+        if quotas is None or not quotas.held:
+            return
+        throttle_ms = quotas.connected(connection.peer_host, self._loop.time() * 1000)
+        if throttle_ms:
+            self._admission.refuse(connection.peer_host, TOO_SOON)
+            connection.stop_taking_requests()
+            self._loop.call_later(throttle_ms / 1000, connection.abort)
 
     def _most_connections(self) -> tuple[int, int]:
         now = self._configuration if self._broker is None else self._broker.configuration

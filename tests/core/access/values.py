@@ -1,12 +1,13 @@
-"""Access rules and keys as tests need them, and how hypothesis makes them."""
+"""Access rules, keys and quotas as tests need them, and how hypothesis makes them."""
 
 from typing import Any
 
 from hypothesis import strategies as st
 
-from exacta.core.commands import AlterScramKeys, CreateAcls, DeleteAcls
+from exacta.core.commands import AlterClientQuotas, AlterScramKeys, CreateAcls, DeleteAcls
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Acl, AclFilter, Operation, Pattern, PatternFilter, ResourceKind
+from exacta.core.values.quotas import EntityType, QuotaAlteration, QuotaKey, entity_of
 from exacta.core.values.scram import ScramAlteration, ScramKey, ScramMechanism
 from exacta.core.values.secret import Secret
 
@@ -70,8 +71,16 @@ ALTERATIONS = st.one_of(
     st.builds(ScramAlteration, user=_USERS, mechanism=st.sampled_from((None, *ScramMechanism))),
     st.builds(alteration, user=_USERS, made=_KEYS),
 )
+_ENTITIES = st.dictionaries(
+    st.sampled_from((EntityType.USER, EntityType.CLIENT_ID)), st.sampled_from(("u", None)), min_size=1
+)
+_VALUES = st.dictionaries(st.sampled_from(list(QuotaKey)[:2]), st.sampled_from((1.0, 2.5, None)))
+_QUOTAS = st.builds(QuotaAlteration, _ENTITIES.map(entity_of), _VALUES)
 COMMANDS = st.one_of(
     st.builds(CreateAcls, acls=st.lists(ACLS, max_size=3).map(tuple)),
     st.builds(DeleteAcls, filters=st.lists(FILTERS, max_size=2).map(tuple)),
     st.builds(AlterScramKeys, alterations=st.lists(ALTERATIONS, max_size=3).map(tuple)),
+    st.builds(
+        AlterClientQuotas, alterations=st.lists(_QUOTAS, max_size=2, unique_by=lambda each: each.entity).map(tuple)
+    ),
 )

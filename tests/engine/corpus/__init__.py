@@ -13,16 +13,13 @@ from exacta.core.commands import (
     Acknowledge,
     AddGroup,
     AddPartitions,
-    AlterScramKeys,
     AppendBatch,
     BeginTransaction,
     CommitOffsets,
     CommitTransactionalOffsets,
     ConsumerHeartbeat,
-    CreateAcls,
     CreatePartitions,
     CreateTopic,
-    DeleteAcls,
     DeleteGroup,
     DeleteOffsets,
     DeleteRecords,
@@ -51,10 +48,7 @@ from exacta.core.commands.subscriptions import EARLIEST
 from exacta.core.event_codec import EVENTS_SCHEMA
 from exacta.core.ids import NO_PRODUCER_ID, Offset, PrincipalName, Ticket, TransactionVersion, WriterId
 from exacta.core.replies import Joined, ProducerBoundReply, TransactionBegunReply, TransactionEndedReply
-from exacta.core.values.acl import Acl, AclFilter, Operation, Pattern, ResourceKind
 from exacta.core.values.limits import Limits
-from exacta.core.values.scram import ScramAlteration, ScramKey, ScramMechanism
-from exacta.core.values.secret import Secret
 from exacta.core.values.subscriptions import SubscriptionType
 from exacta.core.writers import IdempotentWriter, NamelessWriter, Writer
 from exacta.protocol.kafka.batch_building import data_batch
@@ -62,6 +56,7 @@ from exacta.records.record_format import KafkaRecordFormat
 from simulation.clients.batches import record
 from simulation.disk.simulated import SimulatedDisk
 from tests.core.world import named_writer
+from tests.engine.corpus.access import access_commands
 from tests.engine.disk_rig import DiskRig
 
 DIRECTORY = Path(__file__).parent / f"format_{VERSION}_events_{EVENTS_SCHEMA}"
@@ -368,20 +363,8 @@ class _Play(DiskRig):
         )
 
     def _access(self) -> None:
-        name = self.named("a")
-        reads = Acl(ResourceKind.TOPIC, name, Pattern.LITERAL, LOGIN, "*", Operation.READ, True)
-        self.ask(
-            CreateAcls(acls=(reads, Acl(ResourceKind.TOPIC, name, Pattern.PREFIXED, LOGIN, "*", Operation.ALL, False)))
-        )
-        self.ask(DeleteAcls(filters=(AclFilter(name=name, allows=False),)))
-        keys = [
-            ScramKey(mechanism, b"salt", 4096, Secret(b"stored key"), Secret(b"server key"))
-            for mechanism in ScramMechanism
-        ]
-        for key in keys:
-            for user in ("user", "gone"):
-                self.ask(AlterScramKeys(alterations=(ScramAlteration(self.named(user), key.mechanism, key),)))
-            self.ask(AlterScramKeys(alterations=(ScramAlteration(self.named("gone"), key.mechanism),)))
+        for command in access_commands(self.named, LOGIN):
+            self.ask(command)
 
     def _expire(self) -> None:
         self.loop.now_ms += 10 * DAY_MS

@@ -24,8 +24,10 @@ def described(value: object) -> Any:
             return value.hex()
         case Secret():
             return value.value.hex()
-        case dict() if any(isinstance(each, Struct) for each in value):  # an ordered set
-            return [described(each) for each in value]
+        case dict() if any(isinstance(each, Struct) for each in value):  # without values it is an ordered set
+            return [
+                described(key) if entry is None else [described(key), described(entry)] for key, entry in value.items()
+            ]
         case dict():
             return {str(key): described(entry) for key, entry in value.items()}
         case set() | frozenset():

@@ -5,7 +5,13 @@ Timers are commands too: the core asks for them in `Outcome.timers`, the engine 
 """
 
 from exacta.core.command import Command, Parked
-from exacta.core.commands.access import AlterScramKeys, CreateAcls, DeleteAcls, RevokeMemberships
+from exacta.core.commands.access import (
+    AlterClientQuotas,
+    AlterScramKeys,
+    CreateAcls,
+    DeleteAcls,
+    RevokeMemberships,
+)
 from exacta.core.commands.groups import (
     CommitOffsets,
     CommitTransactionalOffsets,
@@ -83,6 +89,7 @@ __all__ = [
     "AcknowledgeSoon",
     "AddGroup",
     "AddPartitions",
+    "AlterClientQuotas",
     "AlterScramKeys",
     "AppendBatch",
     "BeginTransaction",

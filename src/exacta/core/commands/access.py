@@ -1,8 +1,9 @@
-"""The commands of access rules and of the keys by which users log in."""
+"""The commands of access rules, of the keys by which users log in, and of quotas."""
 
 from exacta.core.command import Command
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Acl, AclFilter, Terms
+from exacta.core.values.quotas import QuotaAlteration
 from exacta.core.values.scram import ScramAlteration
 
 
@@ -22,6 +23,12 @@ class AlterScramKeys(Command, frozen=True, kw_only=True):
     """Set and delete keys of users for SCRAM (KIP-554), the deletions first."""
 
     alterations: tuple[ScramAlteration, ...]
+
+
+class AlterClientQuotas(Command, frozen=True, kw_only=True):
+    """Set and remove quotas (KIP-546). No entity comes twice, and none of them or of their values has a problem."""
+
+    alterations: tuple[QuotaAlteration, ...]
 
 
 class RevokeMemberships(Command, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ rebalance, signs of life (decision 0025), and ids that are given out of what is 
 """
 
 from exacta.core.event import Event
-from exacta.core.events.access import AclsCreated, AclsDeleted, ScramKeysSet
+from exacta.core.events.access import AclsCreated, AclsDeleted, ClientQuotasSet, ScramKeysSet
 from exacta.core.events.groups import (
     ConsumerGroupChanged,
     ConsumerGroupUpdated,
@@ -82,6 +82,7 @@ __all__ = [
     "BatchAppended",
     "BatchStaged",
     "BrokerConfigsSet",
+    "ClientQuotasSet",
     "CompactedForgotten",
     "ConclusionHeard",
     "ConsumerConnected",

@@ -1,7 +1,8 @@
-"""The events of access rules and of the keys by which users log in."""
+"""The events of access rules, of the keys by which users log in, and of quotas."""
 
 from exacta.core.event import Event
 from exacta.core.values.acl import Acl
+from exacta.core.values.quotas import QuotaEntity, QuotaKey
 from exacta.core.values.scram import ScramKey
 
 
@@ -22,3 +23,10 @@ class ScramKeysSet(Event, frozen=True, kw_only=True, array_like=True):
 
     user: str
     keys: tuple[ScramKey, ...]
+
+
+class ClientQuotasSet(Event, frozen=True, kw_only=True, array_like=True):
+    """The quotas of an entity are these from now on; without any the entity is gone."""
+
+    entity: QuotaEntity
+    quotas: dict[QuotaKey, float]

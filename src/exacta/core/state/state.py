@@ -23,6 +23,7 @@ from exacta.core.state.writer import KnownWriter
 from exacta.core.values.acl import Acl
 from exacta.core.values.leader_epochs import FIRST_EPOCH
 from exacta.core.values.limits import Limits
+from exacta.core.values.quotas import QuotaEntity, QuotaKey
 from exacta.core.values.scram import ScramKey
 from exacta.core.values.usage import Table, Usage, no_usage
 
@@ -92,6 +93,8 @@ class Volatile(Struct):
     """Streams of the journal that no partition needs any more. The engine takes them out."""
     usage: dict[Table, Usage] = field(default_factory=no_usage)
     """The bytes of each table, and who they belong to."""
+    quota_changes: int = 0
+    """The number of changes of quotas since the start."""
     acl_index: AclIndex = field(default_factory=AclIndex)
     """The access rules, laid out for questions."""
     abandoned: dict[TransactionId, None] = field(default_factory=dict)
@@ -140,6 +143,8 @@ class State(Struct):
     """The access rules, in the order in which they were made."""
     scram_keys: dict[str, tuple[ScramKey, ...]] = field(default_factory=dict)
     """The users that log in by a password of ours, with one key for each mechanism at most. None has no key."""
+    client_quotas: dict[QuotaEntity, dict[QuotaKey, float]] = field(default_factory=dict)
+    """The quotas of users, clients and addresses. None has no quota."""
     volatile: Volatile = field(default_factory=Volatile)
 
     def has_group(self, group_id: str) -> bool:

@@ -247,6 +247,12 @@ BOUNDS: tuple[Bound, ...] = (
         table=Table.USERS,
         beyond="A further key gets POLICY_VIOLATION.",
     ),
+    Bound(
+        name="quotas of users, clients and addresses",
+        fields=("State.client_quotas", "QuotaEntity.parts"),
+        table=Table.QUOTAS,
+        beyond="A further quota gets POLICY_VIOLATION.",
+    ),
 )
 
 DERIVED: dict[str, str] = {

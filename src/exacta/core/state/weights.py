@@ -19,6 +19,7 @@ from exacta.core.state.topic import Topic
 from exacta.core.state.transaction import Transaction
 from exacta.core.state.writer import KnownWriter
 from exacta.core.values.acl import Acl
+from exacta.core.values.quotas import QuotaEntity, QuotaKey
 from exacta.core.values.scram import ScramKey
 from exacta.core.values.usage import Table, Usage, no_usage
 
@@ -68,6 +69,9 @@ ACL = 1_500
 """An access rule, with its places in the index."""
 USER = 400
 SCRAM_KEY = 600
+ENTITY = 600
+"""An entity that has quotas, beside its names."""
+QUOTA = 150
 
 
 def text(value: str | None) -> int:
@@ -299,6 +303,11 @@ def user(name: str, keys: Collection[ScramKey]) -> int:
     return USER + text(name) + SCRAM_KEY * len(keys) + secrets
 
 
+def client_quotas(entity: QuotaEntity, quotas: Mapping[QuotaKey, float]) -> int:
+    """Return the weight of an entity with its quotas; one without any is none."""
+    return ENTITY + sum(text(name) for _, name in entity.parts) + QUOTA * len(quotas) if quotas else 0
+
+
 # --- all --------------------------------------------------------------------------------------------------------------
 
 
@@ -327,6 +336,7 @@ def weigh(state: State) -> dict[Table, Usage]:
     count(Table.DELIVERIES, map(delivery, volatile.deliveries.values()))
     count(Table.ACLS, map(acl, state.acls))
     count(Table.USERS, (user(*each) for each in state.scram_keys.items()))
+    count(Table.QUOTAS, (client_quotas(*each) for each in state.client_quotas.items()))
     return usage
 
 

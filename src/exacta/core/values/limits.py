@@ -157,6 +157,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """The most that one command deletes, as in Apache Kafka: all of them stand in one event."""
     max_user_bytes: int = 64 << 20
     """The users, with the keys by which they log in."""
+    max_quota_bytes: int = 64 << 20
+    """The quotas of users, clients and addresses."""
     producer_protected_ms: int = 600_000
     """A producer may repeat its last batch for so long, and must be known meanwhile. This is longer than any client's
     default delivery time-out. A client that floods a partition with producers is refused; it does not make others

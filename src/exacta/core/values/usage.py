@@ -33,6 +33,7 @@ class Table(Enum):
     DELIVERIES = "max_delivery_bytes"
     ACLS = "max_acl_bytes"
     USERS = "max_user_bytes"
+    QUOTAS = "max_quota_bytes"
 
 
 class Charge(Struct):

@@ -10,6 +10,7 @@ from exacta.core.values.leader_epochs import FIRST_EPOCH, end_of, last_epoch
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
+from exacta.kafka.fetch_quota import most_bytes, within_quota
 from exacta.kafka.fetch_rights import take_out_unreadable
 from exacta.kafka.fetch_sessions import (
     FINAL_EPOCH,
@@ -240,7 +241,7 @@ def _read(
         )
 
     def read(results: list[FetchResult]) -> None:
-        answers: list[_Answer] = list(zip(found.reading, results, strict=True))
+        answers: list[_Answer] = list(zip(found.reading, within_quota(context, results), strict=True))
         if found.acl_changes == broker.engine.advice.acl_changes or broker.authorizer.allows_all:
             done([*answers, *found.refused], answered)
             return
@@ -266,7 +267,7 @@ def _fetch(
     found: _Sorted,
     done: Callable[[list[FetchResult]], None],
 ) -> None:
-    max_bytes = min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes)
+    max_bytes = most_bytes(context, min(max(request.max_bytes, 0), broker.configuration.fetch_max_bytes))
     may_wait = not found.refused and found.acl_changes == broker.engine.advice.acl_changes
     broker.fetch(
         context,

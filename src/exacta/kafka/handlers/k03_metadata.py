@@ -14,6 +14,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.internal_topics import MADE
 from exacta.kafka.listing import describe_all
+from exacta.kafka.mutations import Mutations
 from exacta.kafka.needs import Inside, or_on_cluster
 from exacta.kafka.parts import Parts, Repeats
 from exacta.kafka.request_size import first_time
@@ -48,10 +49,12 @@ def handle(broker: Broker, request: MetadataRequest, context: RequestContext, re
     if wanted is not None and not broker.authorizer.allows_all:
         wanted, unseen = _take_out_unseen(broker, context, wanted, nobody)
     to_create = _to_create(broker, request, wanted)
+    mutations = Mutations(context)
 
     def created(rejections: dict[str, Rejection]) -> None:
         for topic, rejection in rejections.items():
             refused[topic] = context.error_code(rejection)
+        mutations.end()
         _answer(broker, request, context, wanted, refused, unseen, reply)
 
     for topic in to_create:
@@ -59,7 +62,11 @@ def handle(broker: Broker, request: MetadataRequest, context: RequestContext, re
             refused[topic] = context.error_code(Rejection.INVALID_TOPIC)
         elif not allows(broker, context, Operation.CREATE, ResourceKind.TOPIC, topic, or_on_cluster(Operation.CREATE)):
             refused[topic] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    create_missing(broker, context, [topic for topic in to_create if topic not in refused], created, MADE)
+    legal = [topic for topic in to_create if topic not in refused]
+    if context.charge is not None:
+        missing = [topic for topic in legal if broker.engine.visible(topic, 0) is None]
+        mutations.take(len(missing) * broker.configuration.num_partitions)
+    create_missing(broker, context, legal, created, MADE)
 
 
 def _answer(

@@ -13,6 +13,7 @@ from exacta.kafka.access import allows
 from exacta.kafka.config_source import SOURCE_NUMBERS
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.mutations import EXCEEDED, Mutations
 from exacta.kafka.needs import Each, Inside, or_on_cluster
 from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
@@ -39,6 +40,10 @@ NEEDS = (
 )
 
 
+STRICT_SINCE = 6
+"""The first version whose clients know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+
+
 class _Refused(Exception):
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -51,22 +56,29 @@ def handle(broker: Broker, request: CreateTopicsRequest, context: RequestContext
     response = CreateTopicsResponse(topics=[])
     commands: list[Command] = []
     asked: list[CreatableTopicResult] = []
+    mutations = Mutations(context, STRICT_SINCE)
     for topic in request.topics:
         result = CreatableTopicResult(name=topic.name)
         response.topics.append(result)
         try:
             if named[topic.name] > 1:
                 raise _Refused(ErrorCode.INVALID_REQUEST, "the request names this topic more than once")
-            commands.append(_command(broker, topic, request.validate_only))
+            command = _command(broker, topic, request.validate_only)
+            if not mutations.take(command.partition_count):
+                raise _Refused(ErrorCode.THROTTLING_QUOTA_EXCEEDED, EXCEEDED)
         except _Refused as refused:
             result.error_code, result.error_message = refused.code, str(refused)
         else:
+            commands.append(command)
             asked.append(result)
 
     def done(answers: list[Answer]) -> None:
         for result, command, answer in zip(asked, commands, answers, strict=True):
             assert isinstance(command, CreateTopic)
+            if isinstance(answer, Rejection):
+                mutations.give_back(command.partition_count)
             _fill(broker, context, result, command, answer)
+        mutations.end()
         reply(response)
 
     if commands:

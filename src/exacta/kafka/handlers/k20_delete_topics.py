@@ -7,6 +7,7 @@ from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.mutations import EXCEEDED, Mutations
 from exacta.kafka.needs import Each, or_on_cluster
 from exacta.kafka.parts import Repeats, divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -22,6 +23,8 @@ from exacta.protocol.kafka.messages.k20_delete_topics import (
 from exacta.protocol.kafka.schema import NO_UUID
 
 BY_ID_SINCE = 6
+STRICT_SINCE = 5
+"""The first version whose clients know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
 NEEDS = (
     Each(
@@ -50,33 +53,42 @@ def handle(broker: Broker, request: DeleteTopicsRequest, context: RequestContext
         wanted = [DeleteTopicState(name=name) for name in request.topic_names]
     else:
         wanted = request.topics
-    named = [topic for topic in wanted if _fault(topic) is None]
-    commands: list[Command] = [
-        DeleteTopic(topic=topic.name or "")
-        if topic.topic_id == NO_UUID
-        else DeleteTopic(topic_id=bytes(topic.topic_id))
-        for topic in named
-    ]
+    mutations = Mutations(context, STRICT_SINCE)
+    results = [DeletableTopicResult(name=topic.name, topic_id=topic.topic_id) for topic in wanted]
+    asked: list[tuple[DeletableTopicResult, int]] = []
+    commands: list[Command] = []
+    for topic, result in zip(wanted, results, strict=True):
+        result.error_message = _fault(topic)
+        if result.error_message is not None:
+            result.error_code = ErrorCode.INVALID_REQUEST
+            continue
+        partitions = _partition_count(broker, topic)
+        if partitions and not mutations.take(partitions):
+            result.error_code, result.error_message = ErrorCode.THROTTLING_QUOTA_EXCEEDED, EXCEEDED
+            continue
+        by_name = topic.topic_id == NO_UUID
+        commands.append(DeleteTopic(topic=topic.name or "") if by_name else DeleteTopic(topic_id=bytes(topic.topic_id)))
+        asked.append((result, partitions))
 
     def done(answers: list[Answer]) -> None:
-        results = [
-            DeletableTopicResult(
-                name=topic.name, topic_id=topic.topic_id, error_code=ErrorCode.INVALID_REQUEST, error_message=fault
-            )
-            for topic in wanted
-            if (fault := _fault(topic)) is not None
-        ]
-        for topic, answer in zip(named, answers, strict=True):
-            result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
+        for (result, partitions), answer in zip(asked, answers, strict=True):
             result.error_code = context.error_code(answer)
             if isinstance(answer, TopicDeletedReply):
                 result.name, result.topic_id = answer.topic, answer.topic_id
             elif isinstance(answer, Rejection):
                 result.error_message = words_of(answer)
-            results.append(result)
+                mutations.give_back(partitions)
+        mutations.end()
         reply(DeleteTopicsResponse(responses=results))
 
     broker.submit(context, commands, done)
+
+
+def _partition_count(broker: Broker, topic: DeleteTopicState) -> int:
+    """Return how many partitions would go; 0: there is no such topic."""
+    advice = broker.engine.advice
+    name = topic.name if topic.topic_id == NO_UUID else advice.topic_name(bytes(topic.topic_id))
+    return 0 if name is None else advice.partition_count(name)
 
 
 def _fault(topic: DeleteTopicState) -> str | None:

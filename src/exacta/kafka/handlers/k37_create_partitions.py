@@ -8,6 +8,7 @@ from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
+from exacta.kafka.mutations import EXCEEDED, Mutations
 from exacta.kafka.needs import Each
 from exacta.kafka.parts import Repeats, divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -21,6 +22,9 @@ from exacta.protocol.kafka.messages.k37_create_partitions import (
     CreatePartitionsTopicResult,
 )
 
+STRICT_SINCE = 3
+"""The first version whose clients know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+
 NEEDS = (Each(Operation.ALTER, ResourceKind.TOPIC, "topics", "results"),)
 
 
@@ -29,6 +33,7 @@ def handle(broker: Broker, request: CreatePartitionsRequest, context: RequestCon
     named = Counter(topic.name for topic in request.topics)
     response = CreatePartitionsResponse()
     commands: list[Command] = []
+    mutations = Mutations(context, STRICT_SINCE)
     asked: list[tuple[CreatePartitionsTopicResult, CreatePartitionsTopic, int, str | None]] = []
     for topic in request.topics:
         result = CreatePartitionsTopicResult(name=topic.name)
@@ -38,7 +43,11 @@ def handle(broker: Broker, request: CreatePartitionsRequest, context: RequestCon
             result.error_message = "the request names this topic more than once"
             continue
         wrong = _wrong_assignment(broker, topic)
-        asked.append((result, topic, broker.engine.advice.partition_count(topic.name), wrong))
+        present = broker.engine.advice.partition_count(topic.name)
+        if present and not mutations.take(max(topic.count - present, 0)):
+            result.error_code, result.error_message = ErrorCode.THROTTLING_QUOTA_EXCEEDED, EXCEEDED
+            continue
+        asked.append((result, topic, present, wrong))
         # Where it was refused anyway for its number, that is the answer.
         commands.append(_command(topic, validate_only=request.validate_only or wrong is not None))
 
@@ -49,6 +58,9 @@ def handle(broker: Broker, request: CreatePartitionsRequest, context: RequestCon
                 result.error_message = _why(broker, wanted, present, answer)
             elif wrong is not None:
                 result.error_code, result.error_message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, wrong
+            if present and result.error_code != ErrorCode.NONE:
+                mutations.give_back(max(wanted.count - present, 0))
+        mutations.end()
         reply(response)
 
     if commands:

@@ -15,6 +15,7 @@ from exacta.core.log.staging import NotEntered
 from exacta.core.rejections import Rejection
 from exacta.core.state.state import State
 from exacta.core.values.acl import Operation, ResourceKind
+from exacta.core.values.quotas import QuotaEntity, QuotaKey
 from exacta.core.values.scram import ScramKey, ScramMechanism
 
 T = TypeVar("T")
@@ -81,6 +82,14 @@ class Advice(Protocol):
     @property
     def acl_changes(self) -> int:
         """Return how often access rules have changed since the start: what was concluded holds while it is the same."""
+
+    @property
+    def client_quotas(self) -> Mapping[QuotaEntity, Mapping[QuotaKey, float]]:
+        """The quotas of users, clients and addresses: the same object for the life of the log, which changes."""
+
+    @property
+    def quota_changes(self) -> int:
+        """The number of changes of quotas since the start."""
 
     def acls_allow(
         self,
