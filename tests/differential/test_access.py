@@ -40,6 +40,7 @@ _BOTH = {
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "true",
 }
+MOST_SHOWN = 5
 CHANGES_TOPICS = (ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS)
 ASKED = [
     (ApiKey(key), form)
@@ -83,7 +84,7 @@ def test_the_same_is_refused(sides: tuple[AccessSide, AccessSide], key: ApiKey, 
                     differing.append((version, "here" if there else "away", user.name, kafkas, ours))
                 if key in CHANGES_TOPICS and "'NONE'" in repr((kafkas, ours)):
                     restore(sides, f"version {version} for {user.name}")
-    assert not differing, "\n".join(map(repr, differing))
+    assert not differing, "\n".join([f"{len(differing)} differ; the first are", *map(repr, differing[:MOST_SHOWN])])
 
 
 def versions(sides: tuple[AccessSide, AccessSide], key: ApiKey, form: str) -> list[int]:
