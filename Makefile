@@ -138,9 +138,10 @@ docs-site: $(VENV)/.installed-docs  ## the documentation as a site, in site/; a 
 	$(BIN)/python -m website.widths site
 
 # The wheel is made of the source distribution, so that nothing is missing there.
-dist: $(VENV)/.installed-dist  ## a wheel and a source distribution, in dist/
+dist: $(VENV)/.installed-dist  ## a wheel, a source distribution and their bill of materials, in dist/
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m website.bill_of_materials dist
 
 test-dist: dist  ## the wheel alone in an empty environment: the README's first screen, and a new user's hour (needs pip's index)
 	EXACTA_TEST_DIST=dist $(BIN)/python -m pytest tests/installed $(ARGS)

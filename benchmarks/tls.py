@@ -1,9 +1,11 @@
-"""The cost of TLS beside none, by whose code it is: uvloop's own, the standard library's, or aiofastnet's.
+"""The cost of TLS beside none, by whose code it is (uvloop's, the standard library's, aiofastnet's), and of a login.
 
-Run `python -m benchmarks.tls [ROUNDS]`. In each round every kind of server runs once, by turns, and does three kinds of
-work with librdkafka or with bare connections: much data (100 MB in and out again), one record in each transaction, and
-2,000 connections that are opened and asked for their versions. The client's processor time is its own; the table has
-what the client sees, and what the server's processor did. aiofastnet is installed by hand; without it it is left out.
+Run `python -m benchmarks.tls [ROUNDS [KIND,…]]`, such as `python -m benchmarks.tls 5 plain,uvloop,rules`. In each round
+every kind of server runs once, by turns, and does three kinds of work with librdkafka or with bare connections: much
+data (100 MB in and out again), one record in each transaction, and 2,000 connections that are opened and asked for
+their versions. `rules` is uvloop's TLS with a login by SCRAM-SHA-512 on each connection. Its user has the rights for
+this work and no others, and there are a thousand more rules. The client's processor time is its own; the table has what
+the client sees, and what the server's processor did. aiofastnet is installed by hand; without it it is left out.
 """
 
 import asyncio
@@ -23,6 +25,16 @@ import trustme
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from benchmarks.processes import Server, accepts_connections, free_ports, serving, usage
+from exacta.client.access_rules import AccessRule, add_rules
+from exacta.client.routing import Client
+from exacta.client.users import set_password
+from exacta.config.security import STANDARD_AUTHORIZER
+from exacta.protocol.kafka.codec import decode_response, encode_request
+from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from exacta.protocol.kafka.schema import Message
+from exacta.protocol.sasl.scram import ALGORITHMS
+from exacta.protocol.sasl.scram_client import ScramClient
 
 ROUNDS = 5
 RECORDS, RECORD_BYTES = 100_000, 1_000
@@ -30,8 +42,15 @@ TRANSACTIONS = 300
 CONNECTIONS = 2_000
 AT_ONCE = 50
 
-PLAIN, UVLOOP, STANDARD, AIOFASTNET = "plain", "uvloop", "standard library", "aiofastnet"
+PLAIN, UVLOOP, STANDARD, AIOFASTNET, RULES = "plain", "uvloop", "standard library", "aiofastnet", "rules"
 _VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+MECHANISM, USER, PASSWORD = "SCRAM-SHA-512", "alice", "a password"
+OTHER_RULES = 1_000
+_RIGHTS = [
+    *[("Topic", name, right) for name in ("bulk", "t") for right in ("Create", "Write", "Read")],
+    ("Group", "g", "Read"),
+    ("TransactionalId", "t", "Write"),
+]
 _START = """
 import asyncio, sys
 from exacta.server import event_loop, process, tls
@@ -93,6 +112,8 @@ def connections(options: dict[str, Any], port: int, context: ssl.SSLContext | No
                 name = {} if context is None else {"server_hostname": "localhost"}
                 reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, **name)  # type: ignore[arg-type]
                 held.append(writer)
+                if "sasl.username" in options:
+                    await _log_in(reader, writer)
                 writer.write(_VERSIONS)
                 (size,) = struct.unpack(">i", await reader.readexactly(4))
                 await reader.readexactly(size)
@@ -107,6 +128,44 @@ def connections(options: dict[str, Any], port: int, context: ssl.SSLContext | No
     return asyncio.run(run())
 
 
+async def _log_in(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Log in by SCRAM; the client derives its keys once, and the server never does."""
+
+    async def ask(request: Message, version: int) -> Any:
+        for part in encode_request(request, version, 1, None):
+            writer.write(part)
+        (size,) = struct.unpack(">i", await reader.readexactly(4))
+        response = HANDSHAKES[type(request)]
+        return decode_response(response, version, memoryview(await reader.readexactly(size)))[1]
+
+    login = ScramClient(ALGORITHMS[MECHANISM], USER, PASSWORD)
+    assert (await ask(SaslHandshakeRequest(mechanism=MECHANISM), 1)).error_code == 0
+    first = await ask(SaslAuthenticateRequest(auth_bytes=login.first()), 1)
+    last = await ask(SaslAuthenticateRequest(auth_bytes=login.final(bytes(first.auth_bytes))), 1)
+    login.verify(bytes(last.auth_bytes))
+
+
+HANDSHAKES: dict[type, Any] = {
+    SaslHandshakeRequest: SaslHandshakeResponse,
+    SaslAuthenticateRequest: SaslAuthenticateResponse,
+}
+
+
+def _give_rights(address: str) -> None:
+    """Make the user and its rules, and those of others."""
+    with Client(address) as client:
+        set_password(client, USER, PASSWORD, MECHANISM)
+        rules = [
+            AccessRule(f"User:{USER}", "Allow", right, kind, "Literal", name, "*") for kind, name, right in _RIGHTS
+        ]
+        rules += [
+            AccessRule(f"User:u{each}", "Allow", "Read", "Topic", "Literal", f"topic-{each}", "*")
+            for each in range(OTHER_RULES)
+        ]
+        for begin in range(0, len(rules), 500):
+            add_rules(client, rules[begin : begin + 500])
+
+
 WORK: dict[str, tuple[Work, str]] = {
     "bulk in": (bulk_in, "MB/s"),
     "bulk out": (bulk_out, "MB/s"),
@@ -117,19 +176,26 @@ WORK: dict[str, tuple[Work, str]] = {
 
 def measure(kind: str, folder: Path, keystore: Path, ca: Path) -> dict[str, tuple[float, float]]:
     """Return for each kind of work what the client sees, and the seconds of the server's processor."""
-    [port] = free_ports(1)
+    port, local = free_ports(2)
+    protocol = {PLAIN: "PLAINTEXT", RULES: "SASL_SSL"}.get(kind, "SSL")
+    lines = [f"listeners={protocol}://127.0.0.1:{port}", f"ssl.keystore.location={keystore}"]
+    if kind == RULES:
+        lines[0] += f",PLAINTEXT://127.0.0.1:{local}"
+        lines += [f"authorizer.class.name={STANDARD_AUTHORIZER}", "super.users=User:ANONYMOUS"]
     file = folder / "server.properties"
-    file.write_text(
-        f"listeners={'PLAINTEXT' if kind == PLAIN else 'SSL'}://127.0.0.1:{port}\nssl.keystore.location={keystore}\n"
-    )
+    file.write_text("\n".join(lines) + "\n")
     command = [sys.executable, "-c", _START, kind, "--data", str(folder / "data"), "--config", str(file)]
     options: dict[str, Any] = {"bootstrap.servers": f"127.0.0.1:{port}"}
     context = None
     if kind != PLAIN:
-        options |= {"security.protocol": "SSL", "ssl.ca.location": str(ca)}
+        options |= {"security.protocol": protocol, "ssl.ca.location": str(ca)}
         context = ssl.create_default_context(cafile=str(ca))
+    if kind == RULES:
+        options |= {"sasl.mechanism": MECHANISM, "sasl.username": USER, "sasl.password": PASSWORD}
     with serving(command, folder / "log") as server:
         server.wait_until(lambda: accepts_connections("127.0.0.1", port), 30)
+        if kind == RULES:
+            _give_rights(f"127.0.0.1:{local}")
         return {
             name: _with_processor(server, partial(work, options, port, context)) for name, (work, _) in WORK.items()
         }
@@ -144,11 +210,8 @@ def _with_processor(server: Server, work: Callable[[], float]) -> tuple[float, f
     return result, after.cpu_s - before.cpu_s
 
 
-def main(rounds: int) -> None:
-    """Run all kinds by turns, and print a table with medians, and the least and the most in brackets."""
-    kinds = [PLAIN, UVLOOP, STANDARD]
-    if importlib.util.find_spec("aiofastnet"):
-        kinds.append(AIOFASTNET)
+def main(rounds: int, kinds: list[str]) -> None:
+    """Run the kinds by turns, and print a table with medians, and the least and the most in brackets."""
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -174,4 +237,6 @@ def _cell(values: tuple[float, ...], form: str) -> str:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS)
+    fast = [AIOFASTNET] if importlib.util.find_spec("aiofastnet") else []
+    given = sys.argv[2].split(",") if len(sys.argv) > 2 else [PLAIN, UVLOOP, STANDARD, *fast, RULES]
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS, given)

@@ -195,6 +195,17 @@ SUITES = {
         ("EXACTA_TEST_SPARK_CLUSTER=1 EXACTA_TEST_KILLS={KILLS} EXACTA_TEST_BROKER=kafka tests/spark_cluster",),
         {"KILLS": "24"},
     ),
+    "secured": Suite(
+        "a secured Apache Kafka asks Exacta's own clients and common Kafka clients for the rights of "
+        "docs/how-to/permissions.md, and the connections of Spark's source and sink are secured as on Exacta",
+        "ten minutes",
+        "`python -m benchmarks.kafka --secure DIR`, which runs beside it",
+        (
+            "EXACTA_TEST_SECURE={DIR} -n 0 tests/client/test_secured.py tests/rights",
+            "EXACTA_TEST_SECURE={DIR} -n 0 -m spark tests/spark/test_secured.py",
+        ),
+        {"DIR": "secured"},
+    ),
     "spark-4.2": Suite(
         "the oldest supported PySpark has the calls that source and sink lean on, and runs queries",
         "minutes",

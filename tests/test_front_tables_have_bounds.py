@@ -20,6 +20,7 @@ BOUNDS = {
     "Admission._hosts": CONNECTIONS,
     "Announced._by_transaction": "MOST_BYTES; what was announced first is forgotten",
     "BatchReader._told": "_MOST_TOLD; all are forgotten then",
+    "Arrivals._coming": "MOST_ARRIVALS",
     "ClientConnection._ends_of_proofs": "a certificate and a login",
     "ClientConnection._outgoing": ANSWERS,
     "ClientConnection._proofs": "a certificate and a login",

@@ -8,8 +8,6 @@ the same tests then run there as well, so that this one stays honest.
 
 import base64
 import contextlib
-import hashlib
-import hmac
 import json
 import os
 import secrets
@@ -18,6 +16,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -37,6 +36,8 @@ from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorR
 from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeResponse
 from exacta.protocol.kafka.messages.k18_api_versions import ApiVersion, ApiVersionsResponse
 from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticateResponse
+from exacta.protocol.sasl.scram import ALGORITHMS, ScramError, keys_from_salted, salted_password
+from exacta.protocol.sasl.scram_server import ScramServer
 
 REAL = os.environ.get("EXACTA_TEST_SECURE")
 MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
@@ -208,14 +209,23 @@ class _Session:
                 return self._refuse("Authentication failed: Invalid username or password")
             return self._welcome(user, b"")
         if self._scram is None:
-            self._scram = ScramServer(self._script, "sha256" if self._mechanism.endswith("256") else "sha512")
+            algorithm = ALGORITHMS[self._mechanism]
+            self._scram = ScramServer(algorithm, partial(self._keys, algorithm))
             return SaslAuthenticateResponse(auth_bytes=self._scram.first(token))
-        final = self._scram.final(token)
-        if final is None:
+        try:
+            final = self._scram.final(token)
+        except ScramError:
             return self._refuse(
                 "Authentication failed during authentication due to invalid credentials with SASL SCRAM"
             )
+        if self._script.forged_signature:
+            final = b"v=" + base64.b64encode(b"another signature")
         return self._welcome(self._scram.user, final)
+
+    def _keys(self, algorithm, user):
+        password, salt = self._script.accounts.get(user, secrets.token_hex()), secrets.token_bytes(16)
+        salted = salted_password(algorithm, password, salt, self._script.iterations)
+        return keys_from_salted(algorithm, salted, salt, self._script.iterations)
 
     def _welcome(self, user, token):
         self._script.logins += 1
@@ -227,46 +237,6 @@ class _Session:
     @staticmethod
     def _refuse(message):
         return SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=message)
-
-
-class ScramServer:
-    """The server's side of RFC 5802, which keeps the password and so checks the client's proof from scratch."""
-
-    def __init__(self, script, algorithm):
-        self._script = script
-        self._algorithm = algorithm
-
-    def first(self, client_first):
-        """Return the server's first message."""
-        self._bare = client_first.decode().removeprefix("n,,")
-        name, nonce = self._bare.split(",")
-        self.user = name.removeprefix("n=").replace("=2C", ",").replace("=3D", "=")
-        self._salt = secrets.token_bytes(16)
-        self._nonce = nonce.removeprefix("r=") + secrets.token_hex(8)
-        salt = base64.b64encode(self._salt).decode()
-        self._first = f"r={self._nonce},s={salt},i={self._script.iterations}"
-        return self._first.encode()
-
-    def final(self, client_final):
-        """Return the server's final message, or None where the proof is wrong."""
-        password = self._script.accounts.get(self.user)
-        if password is None:
-            return None
-        without_proof, _, proof = client_final.decode().rpartition(",p=")
-        if without_proof != f"c=biws,r={self._nonce}":
-            return None
-        salted = hashlib.pbkdf2_hmac(self._algorithm, password.encode(), self._salt, self._script.iterations)
-        client_key, server_key = self._mac(salted, b"Client Key"), self._mac(salted, b"Server Key")
-        signed = f"{self._bare},{self._first},{without_proof}".encode()
-        signature = self._mac(hashlib.new(self._algorithm, client_key).digest(), signed)
-        if bytes(a ^ b for a, b in zip(base64.b64decode(proof), signature, strict=True)) != client_key:
-            return None
-        if self._script.forged_signature:
-            signed += b"x"
-        return b"v=" + base64.b64encode(self._mac(server_key, signed))
-
-    def _mac(self, key, message):
-        return hmac.new(key, message, self._algorithm).digest()
 
 
 def server_context(folder: Path, *, client_certificate: bool = False) -> ssl.SSLContext:

@@ -1,4 +1,4 @@
-"""Connections that are secured: one contract, on a scripted broker and, where there is one, on Apache Kafka."""
+"""Connections that are secured: one contract, on a scripted broker, on Exacta and, if there is one, on Apache Kafka."""
 
 import time
 from pathlib import Path
@@ -15,20 +15,34 @@ from exacta.client.routing import TRANSACTION, Client, Coordinator, UnknownTopic
 from exacta.client.security import Cluster, KeyStore, Sasl, Security, Tls, TrustStore
 from exacta.client.transactions import init_producer_id
 from tests.client.secured import MECHANISMS, REAL, Access, ScriptedBroker, scripted
+from tests.client.secured_exacta import secured_exacta
 
 AT_ONCE_S = 8.0
 """Much less than a client would try for."""
 
 
-@pytest.fixture(params=["scripted", "real"])
+@pytest.fixture(scope="module")
+def exacta(tmp_path_factory, certificates):
+    with secured_exacta(tmp_path_factory.mktemp("exacta"), secrets=certificates.folder) as broker:
+        yield broker
+
+
+@pytest.fixture(params=["scripted", "exacta", "real"])
 def access(request, certificates, script):
-    if request.param == "real":
+    if request.param == "exacta":
+        yield request.getfixturevalue("exacta").access
+    elif request.param == "real":
         if not REAL:
             pytest.skip("EXACTA_TEST_SECURE names no secured Apache Kafka")
         yield Access.of(Path(REAL))
     else:
         with scripted(certificates.folder, script) as connected:
             yield connected
+
+
+@pytest.fixture
+def is_scripted(request):
+    return request.node.callspec.params["access"] == "scripted"
 
 
 def client_of(access, protocol, security, *, host="127.0.0.1"):
@@ -78,20 +92,21 @@ def test_requests_that_are_larger_than_a_tls_record(access, protocol):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_login_that_is_about_to_end_is_renewed_on_the_same_connection(access, script, mechanism, monkeypatch):
+def test_a_login_that_is_about_to_end_is_renewed_on_the_same_connection(
+    access, script, is_scripted, mechanism, monkeypatch
+):
     """KIP-368: a broker hangs up on a client that goes on after that.
 
     With the scripted one, time is virtual: on a busy machine the client would come too late for the little that is left
     of a short session. With the real one a session is long enough.
     """
-    is_real = REAL is not None and Access.of(Path(REAL)) == access
-    if is_real and mechanism != "SCRAM-SHA-512":
-        pytest.skip("only there the real one ends a session")
+    if not is_scripted and mechanism != "SCRAM-SHA-512":
+        pytest.skip("only there Apache Kafka ends a session")
     now_s, lifetime_s = 0.0, REAUTHENTICATION_MS / 1000
     script.session_lifetime_ms = REAUTHENTICATION_MS
 
     def clock():
-        return time.monotonic() if is_real else now_s
+        return now_s if is_scripted else time.monotonic()
 
     script.clock = clock
     monkeypatch.setattr(connections, "time", SimpleNamespace(monotonic=clock))
@@ -103,7 +118,7 @@ def test_a_login_that_is_about_to_end_is_renewed_on_the_same_connection(access, 
             client.refresh([], Deadline(5_000))
             assert client._connections._seed is connection
             now_s += lifetime_s / 32  # less than what is left of a session when it must be renewed
-    assert is_real or script.logins == 3
+    assert not is_scripted or script.logins == 3
 
 
 # --- what is refused, and how it is said ------------------------------------------------------------------------------

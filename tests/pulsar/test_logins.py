@@ -8,6 +8,7 @@ import jwt
 import pytest
 
 from exacta.config.options import configure
+from exacta.front.arrivals import LOGIN_SECONDS
 from exacta.front.identity import Identity
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.protocol.pulsar import messages_pb2 as pb
@@ -251,6 +252,18 @@ def test_each_command_in_each_phase(
     assert [type(each) for each in client.answers()] == answers.get(expected, [])
 
 
+def test_a_client_that_says_nothing_is_closed_in_time(broker: Served, caplog: pytest.LogCaptureFixture) -> None:
+    silent, slow = broker.connect(connects=False), broker.connect(connect=connect("token", token()))
+    silent.send_bytes(build_frame(connect("token", token()))[:7])
+    broker.pass_time(int(LOGIN_SECONDS * 1_000) - 1)
+    assert silent.connection in broker.connections
+    broker.pass_time(1)
+    assert silent.closed
+    assert "it has not logged in within 30 s" in caplog.text
+    assert is_served(broker, slow)
+    assert not broker.context.arrivals._coming
+
+
 def test_connect_comes_once(broker: Served) -> None:
     client = broker.connect(connect=connect("token", token()))
     client.send(connect("token", token(user="bob")))
@@ -361,3 +374,12 @@ def test_the_rest_of_a_token() -> None:
     assert rest_s(80, 60) == 40
     assert rest_s(0.9, 60) is None
     assert rest_s(None, 60) is None
+
+
+def test_who_does_not_log_in_in_time_is_closed(broker: Served) -> None:
+    silent, quick = opened(broker), opened(broker, build_frame(connect("token", token())))
+    broker.pass_time(int(LOGIN_SECONDS * 1_000) - 1)
+    assert silent.connection in broker.connections
+    broker.pass_time(1)
+    assert silent.connection not in broker.connections
+    assert quick.connection in broker.connections

@@ -18,7 +18,7 @@ FILES = (
 )
 
 CONTAINER = "It starts an Apache Pulsar of its own in a container."
-LOGINS = "It wants a login to be refused, and there are none yet."
+LOGINS = "It wants a login to be refused, and the broker of these tests asks for none, since most of them have none."
 MESSAGES = "It looks a message up by HTTP, which is not served."
 NAMESPACE = "It wants a namespace not to be there. Here one is a part of names, and is empty if no topic has it."
 NON_PERSISTENT = "It uses a topic that is not kept, and Exacta keeps every topic."

@@ -35,7 +35,14 @@ QUICK = {
     "log_level": 0,
 }
 GROUP = {"group.id": "billing", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
-FROM_START = {"group_id": "billing", "enable_auto_commit": False, "auto_offset_reset": "earliest"}
+FROM_START = {
+    "group_id": "billing",
+    "enable_auto_commit": False,
+    "auto_offset_reset": "earliest",
+    # One that is refused may end without leaving, and the next one waits for its time-out.
+    "session_timeout_ms": 6_000,
+    "heartbeat_interval_ms": 500,
+}
 KEYWORDS = {"retry_backoff_ms": 20, "metadata_max_age_ms": 100}
 
 
@@ -130,9 +137,9 @@ def in_group(place: Place, **more: Any) -> None:
 
 
 def of_partitions(place: Place) -> None:
-    """Consume a partition. Without the right such a consumer waits, and only a look at the topic says why."""
+    """Consume on from the group's offset. Without a right on the topic it waits; only a look at the topic says why."""
     with closing(Consumer(place.librdkafka | QUICK | GROUP)) as consumer:
-        consumer.assign([TopicPartition("orders", 0, 0)])
+        consumer.assign([TopicPartition("orders", 0)])
         refusal = consumer.list_topics("orders", SECONDS).topics["orders"].error
         if refusal is not None:
             raise KafkaException(refusal)
@@ -326,7 +333,7 @@ TASKS: dict[tuple[str, str], Task] = {
     ("consumer in a group", KAFKA_PYTHON): python_in_group,
     ("consumer in a group", AIOKAFKA): looped(aio_in_group),
     ("consumer in a group, by KIP-848", CONFLUENT): lambda place: in_group(place, **{"group.protocol": "consumer"}),
-    ("consumer of partitions", CONFLUENT): of_partitions,
+    ("consumer of partitions, from a group's offsets", CONFLUENT): of_partitions,
     ("consumer of partitions without a group", KAFKA_PYTHON): python_without_group,
     ("consumer of partitions without a group", AIOKAFKA): looped(aio_without_group),
     ("consume, transform, produce", CONFLUENT): transformed,

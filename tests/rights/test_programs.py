@@ -7,7 +7,7 @@ import pytest
 
 from tests.rights.kafka_clients import is_refusal
 from tests.rights.page import Row, is_named, rows
-from tests.rights.place import Place, furnished, refusal
+from tests.rights.place import Place, furnished, refusal, skip_on_kafka
 from tests.rights.programs import TASKS
 
 ROWS = [(row, client) for section in ("Python programs", "Spark") for row in rows(section) for client in row.clients]
@@ -25,6 +25,7 @@ def test_the_page_has_what_is_tested() -> None:
 
 @pytest.mark.parametrize(("row", "client"), ROWS, ids=lambda each: each if isinstance(each, str) else each.task)
 def test_a_program_needs_what_the_page_says(place: Place, row: Row, client: str) -> None:
+    skip_on_kafka(row.task)
     task = TASKS[row.task, client]
     for missing in row.needs:
         place.allow({*row.needs} - {missing})

@@ -1,6 +1,16 @@
-"""The wait before a login is refused grows with each refusal of one address, and of no other."""
+"""The wait before a login is refused grows with each refusal of one address, and its attempts have a bound."""
 
-from exacta.security.backoff import FORGOTTEN_AFTER_S, LONGEST_S, MOST_ADDRESSES, LoginBackoff
+from functools import partial
+
+from exacta.security.backoff import (
+    FORGIVEN_EACH_S,
+    FORGOTTEN_AFTER_S,
+    LONGEST_S,
+    LOOK_AGAIN_S,
+    MOST_ADDRESSES,
+    MOST_OPEN,
+    LoginBackoff,
+)
 
 
 class Clock:
@@ -33,3 +43,52 @@ def test_it_remembers_a_bounded_number_of_addresses():
 def test_thousands_of_failures_are_no_number_too_large():
     backoff = LoginBackoff(0.1, Clock())
     assert {backoff.failed("a") for _ in range(5_000)} >= {LONGEST_S}
+
+
+def test_an_address_has_a_number_of_wrong_attempts_and_gets_one_back_each_second():
+    clock = Clock()
+    backoff = LoginBackoff(0.1, clock)
+    for _ in range(MOST_OPEN):
+        assert backoff.wait_s("a") == 0
+        backoff.failed("a")
+    assert 0 < backoff.wait_s("a") <= FORGIVEN_EACH_S
+    assert backoff.wait_s("b") == 0
+    clock.now_s += FORGIVEN_EACH_S + 0.01
+    assert backoff.wait_s("a") == 0
+    backoff.failed("a")
+    assert backoff.wait_s("a") > 0
+    clock.now_s += MOST_OPEN * FORGIVEN_EACH_S
+    for _ in range(MOST_OPEN):
+        assert backoff.wait_s("a") == 0
+        backoff.failed("a")
+    assert backoff.wait_s("a") > 0
+
+
+def test_attempts_at_the_same_time_count_and_let_one_another_go_on():
+    backoff, gone_on = LoginBackoff(0.1, Clock()), []
+
+    def goes_on(name, *, waits):
+        gone_on.append(name)
+        return waits
+
+    for _ in range(MOST_OPEN):
+        backoff.begins("a")
+    assert backoff.wait_s("a") == LOOK_AGAIN_S
+    for name, waits in (("first", False), ("second", True), ("third", True)):  # the first one has gone meanwhile
+        backoff.waits("a", partial(goes_on, name, waits=waits))
+    backoff.ended("a")
+    assert gone_on == ["first", "second"]
+    assert backoff.wait_s("a") == 0
+    for _ in range(MOST_OPEN - 1):
+        backoff.ended("a")
+    assert gone_on == ["first", "second", "third"]
+    assert not backoff._lines
+    assert not backoff._trying
+
+
+def test_who_is_right_pays_nothing():
+    backoff = LoginBackoff(0.1, Clock())
+    for _ in range(10 * MOST_OPEN):
+        assert backoff.wait_s("a") == 0
+        backoff.begins("a")
+        backoff.ended("a")

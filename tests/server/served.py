@@ -25,11 +25,12 @@ OPTIONS = {
 class Served:
     """The server; `local` and `secured` are the addresses of its doors."""
 
-    def __init__(self, data: Path, options: Mapping[str, Any] = OPTIONS) -> None:
+    def __init__(self, data: Path, options: Mapping[str, Any] = OPTIONS, own: Mapping[str, str] | None = None) -> None:
+        """`own` are the options that the door with a login has for itself."""
         self._loop = new_event_loop()
         doors = [
             Door(front="kafka", name="LOCAL", endpoint=LOCAL),
-            Door(front="kafka", name="SASL_PLAINTEXT", endpoint=LOCAL, login=True),
+            Door(front="kafka", name="SASL_PLAINTEXT", endpoint=LOCAL, login=True, options=own or {}),
         ]
         self._server = Server(self._loop, configure(options), data, doors)
         self._thread = threading.Thread(target=self._loop.run_forever)

@@ -35,30 +35,22 @@ def test_rules_and_users_without_an_authorizer_are_refused_in_a_line(
     for command in commands:
         world.send(command)
     with pytest.raises(ServerError) as raised:
-        require_authorizer(OFF, world.state, DATA, has_logins=False)
+        require_authorizer(OFF, world.state, DATA)
     (line,) = str(raised.value).splitlines()
     assert line.startswith(f"the journal in data holds {held}")
     assert line.endswith(f"--set authorizer.class.name={STANDARD_AUTHORIZER}")
-    require_authorizer(CLOSED, world.state, DATA, has_logins=False)
-
-
-def test_users_need_no_authorizer_where_they_log_in(world: World) -> None:
-    world.send(USER)
-    require_authorizer(OFF, world.state, DATA, has_logins=True)
-    world.send(RULE)
-    with pytest.raises(ServerError, match=r"holds access rules \(1\)"):
-        require_authorizer(OFF, world.state, DATA, has_logins=True)
+    require_authorizer(CLOSED, world.state, DATA)
 
 
 def test_nobody_who_may_make_a_rule_is_told(world: World, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "exacta"):
-        require_authorizer(OFF, world.state, DATA, has_logins=False)
-        require_authorizer(CLOSED, world.state, DATA, has_logins=False)
+        require_authorizer(OFF, world.state, DATA)
+        require_authorizer(CLOSED, world.state, DATA)
         assert not caplog.messages
-        require_authorizer(ON, world.state, DATA, has_logins=False)
+        require_authorizer(ON, world.state, DATA)
         (line,) = caplog.messages
     assert "set super.users" in line
     world.send(RULE)
     caplog.clear()
-    require_authorizer(ON, world.state, DATA, has_logins=False)
+    require_authorizer(ON, world.state, DATA)
     assert not caplog.messages

@@ -107,15 +107,29 @@ def test_tls_that_cannot_be_is_a_mistake_of_the_file(tmp_path: Path) -> None:
             "unknown option listener.name.a.ssl.client.aut; did you mean ssl.client.auth?",
         ),
         (
-            "listener.name.a.sasl.enabled.mechanisms=PLAIN",
-            "listener.name.a.sasl.enabled.mechanisms: sasl.enabled.mechanisms is set for all listeners, and never for "
-            "one alone",
+            "listener.name.a.connections.max.reauth.ms=1000",
+            "listener.name.a.connections.max.reauth.ms: connections.max.reauth.ms is set for all listeners, and never "
+            "for one alone",
+        ),
+        (
+            "listener.name.a.sasl.enabled.mechanism=PLAIN",
+            "unknown option listener.name.a.sasl.enabled.mechanism; did you mean sasl.enabled.mechanisms?",
         ),
     ],
 )
 def test_a_security_option_that_has_no_effect_is_a_mistake(tmp_path: Path, line: str, message: str) -> None:
     [mistake] = mistakes(tmp_path, f"{line}\n")
     assert mistake.startswith(f"server.properties:1: {message}")
+
+
+def test_a_listener_has_mechanisms_of_its_own_where_clients_log_in_by_it(tmp_path: Path) -> None:
+    listeners = (
+        "listeners=IN://127.0.0.1:1,OUT://127.0.0.1:2\nlistener.security.protocol.map=IN:PLAINTEXT,OUT:SASL_PLAINTEXT\n"
+    )
+    [one, two] = read(tmp_path, f"{listeners}listener.name.out.sasl.enabled.mechanisms=PLAIN\n").kafka_doors
+    assert (one.options, two.options) == ({}, {"sasl_enabled_mechanisms": "PLAIN"})
+    [mistake] = mistakes(tmp_path, f"{listeners}listener.name.in.sasl.enabled.mechanisms=PLAIN\n")
+    assert "listener.name.in.sasl.enabled.mechanisms: nobody logs in by IN" in mistake
 
 
 def test_a_key_of_one_listener_that_is_not_kept_is_told_without_its_value(tmp_path: Path) -> None:

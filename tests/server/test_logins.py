@@ -11,9 +11,11 @@ import pytest
 
 from exacta.config.configuration import ConfigurationError
 from exacta.config.options import configure
+from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.core.commands.access import AlterScramKeys
 from exacta.core.values.scram import ScramAlteration, ScramMechanism
 from exacta.front.doors import Door, Endpoint, TransportSecurity
+from exacta.protocol.kafka.messages.k17_sasl_handshake import SaslHandshakeRequest
 from exacta.protocol.sasl.scram import ScramError, keys_from_salted, salted_password
 from exacta.protocol.sasl.scram_client import ScramClient
 from exacta.security.exchange import LoginRefused
@@ -21,6 +23,9 @@ from exacta.security.scram_keys import kept_key
 from exacta.server.errors import ServerError
 from exacta.server.logins import SECRET_FILE, clear_text, mechanisms_of
 from exacta.server.server import Server
+from exacta.testing.authority import Authority
+from tests.kafka.wire import Wire
+from tests.server.served import OPTIONS, Served
 
 LOCAL = Endpoint("127.0.0.1", 0)
 BEARER = {
@@ -29,6 +34,7 @@ BEARER = {
     "sasl.oauthbearer.expected.issuer": "https://issuer.example",
     "sasl.oauthbearer.expected.audience": "exacta",
 }
+CLOSED = {"authorizer.class.name": STANDARD_AUTHORIZER}
 
 
 def door(**more: Any) -> Door:
@@ -138,6 +144,27 @@ def test_what_pulsar_clients_send_passes_no_door_unencrypted_beyond_this_machine
     assert clear_text(door(front="pulsar", security=TransportSecurity.TLS), by_certificate) is None
 
 
+@pytest.mark.parametrize("front", ["pulsar", "web"])
+def test_a_door_that_lets_in_by_password_or_token_is_no_open_door(tmp_path: Path, front: str) -> None:
+    """One that other machines reach needs TLS for them, and no `allow.anonymous`."""
+    everywhere = Endpoint("0.0.0.0", 0)
+    with (
+        pytest.raises(ServerError, match="clients need no login"),
+        opened(tmp_path / "data", front=front, login=False, endpoint=everywhere),
+    ):
+        pass
+    with (
+        pytest.raises(ServerError, match="basic would send secrets over it unencrypted: listen"),
+        opened(tmp_path / "data", BY_TOKEN, front=front, login=False, endpoint=everywhere),
+    ):
+        pass
+    authority = Authority("127.0.0.1")
+    secured = {"front": front, "login": False, "endpoint": everywhere, "security": TransportSecurity.TLS}
+    with opened(tmp_path / "data", BY_TOKEN | {"ssl.keystore.location": authority.server}, **secured) as (server, _):
+        assert server.reception.doors[0].login
+        assert not server.reception.open_to_all
+
+
 def test_mechanisms_are_offered_in_the_operators_order() -> None:
     configuration = configure({"sasl.enabled.mechanisms": " PLAIN , SCRAM-SHA-512,PLAIN"})
     assert mechanisms_of(configuration) == ("PLAIN", "SCRAM-SHA-512")
@@ -173,13 +200,13 @@ def log_in(server: Server, user: str, password: str) -> bytes:
 
 def test_a_user_logs_in_by_a_durable_key_and_an_unknown_one_has_one_salt_for_ever(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with opened(data) as (server, run):
+    with opened(data, CLOSED) as (server, run):
         run(add(server, "alice", "secret"))
         assert not log_in(server, "alice", "secret").endswith(b"refused")
         unknown = log_in(server, "nobody", "secret")
     assert unknown.endswith(b"refused")
     assert (data / SECRET_FILE).stat().st_mode & 0o777 == 0o600
-    with opened(data) as (server, _):
+    with opened(data, CLOSED) as (server, _):
         assert not log_in(server, "alice", "secret").endswith(b"refused")
         assert log_in(server, "alice", "guess").endswith(b"refused")
         assert log_in(server, "nobody", "secret").split(b",", 1)[1] == unknown.split(b",", 1)[1]
@@ -219,3 +246,17 @@ def test_scram_error_is_no_secret() -> None:
     with pytest.raises(ScramError) as error:
         ScramClient("sha256", "u", "secret", nonce="mine").final(b"r=other,s=QSXCR+Q6sek8bf92,i=4096")
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("own", "offered"), [(None, ["SCRAM-SHA-512"]), ("PLAIN, SCRAM-SHA-256", ["PLAIN", "SCRAM-SHA-256"])]
+)
+def test_a_listener_offers_mechanisms_of_its_own(tmp_path: Path, own: str | None, offered: list[str]) -> None:
+    options = OPTIONS | {"sasl.enabled.mechanisms": "SCRAM-SHA-512"}
+    with Served(tmp_path / "data", options, None if own is None else {"sasl_enabled_mechanisms": own}) as served:
+        host, _, port = served.secured.rpartition(":")
+        for asked in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+            wire = Wire((host, int(port)))
+            answer = wire.ask(SaslHandshakeRequest(mechanism=asked), 1)
+            assert (answer.mechanisms, answer.error_code == 0) == (offered, asked in offered)
+            wire.socket.close()

@@ -5,6 +5,7 @@ who has no rights sees or changes anything. An option that is new stands in none
 """
 
 import asyncio
+import re
 import ssl
 import struct
 from pathlib import Path
@@ -30,6 +31,7 @@ from exacta.server.event_loop import new_event_loop
 from exacta.server.server import Server
 from tests.server.closed_ways import Made
 
+ROOT = Path(__file__).parents[2]
 HIDDEN = "hid7e3a"
 ANSWER_SECONDS = 10
 WAYS = (
@@ -63,6 +65,12 @@ def test_an_option_that_sounds_like_security_is_in_the_table() -> None:
     assert sounds - SECURITY == set()
     assert not set(NO_SECURITY) & SECURITY
     assert {name for name, option in options().items() if option.is_secret} <= SECURITY
+
+
+def test_the_page_lists_the_table() -> None:
+    page = (ROOT / "docs/explanation/security.md").read_text().partition("## Options of security")[2]
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "`" in line]
+    assert set(re.findall(r"`([^`]+)`", "".join(rows))) == SECURITY
 
 
 def test_no_security_option_can_be_set_at_run_time() -> None:

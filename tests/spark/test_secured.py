@@ -1,6 +1,8 @@
-"""Source and sink on a secured Apache Kafka: `python -m benchmarks.kafka --secure`, named by `EXACTA_TEST_SECURE`."""
+"""Source and sink on a secured Exacta, and on the secured Apache Kafka that `EXACTA_TEST_SECURE` names.
 
-import os
+`python -m benchmarks.kafka --secure` is such a one.
+"""
+
 from pathlib import Path
 
 import pytest
@@ -10,38 +12,24 @@ import exacta.spark
 from exacta.client.group_administration import list_groups
 from exacta.client.routing import Client
 from exacta.client.transactions import list_transactions
-from tests.client.secured import MECHANISMS, Access
+from tests.client.secured import MECHANISMS, REAL, Access
+from tests.client.secured_exacta import secured_exacta
 from tests.spark.clusters import check_exactly, new_topic
 from tests.spark.queries import fill, reading, run, writing
+from tests.spark.secured_options import options_of
 
-REAL = os.environ.get("EXACTA_TEST_SECURE")
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.timeout(200),
-    pytest.mark.skipif(not REAL, reason="EXACTA_TEST_SECURE names no secured Apache Kafka"),
-]
-MODULES = {"PLAIN": "plain.PlainLoginModule"}
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(200)]
 
 
-@pytest.fixture(scope="module")
-def access():
-    assert REAL is not None
-    return Access.of(Path(REAL))
-
-
-def options_of(access, protocol, mechanism="SCRAM-SHA-512", user="exacta", password=None):
-    module = MODULES.get(mechanism, "scram.ScramLoginModule")
-    login = f'username="{user}" password="{password or access.accounts[user]}";'
-    sasl = {
-        "kafka.sasl.mechanism": mechanism,
-        "kafka.sasl.jaas.config": f"org.apache.kafka.common.security.{module} required {login}",
-    }
-    return {
-        "kafka.security.protocol": protocol,
-        **(sasl if protocol.startswith("SASL") else {}),
-        **({"kafka.ssl.truststore.location": access.ca} if protocol.endswith("SSL") else {}),
-        **({"kafka.ssl.keystore.location": access.client} if protocol == "SSL" else {}),
-    }
+@pytest.fixture(scope="module", params=["exacta", "real"])
+def access(request, tmp_path_factory):
+    if request.param == "exacta":
+        with secured_exacta(tmp_path_factory.mktemp("secured")) as broker:
+            yield broker.access
+    elif REAL is None:
+        pytest.skip("EXACTA_TEST_SECURE names no secured Apache Kafka")
+    else:
+        yield Access.of(Path(REAL))
 
 
 @pytest.mark.parametrize(("protocol", "mechanism"), [("SSL", ""), *(("SASL_SSL", each) for each in MECHANISMS)])

@@ -15,10 +15,8 @@ from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from exacta.protocol.kafka.scram_numbers import MECHANISMS
 from exacta.protocol.sasl.scram import ALGORITHMS, USUAL_ITERATIONS, USUAL_SALT_BYTES, salted_password
-
-MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
-"""The mechanisms, and the number of each in Kafka's requests."""
 
 
 def list_users(client: Client) -> dict[str, list[tuple[str, int]]]:
@@ -35,18 +33,25 @@ def list_users(client: Client) -> dict[str, list[tuple[str, int]]]:
     }
 
 
-def set_password(client: Client, user: str, password: str, mechanism: str) -> None:
-    """Let a user log in by this password from now on. Raises `KafkaError`."""
+def set_password(client: Client, user: str, password: str, *mechanisms: str) -> None:
+    """Let a user log in by this password from now on, by each of the mechanisms. Raises `KafkaError`.
+
+    Each mechanism is a request of its own: Kafka alters no user twice in one (DUPLICATE_RESOURCE, KIP-554).
+    """
+    for upsertion in [_upsertion(user, password, each) for each in mechanisms]:  # the salting takes its time before
+        _alter(client, AlterUserScramCredentialsRequest(upsertions=[upsertion]), f"setting the password of '{user}'")
+
+
+def _upsertion(user: str, password: str, mechanism: str) -> ScramCredentialUpsertion:
     salt = secrets.token_bytes(USUAL_SALT_BYTES)
     salted = salted_password(ALGORITHMS[mechanism], password, salt, USUAL_ITERATIONS)
-    upsertion = ScramCredentialUpsertion(
+    return ScramCredentialUpsertion(
         name=user, mechanism=MECHANISMS[mechanism], iterations=USUAL_ITERATIONS, salt=salt, salted_password=salted
     )
-    _alter(client, AlterUserScramCredentialsRequest(upsertions=[upsertion]), f"setting the password of '{user}'")
 
 
 def remove_user(client: Client, user: str, mechanisms: Iterable[str]) -> None:
-    """Delete what a user logs in by, mechanism by mechanism. Raises `KafkaError`."""
+    """Delete what a user logs in by, in a request for each mechanism. Raises `KafkaError`."""
     for each in mechanisms:
         deletion = ScramCredentialDeletion(name=user, mechanism=MECHANISMS[each])
         _alter(client, AlterUserScramCredentialsRequest(deletions=[deletion]), f"deleting user '{user}'")

@@ -139,6 +139,8 @@ def kafka_key(name: str) -> KafkaKey | None:
     """Return what is known of a key, or None if it has no meaning here."""
     if name.startswith(_OF_ONE_LISTENER):
         return KafkaKey(
-            name=name, key_class=KeyClass.PROMISE, reason="only options of TLS are set for one listener alone"
+            name=name,
+            key_class=KeyClass.PROMISE,
+            reason="of one listener alone are TLS and sasl.enabled.mechanisms",
         )
     return KAFKA_KEYS.get(name)

@@ -31,7 +31,7 @@ class PulsarLoginOptions:
     """The options for logins by Apache Pulsar's names, each with its default."""
 
     authenticationEnabled: Annotated[
-        bool, Meta(description="Whether Pulsar clients log in, in one of the ways that authenticationProviders names.")
+        bool, Meta(description="Whether Pulsar and HTTP clients log in, in one of the ways of authenticationProviders.")
     ] = False
     authenticationProviders: Annotated[
         str,
@@ -97,6 +97,11 @@ REFUSED: Final = {
     "tokenAllowedClockSkewSeconds": "a token ends when it says: keep the clocks right",
 }
 """Options of Apache Pulsar about who may do what that are not served: to pass one over would open or close a door."""
+
+
+def provider_of(method: str) -> str:
+    """Return the class by which `authenticationProviders` names a method."""
+    return next(name for name, found in METHODS.items() if found == method)
 
 
 def methods(options: PulsarLoginOptions) -> frozenset[str]:

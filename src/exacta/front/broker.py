@@ -13,6 +13,7 @@ from exacta.config.configuration import Configuration
 from exacta.config.dynamic import DynamicConfiguration
 from exacta.core.commands import Command
 from exacta.core.ids import Ticket
+from exacta.front.arrivals import Arrivals
 from exacta.front.memory import Memory
 from exacta.front.meter import Meter
 from exacta.front.quotas import Quotas
@@ -53,6 +54,8 @@ class Broker:
         self.quotas = Quotas(engine.advice)
         self.logins = logins
         """The logins at the doors that ask for one; None: no door does."""
+        self.arrivals = Arrivals(engine.scheduler)
+        """The connections that have not logged in yet."""
         self.cluster_id = cluster_id
         self.node_id = configuration.node_id
         self.log_dir = log_dir

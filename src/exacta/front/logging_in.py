@@ -28,18 +28,48 @@ def refused_late(
 ) -> Generator[Callable[[], Any] | Until, Any, T | None]:
     """Take the steps of a login, as `Steps`; return its outcome. None: it is refused, and the client has waited.
 
-    Each refusal of an address waits longer than the one before, so that guessing takes time.
+    Each refusal of an address waits longer than the one before, and no address has many wrong attempts in a time
+    (`exacta.security.backoff`), so that guessing takes time, also for a client that hangs up.
     """
+    assert broker.logins is not None
+    backoff, address = broker.logins.backoff, share_of(attempted.peer_host)
+    while (wait_s := backoff.wait_s(address)) > 0:
+        waited = _after(broker, wait_s)
+        backoff.waits(address, waited.set_first)
+        yield waited
+    backoff.begins(address)
     try:
         return (yield from attempt)
     except LoginRefused as error:
+        wait_s = backoff.failed(address)
         audit.login_refused(error.user, attempted.mechanism, attempted.peer, attempted.door, str(error))
-        assert broker.logins is not None
-        waited = Until()
-        wait_s = broker.logins.backoff.failed(share_of(attempted.peer_host))
-        broker.engine.scheduler.call_later(wait_s, waited.set)
-        yield waited
-        return None
+    except GeneratorExit:  # it has hung up, which is no way around
+        backoff.failed(address)
+        raise
+    finally:
+        backoff.ended(address)
+    yield _after(broker, wait_s)
+    return None
+
+
+class _Pause(Until):
+    """A pause that is ended by what comes first."""
+
+    has_ended = False
+
+    def set_first(self) -> bool:
+        """End the pause; return False where it has ended already."""
+        if self.has_ended:
+            return False
+        self.has_ended = True
+        self.set()
+        return True
+
+
+def _after(broker: Broker, seconds: float) -> _Pause:
+    waited = _Pause()
+    broker.engine.scheduler.call_later(seconds, waited.set_first)
+    return waited
 
 
 def let_in(attempted: Attempted, principal: object) -> None:

@@ -121,6 +121,7 @@ class KafkaClientConnection(FramedConnection):
         self.shared = shared
         self.door = door
         self._broker = broker
+        self._arrivals = broker.arrivals if door.login else None
         self._meter = None if broker.meter is None else broker.meter.front(self.front, _api_name)
         self._quotas = broker.quotas
         self._most_elements = most_elements(configuration.limits())

@@ -5,7 +5,7 @@ Each handler module ends with its `Handler`.
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from google.protobuf.message import Message
 from msgspec import Struct, field
@@ -32,9 +32,6 @@ from exacta.pulsar.shared import PulsarShared
 from exacta.security.exchange import LoggedIn
 
 logger = logging.getLogger("exacta.pulsar")
-
-SERVER: Final = "Exacta"
-"""The name of the server that clients are told."""
 
 
 C = TypeVar("C", bound=Message)

@@ -20,12 +20,16 @@ from typing import Final
 
 from exacta.config.pulsar_logins import BASIC, TLS, TOKEN
 from exacta.ports.authorizer import ANONYMOUS, Principal
+from exacta.protocol.pulsar.messages_pb2 import AuthData, CommandAuthChallenge
 from exacta.security.audit import shown
 from exacta.security.exchange import Attempt, LoggedIn, LoginRefused
 from exacta.security.logins import Logins
 
 REFRESH: Final = b"PulsarAuthRefresh"
 """The bytes by which a client knows that it is to send what it logs in with once more."""
+
+SERVER: Final = "Exacta"
+"""The name of the server that clients are told."""
 
 SHORTEST_REST_S: Final = 1.0
 """A client is not asked once more where less time than this is left."""
@@ -60,6 +64,11 @@ class Login:
         if logged_in.principal != principal:
             raise LoginRefused(f"{shown(principal.name)} logs in once more as another user", logged_in.principal.name)
         return logged_in
+
+
+def challenge(method: str) -> CommandAuthChallenge:
+    """Return the question for a login by the same method."""
+    return CommandAuthChallenge(server_version=SERVER, challenge=AuthData(auth_method_name=method, auth_data=REFRESH))
 
 
 def rest_s(expires_in_s: float | None, check_s: float) -> float | None:

@@ -27,6 +27,7 @@ from exacta.key_stores import (
     load_trusted,
     trusted_in_pkcs12,
 )
+from exacta.security.alerts import ServerContext
 from exacta.security.principal_rules import PrincipalRules, RuleError
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
@@ -187,7 +188,7 @@ def server_context(settings: TlsSettings) -> tuple[ssl.SSLContext, frozenset[byt
 
     Raises StoreError.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = ServerContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version, context.maximum_version = min(settings.versions), max(settings.versions)
     context.options |= ssl.OP_NO_RENEGOTIATION  # older versions of OpenSSL let clients ask for it again and again
     _identify(context, settings)

@@ -40,6 +40,8 @@ ENDPOINTS = {name.replace("_", "."): name for name in ENDPOINT_OPTIONS}
 _OURS_ALONE = ("allow.", "authorizer.", "pulsar.", "super.", "web.")
 """The beginnings of options that no other Kafka key has."""
 _OF_ONE_LISTENER = "listener.name."
+MECHANISMS = "sasl.enabled.mechanisms"
+"""The one option beside those of TLS that a listener may have for itself."""
 
 
 class ConfigurationFile(Struct, frozen=True, kw_only=True):
@@ -265,7 +267,8 @@ class _Reader:
 
 def listener_option(name: str) -> tuple[str, Option] | None:
     """Return the listener and the option that `listener.name.NAME.OPTION` is about; None: it is no such key."""
-    beginning = name.find(".ssl.", len(_OF_ONE_LISTENER))
+    ends = (name.find(f".{each}", len(_OF_ONE_LISTENER)) for each in ("ssl.", MECHANISMS))
+    beginning = next((each for each in ends if each >= 0), -1)
     if not name.startswith(_OF_ONE_LISTENER) or beginning < 0:
         return None
     option = options().get(name[beginning + 1 :])

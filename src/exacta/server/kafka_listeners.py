@@ -1,7 +1,8 @@
 """Kafka's keys about listeners, as the doors for Kafka's clients, each with the endpoint that its clients are told.
 
 A listener has a name, and `listener.security.protocol.map` says which security protocol the name stands for: SSL is
-TLS, and SASL_PLAINTEXT and SASL_SSL have logins. `listener.name.NAME.ssl.…` sets an option for one listener alone.
+TLS, and SASL_PLAINTEXT and SASL_SSL have logins. `listener.name.NAME.ssl.…` and
+`listener.name.NAME.sasl.enabled.mechanisms` set an option for one listener alone.
 Listeners of controllers are left out, since no controller stands beside the broker. As in Kafka, each has a port of its
 own; one of IPv4 and one of IPv6 may share one.
 """
@@ -70,9 +71,14 @@ def kafka_listeners(
     _require_listeners(own or {}, served.keys())
     doors = [_door(name, endpoint, protocols) for name, endpoint in served.items()]
     told = advertised or {}
-    return KafkaListeners(
-        tuple(replace(each, advertised=told.get(each.name), options=(own or {}).get(each.name, {})) for each in doors)
-    )
+    found = [replace(each, advertised=told.get(each.name), options=(own or {}).get(each.name, {})) for each in doors]
+    for door in found:
+        if "sasl_enabled_mechanisms" in door.options and not door.login:
+            raise ConfigurationError(
+                f"listener.name.{door.name.lower()}.sasl.enabled.mechanisms: nobody logs in by {door.name}: let "
+                "listener.security.protocol.map say SASL_SSL or SASL_PLAINTEXT of it"
+            )
+    return KafkaListeners(tuple(found))
 
 
 def _protocols(text: str) -> dict[str, str]:

@@ -20,6 +20,7 @@ from exacta.ports.log import Advice
 from exacta.protocol.sasl.scram import ScramKeys
 from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import Exchange, LoggedIn
+from exacta.security.first_user import FirstUserToken
 from exacta.security.logins import MECHANISMS, OAUTHBEARER, PLAIN, Logins
 from exacta.security.scram_keys import shown_keys
 from exacta.server.errors import ServerError
@@ -35,14 +36,19 @@ SECRET_FILE: Final = "login.secret"
 _SECRET_BYTES: Final = 32
 Bearer: TypeAlias = Callable[[], Exchange]
 MakeProve: TypeAlias = Callable[[Callable[[], int]], Callable[[str], LoggedIn]]
-_FRONTS_WITHOUT_SASL: Final = frozenset({"pulsar"})
+_FRONTS_WITHOUT_SASL: Final = frozenset({"pulsar", "web"})
 """The fronts whose clients log in by `authenticationProviders`, where `authenticationEnabled` says so."""
+_OPTION: Final = "sasl_enabled_mechanisms"
 _SCRAM: Final = {each.sasl_name: each for each in ScramMechanism}
 
 
-def mechanisms_of(configuration: Configuration) -> tuple[str, ...]:
-    """Return the mechanisms that are offered, in the operator's order. Raises ServerError."""
-    named = [each.strip() for each in configuration.sasl_enabled_mechanisms.split(",")]
+def mechanisms_of(configuration: Configuration, doors: Sequence[Door] = ()) -> tuple[str, ...]:
+    """Return the mechanisms that are offered, at one of these doors at least, in the operator's order.
+
+    Without doors these are those that no listener has for itself. Raises ServerError.
+    """
+    texts = [str(each.options.get(_OPTION, configuration.sasl_enabled_mechanisms)) for each in doors]
+    named = [each.strip() for text in texts or [configuration.sasl_enabled_mechanisms] for each in text.split(",")]
     for each in named:
         if each not in MECHANISMS:
             raise ServerError(
@@ -51,10 +57,21 @@ def mechanisms_of(configuration: Configuration) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
+def of_sasl(doors: Sequence[Door]) -> list[Door]:
+    """Return the doors whose clients log in by SASL."""
+    return [each for each in doors if each.login and each.front not in _FRONTS_WITHOUT_SASL]
+
+
 def with_login(door: Door, configuration: Configuration) -> Door:
-    """Return a door as the options want it: Pulsar clients log in where `authenticationEnabled` says so."""
-    is_closed = configuration.authenticationEnabled and door.front in _FRONTS_WITHOUT_SASL
-    return replace(door, login=True) if is_closed else door
+    """Return a door as the options want it: Pulsar and HTTP clients log in where `authenticationEnabled` says so.
+
+    A door whose clients log in by SASL has the mechanisms that it offers among its options.
+    """
+    if door.front in _FRONTS_WITHOUT_SASL:
+        return replace(door, login=True) if configuration.authenticationEnabled else door
+    if not door.login:
+        return door
+    return replace(door, options={_OPTION: configuration.sasl_enabled_mechanisms, **door.options})
 
 
 def check_logins(doors: Sequence[Door], configuration: Configuration) -> None:
@@ -62,8 +79,8 @@ def check_logins(doors: Sequence[Door], configuration: Configuration) -> None:
     closed = [each for each in doors if each.login]
     if any(each.front in _FRONTS_WITHOUT_SASL for each in closed) and TOKEN in methods(configuration):
         require("jwt", "tokens need PyJWT", extra="oauth")
-    speaks_sasl = any(each.front not in _FRONTS_WITHOUT_SASL for each in closed)
-    if not speaks_sasl or OAUTHBEARER not in mechanisms_of(configuration):
+    by_sasl = of_sasl(doors)
+    if not by_sasl or OAUTHBEARER not in mechanisms_of(configuration, by_sasl):
         return
     require("jwt", "tokens (OAUTHBEARER) need PyJWT", extra="oauth")
     for name in ("jwks.endpoint.url", "expected.issuer", "expected.audience"):
@@ -80,7 +97,7 @@ def clear_text(door: Door, configuration: Configuration) -> str | None:
         return None
     if door.front in _FRONTS_WITHOUT_SASL:
         return next(iter(sorted(methods(configuration) & {TOKEN, BASIC})), None)
-    return next((each for each in mechanisms_of(configuration) if each in (PLAIN, OAUTHBEARER)), None)
+    return next((each for each in mechanisms_of(configuration, [door]) if each in (PLAIN, OAUTHBEARER)), None)
 
 
 class ReadForLogins(Struct, frozen=True):
@@ -88,6 +105,8 @@ class ReadForLogins(Struct, frozen=True):
 
     secret: bytes
     bearer: Bearer | None
+    mechanisms: tuple[str, ...]
+    """The mechanisms of SASL that are offered at any door."""
     token_keys: "KeySet | None"
     """The keys of tokens of OAUTHBEARER; None: nobody logs in by them."""
     prove: MakeProve | None
@@ -97,22 +116,30 @@ class ReadForLogins(Struct, frozen=True):
         return "ReadForLogins()"
 
 
-def read_for_logins(configuration: Configuration, data: Path) -> ReadForLogins:
-    """Read it. Raises ServerError."""
-    bearer, token_keys = bearer_of(configuration)
-    return ReadForLogins(login_secret(data / SECRET_FILE), bearer, token_keys, prove_of(configuration))
+def read_for_logins(configuration: Configuration, data: Path, doors: Sequence[Door]) -> ReadForLogins:
+    """Read it for these doors. Raises ServerError."""
+    mechanisms = mechanisms_of(configuration, of_sasl(doors))
+    bearer, token_keys = bearer_of(configuration) if OAUTHBEARER in mechanisms else (None, None)
+    return ReadForLogins(login_secret(data / SECRET_FILE), bearer, mechanisms, token_keys, prove_of(configuration))
 
 
-def logins_of(read: ReadForLogins, configuration: Configuration, advice: Advice, wall_ms: Callable[[], int]) -> Logins:
+def logins_of(
+    read: ReadForLogins,
+    configuration: Configuration,
+    advice: Advice,
+    wall_ms: Callable[[], int],
+    first_user: FirstUserToken | None = None,
+) -> Logins:
     """Return the logins of a server."""
     return Logins(
-        mechanisms_of(configuration),
+        read.mechanisms,
         LoginBackoff(configuration.connection_failed_authentication_delay_ms / 1000, time.monotonic),
         keys_of=partial(_keys_of, advice),
         secret=read.secret,
         session_ms=configuration.connections_max_reauth_ms,
         wall_ms=wall_ms,
         bearer=read.bearer,
+        first_user=first_user,
         methods=methods(configuration),
         prove=None if read.prove is None else read.prove(wall_ms),
     )
@@ -123,13 +150,11 @@ def _keys_of(advice: Advice, user: str, mechanism: str) -> ScramKeys | None:
     return None if kept is None else shown_keys(kept)
 
 
-def bearer_of(configuration: Configuration) -> "tuple[Bearer, KeySet] | tuple[None, None]":
-    """Return what begins a login by a token, and the keys of tokens, read, on any thread; None: it is not offered.
+def bearer_of(configuration: Configuration) -> "tuple[Bearer, KeySet]":
+    """Return what begins a login by a token, and the keys of tokens, read, on any thread.
 
     So clients that come again after a restart are not refused while the keys are on their way. Raises ServerError.
     """
-    if OAUTHBEARER not in mechanisms_of(configuration):
-        return None, None
     from exacta.security.bearer_login import bearer_login  # loads PyJWT
     from exacta.security.token_keys import KeySet, KeysUnavailable
     from exacta.security.tokens import TokenRules, Tokens

@@ -8,6 +8,7 @@ has most of them. If it waited for room, some hundred silent connections would k
 """
 
 import asyncio
+import contextlib
 import logging
 import socket
 import ssl
@@ -24,6 +25,7 @@ from exacta.front.hosts import share_of
 from exacta.front.identity import NOBODY, Identity, NotIdentified
 from exacta.key_stores import StoreError
 from exacta.ports.authorizer import Principal
+from exacta.security.alerts import telling
 from exacta.security.distinguished_names import owner_of
 from exacta.security.tls import ClientAuth, TlsSettings, principal_rules, server_context
 from exacta.server.errors import ServerError
@@ -53,6 +55,9 @@ _REASONS = {
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "it has no certificate, which this door asks for (ssl.client.auth)",
 }
 """OpenSSL's names for the failures of a handshake that operators meet, and what is said of them."""
+
+_ALERT_SECONDS = 0.01
+"""The event loop sends an alert at the end of its turn. A client that stays is ended by HANDSHAKE_SECONDS."""
 
 _PAUSE_SECONDS = 1.0
 """The time after which connections are taken again when the system has refused one, as asyncio's own server has it."""
@@ -222,18 +227,32 @@ class TlsListener(Listener):
         address: tuple[str, int],
         connect: Callable[[], asyncio.BaseProtocol],
     ) -> None:
-        try:
-            await secured(
-                loop,
-                partial(self._connected, connect),
-                client,
-                ssl=self.certificate.context(loop.time()),
-                ssl_handshake_timeout=HANDSHAKE_SECONDS,
-                ssl_shutdown_timeout=SHUTDOWN_SECONDS,
-            )
-        except OSError as error:  # TLS's errors are of this kind
+        refused = False
+
+        def failed(error: OSError) -> None:
             level, reason = why_no_tls(error)
             logger.log(level, "no TLS with %s:%d at the door %s: %s", *address[:2], self.door.name, reason)
+
+        def refuse(error: OSError) -> None:
+            """Say so, and end our side when the alert is sent: then the client has read it before it hears the end."""
+            nonlocal refused
+            refused = True
+            failed(error)
+            loop.call_later(_ALERT_SECONDS, _end_sending, client)
+
+        try:
+            with telling(refuse):
+                await secured(
+                    loop,
+                    partial(self._connected, connect),
+                    client,
+                    ssl=self.certificate.context(loop.time()),
+                    ssl_handshake_timeout=HANDSHAKE_SECONDS,
+                    ssl_shutdown_timeout=SHUTDOWN_SECONDS,
+                )
+        except OSError as error:  # TLS's errors are of this kind
+            if not refused:
+                failed(error)
 
     def _connected(self, connect: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
         connection = connect()
@@ -246,6 +265,11 @@ async def secured(
 ) -> None:
     """Shake hands, and make a connection of a socket, as the event loop does it (decision 0066)."""
     await loop.connect_accepted_socket(connect, client, **options)
+
+
+def _end_sending(client: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it has gone meanwhile
+        client.shutdown(socket.SHUT_WR)
 
 
 def why_no_tls(error: OSError) -> tuple[int, str]:

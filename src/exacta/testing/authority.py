@@ -10,6 +10,7 @@ from exacta.client.security import KeyStore, Tls, TrustStore
 from exacta.front.doors import WILDCARDS
 from exacta.key_stores import PEM
 from exacta.server.requirement import require
+from exacta.testing.access import KITS_OWN
 from exacta.testing.directory import DataDirectory
 
 RULES = "RULE:^CN=([^,]+).*$/$1/,DEFAULT"
@@ -47,7 +48,7 @@ class Authority:
     def kits_own(self) -> Tls:
         """Return the TLS of the kit's own client, which has a certificate."""
         if self._kits is None:
-            self._kits = self.client("exacta-testing")
+            self._kits = self.client(KITS_OWN)
         keystore = KeyStore(location=self._kits, kind=PEM)
         return Tls(truststore=TrustStore(location=self.ca, kind=PEM), keystore=keystore)
 

@@ -13,16 +13,19 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from exacta.client.routing import Client
-from exacta.client.security import Cluster
+from exacta.client.security import Cluster, Security
 from exacta.config.options import configure
+from exacta.core.commands import Command
 from exacta.front.doors import Endpoint
 from exacta.ports.log import Log
 from exacta.server.door_options import doors_of
@@ -32,6 +35,7 @@ from exacta.server.fronts import fronts_with
 from exacta.server.journals import open_local
 from exacta.server.listeners import DEFAULT_HOST
 from exacta.server.server import Seams, Server
+from exacta.testing.access import Access
 from exacta.testing.authority import Authority
 from exacta.testing.clock import MovableClock
 from exacta.testing.directory import DataDirectory
@@ -64,11 +68,16 @@ class Broker(Reachable):
     `web_tls_url`). The broker makes an authority of its own: clients trust the file `tls_ca`, and `tls_certificate`
     gives them certificates, which `ssl_client_auth="required"` asks for. It needs the extra `exacta-log[testing]`.
 
+    With `users={"alice": "secret"}` Kafka clients log in by SCRAM or PLAIN (`security.protocol=SASL_PLAINTEXT`, with
+    `tls=True` SASL_SSL), and Pulsar clients by name and password. With `acls=["User:alice Read Write --topic orders"]`
+    access rules are on, each written as the arguments of `exacta acls add`. `faults.revoke` takes them away. Users and
+    rules are made at the first start. The kit's own questions are always answered.
+
     Clients see a restart as they see one of Apache Kafka: connections break, and members of groups and open
     transactions go on. A transactional producer of librdkafka may take a second longer for its first
     `send_offsets_to_transaction` then, unless `metadata.recovery.strategy` is `none` (its issue 5511).
 
-    Raises ConfigurationError for a wrong option, ValueError for a wrong port or an empty `data`, and from `start`
+    Raises ConfigurationError for a wrong option, ValueError for a wrong port, rule or empty `data`, and from `start`
     ServerError where the server cannot be had.
     """
 
@@ -81,13 +90,21 @@ class Broker(Reachable):
         pulsar: bool = False,
         pulsar_port: int = 0,
         tls: bool = False,
+        users: Mapping[str, str] | None = None,
+        acls: Iterable[str] | None = None,
         config: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
         authority = Authority(host) if tls else None
         of_authority = {} if authority is None else authority.options()
         given = {name.replace("_", "."): value for name, value in {**(config or {}), **options}.items()}
-        self._configuration = configure(of_authority | given)
+        access = Access(users, acls)
+        if acls is not None and users is None and given.get("ssl.client.auth") != "required":
+            raise ValueError("acls need users, or tls=True with ssl_client_auth='required': nobody else has a name")
+        self._access = access
+        self._configuration = configure(of_authority | access.options(given))
+        self._to_make: list[Command] | None = None
+        """The commands that are decided before clients are let in; None: those that make the users and rules."""
         self._directory = DataDirectory(data)
         for each in (port, pulsar_port):
             if not isinstance(each, int) or isinstance(each, bool) or not 0 <= each <= 65535:
@@ -98,7 +115,7 @@ class Broker(Reachable):
             endpoints |= {"pulsar_listen": Endpoint(host, pulsar_port), "web_listen": any_port}
         if pulsar and (tls or self._configuration.tlsCertificateFilePath):
             endpoints |= {"pulsar_tls_listen": any_port, "web_tls_listen": any_port}
-        super().__init__(doors_of(endpoints), authority)
+        super().__init__(doors_of(endpoints), authority, access.login())
         self.clock = MovableClock(self._move_clock)
         """The broker's time, which a test can move."""
         self._armed = Armed()
@@ -131,7 +148,8 @@ class Broker(Reachable):
     def _start(self) -> None:
         if self._thread is not None:
             raise ServerError("the broker is running already")
-        is_new = self._directory.make()
+        if is_new := self._directory.make():
+            self._to_make = None
         ready: Future[None] = Future()
         self._to_be_ended = None
         self._thread = threading.Thread(target=self._run, args=(ready,), name="exacta-broker", daemon=True)
@@ -239,6 +257,7 @@ class Broker(Reachable):
         )
         server = Server(loop, self._configuration, self.data, self._doors, seams)
         server.open()
+        await self._make(server)
         await server.start()
         self._doors = server.reception.doors
         end: asyncio.Future[bool] = loop.create_future()
@@ -254,6 +273,22 @@ class Broker(Reachable):
             await asyncio.sleep(0)  # the loop closes the connections in its next turn
         else:
             await server.stop()
+
+    async def _make(self, server: Server) -> None:
+        """Let users and rules be there before any client comes: those of the first start, or those to be given back."""
+        commands, self._to_make = (self._access.commands() if self._to_make is None else self._to_make), []
+        if commands:
+            durable = asyncio.Event()
+            server.engine.submit(commands, lambda answers: durable.set())
+            await durable.wait()
+
+    def give_back(self, commands: Sequence[Command]) -> None:
+        """See `FaultyBroker`."""
+        with self._lock:
+            try:
+                self.in_engine(lambda engine: engine.submit(commands, lambda answers: None))
+            except ServerError:  # it does not run
+                self._to_make = None if self._to_make is None else [*self._to_make, *commands]
 
     def _move_clock(self, move: Callable[[], None]) -> None:
         """Change the clock on the broker's thread, or here if none runs; see `MovableClock`.
@@ -296,7 +331,8 @@ class Broker(Reachable):
     def _cluster(self) -> Cluster:
         """See `Questions`."""
         cluster = super()._cluster()
-        return cluster if self._authority is None else cluster.by_tls(self._authority.kits_own())
+        tls = None if self._authority is None else self._authority.kits_own()
+        return replace(cluster, security=Security(tls=tls, sasl=self._access.login()))
 
     def _runs_now(self) -> bool:
         with self._lock:  # a restart is over then

@@ -5,20 +5,24 @@ There are two kinds of calls. The first kind arms a fault that a later request, 
 returns: a producer is fenced, a transaction expires, a group begins to rebalance.
 """
 
-from collections.abc import Callable, Collection
+import shlex
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
 from exacta.client.errors import KafkaError
 from exacta.client.routing import Client
 from exacta.client.transactions import init_producer_id
-from exacta.core.commands import ExpireTransaction
+from exacta.core.commands import AlterScramKeys, Command, CreateAcls, DeleteAcls, ExpireTransaction
 from exacta.core.queries.open_transactions import ended_by_time
+from exacta.core.values.acl import Acl, AclFilter, PatternFilter
+from exacta.core.values.scram import ScramAlteration
 from exacta.kafka.handlers import HANDLERS
 from exacta.ports.log import Log
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.readmodel.transactions import Explanation
 from exacta.spelling import did_you_mean
+from exacta.testing.access import acls_of
 from exacta.testing.faults import DISK, Armed, Effect, Fault
 from exacta.testing.faulty_connection import refusable
 from exacta.testing.rebalancing import rebalance
@@ -41,6 +45,9 @@ class FaultyBroker(Protocol):
 
     def restart(self, *, clean: bool = True) -> object:
         """Stop and start again."""
+
+    def give_back(self, commands: Sequence[Command]) -> None:
+        """Let commands be decided now, or with the next start."""
 
 
 class RequestFaults:
@@ -100,6 +107,15 @@ class Faults(RequestFaults):
     def __init__(self, broker: FaultyBroker, armed: Armed) -> None:
         super().__init__(armed, [handler.name for handler in HANDLERS.values()])
         self._broker = broker
+        self._revoked: list[Command] = []
+        """The commands that give back what was revoked."""
+
+    def clear(self) -> None:
+        """Disarm all faults, and give back what was revoked."""
+        super().clear()
+        revoked, self._revoked = self._revoked, []
+        if revoked:
+            self._broker.give_back(revoked)
 
     def refuse(self, api: str, *, error: str, times: int = 1) -> Fault:
         """Answer a request with an error code, and do not carry it out; `error` is Kafka's name of it.
@@ -178,6 +194,43 @@ class Faults(RequestFaults):
         """
         with self._broker.client() as client:
             rebalance(client, group)
+
+    def revoke(self, principal: str, *rules: str) -> None:
+        """Remove a user, with all access rules for it, or only the rules that are named.
+
+        A rule is written as in `acls`, without the principal: `revoke("User:alice", "Read --topic orders")`. Within a
+        second the connections of a removed user are closed, and what rests on a rule that is gone ends. After the test,
+        `exacta_broker` has users and rules again. Raises ValueError where there is no such user, and no such rule.
+        """
+        wanted = [acl for each in rules for acl in acls_of(f"{shlex.quote(principal)} {each}")]
+        kind, _, user = principal.partition(":")
+
+        def take(engine: Log) -> list[Command]:
+            rules_now, keys_now = engine.advice.look(lambda state: (tuple(state.acls), state.scram_keys.get(user, ())))
+            acls = tuple(each for each in rules_now if (each in wanted if rules else each.principal == principal))
+            keys = () if rules or kind != "User" else keys_now
+            taken: list[Command] = [_altered(ScramAlteration(user, each.mechanism)) for each in keys]
+            given: list[Command] = [_altered(ScramAlteration(user, each.mechanism, each)) for each in keys]
+            if acls:
+                taken.append(DeleteAcls(filters=tuple(map(_filter, acls))))
+                given.append(CreateAcls(acls=acls))
+            engine.submit(taken, lambda answers: None)
+            return given
+
+        given = self._broker.in_engine(take)
+        if not given or len(wanted) > sum(len(each.acls) for each in given if isinstance(each, CreateAcls)):
+            self._revoked += given
+            raise ValueError(f"revoke({', '.join(map(repr, (principal, *rules)))}): there is no such user or rule")
+        self._revoked += given
+
+
+def _altered(alteration: ScramAlteration) -> Command:
+    return AlterScramKeys(alterations=(alteration,))
+
+
+def _filter(acl: Acl) -> AclFilter:
+    pattern = PatternFilter[acl.pattern.name]
+    return AclFilter(acl.kind, acl.name, pattern, acl.principal, acl.host, acl.operation, acl.allows)
 
 
 _FENCING_TIMEOUT_MS = 60_000

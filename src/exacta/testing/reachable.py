@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from exacta.client.security import Sasl
 from exacta.front.doors import WILDCARDS, Door, Endpoint, TransportSecurity
 from exacta.server.errors import ServerError
 from exacta.server.listeners import DEFAULT_HOST
@@ -19,11 +20,13 @@ _NO_TLS = "the broker has no TLS: make it with tls=True"
 class Reachable(Questions):
     """A broker with these doors; the first is for Kafka clients, and speaks TLS where there is an authority."""
 
-    def __init__(self, doors: Sequence[Door], authority: Authority | None) -> None:
+    def __init__(self, doors: Sequence[Door], authority: Authority | None, login: Sasl | None = None) -> None:
         self._authority = authority
         self._doors = list(doors)
-        if authority is not None:
-            self._doors[0] = replace(self._doors[0], name="SSL", security=TransportSecurity.TLS)
+        if authority is not None or login is not None:
+            security = TransportSecurity.PLAINTEXT if authority is None else TransportSecurity.TLS
+            name = f"{'' if login is None else 'SASL_'}{'PLAINTEXT' if authority is None else 'SSL'}"
+            self._doors[0] = replace(self._doors[0], name=name, security=security, login=login is not None)
 
     @property
     def bootstrap_servers(self) -> str:

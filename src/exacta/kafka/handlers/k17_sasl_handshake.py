@@ -24,8 +24,9 @@ def handle(broker: Broker, request: SaslHandshakeRequest, context: RequestContex
     if login is None or logins is None or not login.may_begin(now_s):
         reply(SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE))
         return
-    mechanisms = list(logins.mechanisms)
-    exchange = logins.begin(request.mechanism)
+    offered = connection.door.options.get("sasl_enabled_mechanisms")
+    mechanisms = list(logins.mechanisms) if offered is None else [each.strip() for each in str(offered).split(",")]
+    exchange = logins.begin(request.mechanism) if request.mechanism in mechanisms else None
     if exchange is None:
         login.refuse()
         reason = f"the door offers {', '.join(mechanisms)}"

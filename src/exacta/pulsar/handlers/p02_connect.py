@@ -9,9 +9,9 @@ from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.protocol.pulsar.commands import PROTOCOL_VERSION
 from exacta.protocol.pulsar.messages_pb2 import AuthMethod, BaseCommand, CommandConnect, CommandConnected, FeatureFlags
-from exacta.pulsar.context import SERVER, Handler, PulsarRequest, no_answer
+from exacta.pulsar.context import Handler, PulsarRequest, no_answer
 from exacta.pulsar.logging_in import carried_out, refuse
-from exacta.pulsar.login import Login
+from exacta.pulsar.login import SERVER, Login
 from exacta.pulsar.needs import OPEN_TO_ALL
 
 NEEDS = OPEN_TO_ALL
