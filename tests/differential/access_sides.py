@@ -8,13 +8,15 @@ begins with `hidden-`. A request names one of each.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
+import msgspec
 from benchmarks.kafka.security import ACCOUNTS
 
 from exacta.core.values.acl import CLUSTER_NAME, Operation, Pattern, ResourceKind
 from exacta.protocol.kafka.acl_numbers import ANY, OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES
+from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages import (
     k03_metadata,
@@ -33,6 +35,7 @@ from exacta.protocol.kafka.messages.k36_sasl_authenticate import SaslAuthenticat
 from exacta.protocol.sasl.scram import ALGORITHMS, salted_password
 from exacta.protocol.sasl.scram_client import ScramClient
 from tests.differential.side import PATIENCE_S
+from tests.kafka import access_requests as requests
 from tests.kafka.access_requests import Names
 from tests.kafka.wire import Wire
 from tests.waiting import wait_until
@@ -47,6 +50,18 @@ RIGHTS = {
 """The operations that Apache Kafka knows on each kind of resource (`AclEntry.supportedOperations`)."""
 _OF_ITS_OWN = (ResourceKind.GROUP, ResourceKind.TRANSACTIONAL_ID)
 SEEN, HIDDEN = "seen", "hidden"
+_OF_BOTH = (ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT)
+_OF_TRANSACTIONS = (
+    *_OF_BOTH,
+    ApiKey.PRODUCE,
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.END_TXN,
+    ApiKey.WRITE_TXN_MARKERS,
+    ApiKey.DESCRIBE_TRANSACTIONS,
+    ApiKey.LIST_TRANSACTIONS,
+)
+"""The APIs whose requests need transactional ids that are there, and those that need groups, too."""
 MECHANISM = "SCRAM-SHA-256"
 _PASSWORD, _SALT, _ITERATIONS = "secret", b"a salt of a test", 4096
 _NOT_READY = {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR}
@@ -234,8 +249,32 @@ class AccessSide:
         self.ids = {each.name: each.topic_id for each in found} | self.ids_of_nobody
         return {each.name: len(each.partitions) for each in found}
 
-    def furnish(self, names: Names) -> dict[str, tuple[int, int]]:
-        """Make groups with offsets, and transactional ids; return these with producer id and epoch."""
+    def furnish(self, key: ApiKey, version: int, names: Names) -> dict[str, tuple[int, int]]:
+        """Make what a request needs: groups, and transactional ids; return these with producer id and epoch.
+
+        Groups have offsets, or members where these are described: by one version with partitions of both topics, and
+        by the next one of the first topic alone. Transactions are open, and have partitions, where they are described.
+        """
+        if key is ApiKey.CONSUMER_GROUP_DESCRIBE:
+            self._join(names.groups, names.topics[: 2 - version])
+        elif key not in _OF_TRANSACTIONS or key in _OF_BOTH:
+            self._commit(names)
+        bound = self._bind(names) if key in _OF_TRANSACTIONS else {}
+        if key is ApiKey.DESCRIBE_TRANSACTIONS:
+            for transactional_id in names.transactional_ids:
+                made = msgspec.structs.replace(names, transactional_ids=[transactional_id], bound=bound)
+                answer = self.admin.ask(requests.add_partitions(3, made), 3)
+                topics = answer.results_by_topic_v3_and_below
+                assert {each.results_by_partition[0].partition_error_code for each in topics} == {0}
+        return bound
+
+    def _join(self, groups: Iterable[str], topics: Sequence[str]) -> None:
+        """Let a member join each group, and get the partitions of the topics."""
+        for group in groups:
+            request = requests.consumer_heartbeat(1, Names(groups=[group], topics=topics, transactional_ids=[]))
+            self.until_ready(lambda: self.admin.ask(request, 1).error_code)  # noqa: B023
+
+    def _commit(self, names: Names) -> None:
         for group in names.groups:
             commit = k08_offset_commit.OffsetCommitRequest(
                 group_id=group,
@@ -248,6 +287,8 @@ class AccessSide:
                 ],
             )
             self.until_ready(lambda: self.admin.ask(commit, 8).topics[0].partitions[0].error_code)  # noqa: B023
+
+    def _bind(self, names: Names) -> dict[str, tuple[int, int]]:
         bound = {}
         for transactional_id in names.transactional_ids:
             init = k22_init_producer_id.InitProducerIdRequest(
@@ -284,6 +325,8 @@ class AccessSide:
                 found[field] = self._names.get(bytes(value), "")
             elif isinstance(value, str) and field in _WORDS:
                 found[field] = value
+            elif isinstance(value, msgspec.Struct):
+                found[field] = self._told(value, names)
             elif isinstance(value, list) and value and field not in _OWN:
                 inner = [
                     self._told(each, names) if hasattr(each, "__struct_fields__") else each

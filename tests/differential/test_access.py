@@ -26,6 +26,7 @@ from tests.differential.access_forms import FORMS, request
 from tests.differential.access_sides import HIDDEN, SEEN, USERS, AccessSide, User
 from tests.differential.agree import marks
 from tests.differential.calls import HANGS_UP, SILENT
+from tests.differential.group_brokers import KAFKAS
 from tests.differential.side import PATIENCE_S
 from tests.kafka.access_cases import LISTS
 from tests.kafka.access_requests import Names
@@ -39,6 +40,7 @@ _BOTH = {
     "group.initial.rebalance.delay.ms": "0",
     "auto.create.topics.enable": "true",
 }
+MOST_SHOWN = 5
 CHANGES_TOPICS = (ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS)
 ASKED = [
     (ApiKey(key), form)
@@ -52,7 +54,7 @@ ASKED = [
 def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AccessSide, AccessSide]]:
     """Apache Kafka and Exacta, with the same users and rules."""
     folder = tmp_path_factory.mktemp("access")
-    overrides = [f"{name}={value}" for name, value in _BOTH.items()]
+    overrides = [*(f"{name}={value}" for name, value in _BOTH.items()), *KAFKAS]
     secured = Secured.at(folder / "secure", HOST)
     with (
         Cluster(folder, fetch(), count=1, secured=secured, overrides=overrides) as kafka,
@@ -82,7 +84,7 @@ def test_the_same_is_refused(sides: tuple[AccessSide, AccessSide], key: ApiKey, 
                     differing.append((version, "here" if there else "away", user.name, kafkas, ours))
                 if key in CHANGES_TOPICS and "'NONE'" in repr((kafkas, ours)):
                     restore(sides, f"version {version} for {user.name}")
-    assert not differing, "\n".join(map(repr, differing))
+    assert not differing, "\n".join([f"{len(differing)} differ; the first are", *map(repr, differing[:MOST_SHOWN])])
 
 
 def versions(sides: tuple[AccessSide, AccessSide], key: ApiKey, form: str) -> list[int]:
@@ -107,7 +109,7 @@ def ask(side: AccessSide, key: ApiKey, form: str, version: int, user: User, name
     """Return what a broker says to a request."""
     named = msgspec.structs.replace(names, ids=side.ids)
     if there and (names.groups[0] in repr(request(key, form, version, named)) or key in LISTS):
-        named = msgspec.structs.replace(named, bound=side.furnish(named))
+        named = msgspec.structs.replace(named, bound=side.furnish(key, version, named))
     made = request(key, form, version, named)
     assert made is not None
     try:
