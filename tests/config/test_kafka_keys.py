@@ -36,6 +36,7 @@ PROMISES = {
     "max.connection.creation.rate", "max.connections.per.ip.overrides", "metric.reporters", "min.insync.replicas",
     "offsets.topic.replication.factor", "port", "remote.log.storage.system.enable", "ssl.cipher.suites",
     "transaction.state.log.min.isr", "transaction.state.log.replication.factor",
+    "principal.builder.class", "sasl.jaas.config",
 }  # fmt: skip
 """The keys that promise replicas, policies, bounds or topics' defaults. None may become a key without effect."""
 

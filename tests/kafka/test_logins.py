@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from exacta.kafka.connection import foreign_protocol
 from exacta.kafka.handlers import HANDLERS
 from exacta.kafka.login import Login, Phase
 from exacta.ports.authorizer import Principal
@@ -368,3 +369,10 @@ def test_an_exchange_that_has_failed_is_not_taken_up_again() -> None:
 @pytest.fixture(autouse=True)
 def _audited(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "exacta.audit")
+
+
+def test_the_hint_for_a_client_that_speaks_tls_names_the_doors_protocol() -> None:
+    for logs_in, protocol in ((False, "PLAINTEXT"), (True, "SASL_PLAINTEXT")):
+        told = foreign_protocol(b"\x16\x03\x01\x02", logs_in=logs_in)
+        assert told is not None
+        assert told.endswith(f"clients set security.protocol={protocol}")

@@ -90,6 +90,8 @@ _PROMISES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("group.coordinator.rebalance.protocols", "the protocols classic and consumer are served", ("classic,consumer",)),
     ("group.consumer.migration.policy", "groups move to the other protocol in both directions", ("bidirectional",)),
     ("kafka.metrics.reporters", _NO_CLASSES, ("",)),
+    ("principal.builder.class", f"{_NO_CLASSES}: ssl.principal.mapping.rules names who has a certificate", ("",)),
+    ("sasl.jaas.config", "users lie in the log, and `exacta users add` makes them", ("",)),
     ("metric.reporters", _NO_CLASSES, ("", "org.apache.kafka.common.metrics.jmxreporter")),
     ("max.connection.creation.rate", "connections a second are bounded by quotas of addresses", ("2147483647",)),
     ("max.connections.per.ip.overrides", "max.connections.per.ip holds for all addresses", ("",)),

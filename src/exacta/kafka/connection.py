@@ -66,12 +66,13 @@ SASL_AUTHENTICATE = HANDLERS[ApiKey.SASL_AUTHENTICATE]
 _key_of = struct.Struct(">h").unpack_from
 
 
-def foreign_protocol(beginning: bytes) -> str | None:
+def foreign_protocol(beginning: bytes, *, logs_in: bool) -> str | None:
     """Say what came instead of the size of a request, by its four bytes; None: it is nothing that is known here."""
     if beginning in _HTTP:
         return "an HTTP request came to the Kafka port"
     if beginning.startswith(TLS_HANDSHAKE):
-        return "a TLS handshake came to the Kafka port, which speaks no TLS: clients set security.protocol=PLAINTEXT"
+        protocol = "SASL_PLAINTEXT" if logs_in else "PLAINTEXT"
+        return f"a TLS handshake came to the Kafka port, which speaks no TLS: clients set security.protocol={protocol}"
     return None
 
 
@@ -143,7 +144,7 @@ class KafkaClientConnection(FramedConnection):
         """See `FramedConnection`."""
         if size <= self._largest_frame:
             return f"a request of {size} bytes cannot be one"
-        if (foreign := foreign_protocol(beginning)) is not None:
+        if (foreign := foreign_protocol(beginning, logs_in=self.door.login)) is not None:
             return foreign
         if self.login is not None and self.login.principal is None:
             return f"a message of {size} bytes before the login is above sasl.server.max.receive.size"

@@ -80,7 +80,7 @@ class Login:
             return None
         if self.phase is Phase.FIRST_USER:
             return f"it sent a request of API {api_key}, and may make the first user only"
-        return f"it sent a request of API {api_key} where it has to log in"
+        return f"it sent a request of API {api_key} where it has to log in (security.protocol=SASL_…)"
 
     def may_repeat(self, now_s: float) -> bool:
         """Return whether an open session may be begun once more: one without an end need not be."""

@@ -44,7 +44,7 @@ LOOK_SECONDS = 1.0
 SHUTDOWN_SECONDS = 5.0
 """The peer's goodbye is waited for so long."""
 
-_NO_TLS = "it does not speak TLS, and this door speaks nothing else (Kafka clients: security.protocol=SSL)"
+_NO_TLS = "it does not speak TLS, and this door speaks nothing else"
 _REASONS = {
     "HTTP_REQUEST": _NO_TLS,
     "HTTPS_PROXY_REQUEST": _NO_TLS,
@@ -231,6 +231,9 @@ class TlsListener(Listener):
 
         def failed(error: OSError) -> None:
             level, reason = why_no_tls(error)
+            if reason == _NO_TLS:
+                protocol = "SASL_SSL" if self.door.login else "SSL"
+                reason = f"{reason} (Kafka clients: security.protocol={protocol})"
             logger.log(level, "no TLS with %s:%d at the door %s: %s", *address[:2], self.door.name, reason)
 
         def refuse(error: OSError) -> None:
