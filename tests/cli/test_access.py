@@ -49,6 +49,12 @@ def test_a_rule_about_nothing_or_two_things_is_a_wrong_call(run):
     two = run.refused("acls", "add", "User:alice", "Read", "--topic", "t", "--group", "g", code=2)
     assert two.startswith("give only one of --topic")
     assert run.refused("acls", "remove", code=2).startswith("give --topic")
+    for given, told in (
+        (("user:alice", "Read", "--topic", "t"), "user:alice is nobody"),
+        (("User:alice", "Read", "--topic", "t*"), "no topic is named t*: --prefixed"),
+        (("User:alice", "Read", "--topic", "t", "--host", "localhost"), "--host takes an address"),
+    ):
+        assert run.refused("acls", "add", *given, code=2).startswith(told)
     assert "INVALID_REQUEST" in run.refused("acls", "add", "alice", "Read", "--topic", "t")
 
 

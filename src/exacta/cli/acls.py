@@ -1,6 +1,7 @@
 """`exacta acls …`: the access rules of a cluster. On any Kafka cluster that has an authorizer."""
 
 from enum import Enum
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -64,12 +65,29 @@ def add(
     resource, name = _resource(topic, group, transactional_id, cluster)
     if resource is None or name is None:
         fail("give --topic, --group, --transactional-id or --cluster", EXIT_USAGE)
+    problem = _would_never_apply(principal, topic, host)
+    if problem is not None:
+        fail(problem, EXIT_USAGE)
     permission, pattern = "Deny" if deny else "Allow", "Prefixed" if prefixed else "Literal"
     rules = [AccessRule(principal, permission, each.value, resource, pattern, name, host) for each in operations]
     with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
         add_rules(client, rules)
     for each in rules:
         say(_in_words(each))
+
+
+def _would_never_apply(principal: str, topic: str | None, host: str) -> str | None:
+    """Say why a rule would be made that is about nothing; None: it may be about something."""
+    if principal.lower().startswith("user:") and not principal.startswith("User:"):
+        return f"{principal} is nobody: principals begin with User:"
+    if topic is not None and topic != "*" and "*" in topic:
+        return f"no topic is named {topic}: --prefixed makes a rule for all names that begin so, without the *"
+    if host != "*":
+        try:
+            ip_address(host)
+        except ValueError:
+            return f"--host takes an address, as 10.0.0.1, and not {host}"
+    return None
 
 
 @acls.command("list")
