@@ -19,7 +19,7 @@ from simulation.clients.copying import copying, draw_quota
 from simulation.clients.forging import forge
 from simulation.clients.handles import handles
 from simulation.clients.joint import joint_pipeline
-from simulation.clients.keeper import KEEPER, has_keeper, keep
+from simulation.clients.keeper import KEEPER, has_founder, has_keeper, keep, keep_and_found
 from simulation.clients.keyed_messages import keyed_messages
 from simulation.clients.leading import lead
 from simulation.clients.non_durable import non_durable
@@ -133,7 +133,7 @@ class Cast:
         if dice(self._seed, "operator").random() < 0.2:
             clients["operator0"] = _Client(operate, [], 0)
         if has_keeper(self._seed):
-            clients[KEEPER] = _Client(keep, [], 0)
+            clients[KEEPER] = _Client(keep_and_found if has_founder(self._seed) else keep, [], 0)
         return clients
 
     async def _pulsar_pipeline(self, here: Surroundings) -> bool:

@@ -19,7 +19,7 @@ from typing import Any
 
 from exacta.front.connection import FramedConnection
 from exacta.front.identity import Identity
-from exacta.ports.authorizer import Principal
+from exacta.security.first_user import principal_of
 from simulation.broker import Broker
 from simulation.loop import SimulatedLoop
 from simulation.process import Process
@@ -69,7 +69,7 @@ class Network:
         self._count += 1
         link = Link(self, self._count, host, on_data, on_lost, process, protocol)
         self.open[link.number] = link
-        protocol.identify = lambda _: Identity(Principal(name=host))  # as if each host had logged in
+        protocol.identify = lambda _: Identity(principal_of(host))  # as if each host had logged in
         process.run(protocol.connection_made, link.transport)
         return link
 

@@ -4,10 +4,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from exacta.core import snapshot
-from exacta.core.access import authorizing, revocation
-from exacta.core.commands import AlterScramKeys, CreateAcls
+from exacta.core import decide, snapshot
+from exacta.core.access import authorizing, first_user, revocation
+from exacta.core.commands import AlterScramKeys, CreateAcls, MakeFirstUser
 from exacta.core.ids import PrincipalName
+from exacta.core.outcome import Outcome
 from exacta.core.promises import Promise
 from exacta.core.state.acl_index import KindIndex
 from exacta.core.state.state import State
@@ -63,6 +64,20 @@ def allow_before_deny() -> Replacements:
         return allows(state, principal, host, operation, kind, name, by_default)
 
     return [(authorizing, "allows", allows_first)]
+
+
+@canary("a first user is made though there are users", shows=r"access: .* was not the first user")
+def first_user_beside_others() -> Replacements:
+    make = first_user.make
+
+    def beside_others(state: State, command: MakeFirstUser, now_ms: int) -> Outcome:
+        kept, state.scram_keys = state.scram_keys, {}
+        try:
+            return make(state, command, now_ms)
+        finally:
+            state.scram_keys = kept
+
+    return [(decide._DECIDE, MakeFirstUser, beside_others)]
 
 
 @canary("a member that may not read its group any more stays in it", shows=r"access: guest0 is a member")

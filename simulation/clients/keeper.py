@@ -6,10 +6,11 @@ written for, so that the rules here are about names that nobody else uses.
 
 import asyncio
 import itertools
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Any, TypeAlias
 
 from exacta.config.security import STANDARD_AUTHORIZER
+from exacta.core.access.first_user import rules_of
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Acl, Operation, Pattern, ResourceKind
 from exacta.kafka.acl_words import KINDS, PATTERNS, numbers_of
@@ -27,12 +28,15 @@ from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from exacta.security.first_user import FIRST_USER
 from simulation.chance import dice
 from simulation.clients.connection import Disconnected
 from simulation.clients.offsets import SETTLED_SECONDS
 from simulation.clients.surroundings import Surroundings
 from simulation.invariants.access import answer
 from simulation.told import AccessTold
+
+_Program: TypeAlias = Callable[[Surroundings, AccessTold], Awaitable[None]]
 
 KEEPER, GUEST = "keeper0", "guest0"
 NAMES = ("guarded", "guarded-a", "guarded-ab")
@@ -54,6 +58,9 @@ REVOKED_SECONDS = 1.0
 """The time in which what is revoked ends."""
 SESSION_MS = 20_000
 USERS = ("alice", "bob")
+OF_FIRST_USERS = [rule for user in USERS for rule in rules_of(user)]
+OF_EVERYBODY = rules_of("*")
+"""Rules of a first user are about everything: where they are made, what others use is open by these."""
 MECHANISMS = (1, 2)
 ITERATIONS = (4_096, 5_000)
 
@@ -61,6 +68,11 @@ ITERATIONS = (4_096, 5_000)
 def has_keeper(seed: int) -> bool:
     """Return whether the world of this seed has a keeper."""
     return dice(seed, "keeper").random() < 0.15
+
+
+def has_founder(seed: int) -> bool:
+    """Return whether the keeper of this world makes first users, too."""
+    return has_keeper(seed) and dice(seed, "founder").random() < 1 / 3
 
 
 def options_with_a_keeper(seed: int) -> dict[str, Any]:
@@ -74,18 +86,24 @@ def options_with_a_keeper(seed: int) -> dict[str, Any]:
     }
 
 
-async def keep(here: Surroundings) -> bool:
+async def keep(here: Surroundings, first: _Program | None = None, more: Sequence[_Program] = ()) -> bool:
     """Change rules and users now and then, and look at them, until the world is over."""
     told = here.history.access = here.history.access or AccessTold()
     await asyncio.sleep(SETTLED_SECONDS)  # of an instance that has crashed something may be under way
     while not here.is_over():
         await here.think(2.0)
-        program = here.chance.choice([_create, _create, _delete, _alter, _look, _try, _try, _revoke])
+        program = first or here.chance.choice([_create, _create, _delete, _alter, _look, _try, _try, _revoke, *more])
         try:
             await program(here, told)
+            first = None
         except Disconnected:
             await asyncio.sleep(SETTLED_SECONDS)
     return False
+
+
+async def keep_and_found(here: Surroundings) -> bool:
+    """Do as `keep`; make first users, too."""
+    return await keep(here, _open_to_all, [_found, _found, _forget])
 
 
 async def look_at_rules(here: Surroundings) -> None:
@@ -101,8 +119,15 @@ async def look_at_rules(here: Surroundings) -> None:
             return
 
 
+async def _open_to_all(here: Surroundings, told: AccessTold) -> None:
+    await _make(here, told, OF_EVERYBODY)
+
+
 async def _create(here: Surroundings, told: AccessTold) -> None:
-    acls = here.chance.sample(RULES, here.chance.choice([1, 1, 3]))
+    await _make(here, told, here.chance.sample(RULES, here.chance.choice([1, 1, 3])))
+
+
+async def _make(here: Surroundings, told: AccessTold, acls: Sequence[Acl]) -> None:
     creations = [
         AclCreation(
             resource_type=KINDS[each.kind],
@@ -202,6 +227,50 @@ async def _alter(here: Surroundings, told: AccessTold) -> None:
     _done(here, told, changes, {each.error_code for each in answered.results} - {ErrorCode.RESOURCE_NOT_FOUND})
 
 
+async def _found(here: Surroundings, told: AccessTold) -> None:
+    """Try to make the first user, as by the token of a start: it must fail where there are users."""
+    user, iterations = here.chance.choice(USERS), here.chance.choice(ITERATIONS)
+    upsertion = ScramCredentialUpsertion(name=user, mechanism=2, iterations=iterations, salt=b"salt")
+    upsertion.salted_password = here.chance.randbytes(32)
+    changes: dict[Hashable, object] = {(user, 2): iterations, **dict.fromkeys(rules_of(user), True)}
+    told.asks(changes)
+    here.other_connection.drop()
+    here.other_connection.name = FIRST_USER.name
+    try:
+        answered = await here.other_connection.ask(AlterUserScramCredentialsRequest(upsertions=[upsertion]), 0)
+    finally:
+        here.other_connection.drop()
+    codes = {each.error_code for each in answered.results}
+    if codes != {ErrorCode.CLUSTER_AUTHORIZATION_FAILED}:
+        _done(here, told, changes, codes)
+
+
+async def _forget(here: Surroundings, told: AccessTold) -> None:
+    """Delete all users, so that a first one may come, and the rules of first users."""
+    for user, mechanism in itertools.product(USERS, MECHANISMS):
+        request = AlterUserScramCredentialsRequest(deletions=[ScramCredentialDeletion(name=user, mechanism=mechanism)])
+        changes: dict[Hashable, object] = {(user, mechanism): None}
+        told.asks(changes)
+        answered = await here.connection.ask(request, 0)
+        _done(here, told, changes, {each.error_code for each in answered.results} - {ErrorCode.RESOURCE_NOT_FOUND})
+    gone: dict[Hashable, object] = dict.fromkeys(OF_FIRST_USERS)
+    told.asks(gone)
+    filters = [
+        DeleteAclsFilter(
+            resource_type_filter=KINDS[each.kind],
+            resource_name_filter=each.name,
+            pattern_type_filter=PATTERNS[each.pattern],
+            principal_filter=each.principal,
+            host_filter=None,
+            operation=ANY,
+            permission_type=ANY,
+        )
+        for each in OF_FIRST_USERS
+    ]
+    answered = await here.connection.ask(DeleteAclsRequest(filters=filters), 3)
+    _done(here, told, gone, {each.error_code for each in answered.filter_results})
+
+
 def _done(here: Surroundings, told: AccessTold, changes: dict[Hashable, object], codes: set[int]) -> None:
     if codes - {ErrorCode.NONE}:
         here.history.refusals.append(f"refused: {changes}: {codes}")
@@ -233,7 +302,8 @@ async def _look(here: Surroundings, told: AccessTold) -> None:
         for each in answered.resources
         for acl in each.acls
     }
-    found: dict[Any, Any] = {each: True for each in (*RULES, LEAVES) if _numbers(each) in numbers}
+    known = [*RULES, LEAVES, *OF_FIRST_USERS, *OF_EVERYBODY]
+    found: dict[Any, Any] = {each: True for each in known if _numbers(each) in numbers}
     if len(found) != len(numbers):
         here.history.refusals.append(f"access: rules that nobody has made: {numbers}")
     described = await here.connection.ask(DescribeUserScramCredentialsRequest(users=None), 0)

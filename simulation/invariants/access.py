@@ -9,7 +9,7 @@ from exacta.core.access import authorizing
 from exacta.core.events import AclsCreated, AclsDeleted, ClientQuotasSet, ScramKeysSet
 from exacta.core.ids import PrincipalName
 from exacta.core.state.state import State
-from exacta.core.values.acl import Acl, Operation, Pattern, ResourceKind
+from exacta.core.values.acl import ANYBODY, Acl, Operation, Pattern, ResourceKind
 from exacta.core.values.scram import ScramKey
 from simulation.invariants.log import Log
 
@@ -66,6 +66,24 @@ def keys_are_those_that_were_set(state: State, log: Log) -> Iterator[str]:
     for user, keys in state.scram_keys.items():
         if len({each.mechanism for each in keys}) != len(keys):
             yield f"users: {user} has two keys for a mechanism"
+
+
+def who_got_every_right_at_once_was_the_first_user(state: State, log: Log) -> Iterator[str]:
+    """There was no user when a user got all rules of a first one, and the next event made that user."""
+    keys: dict[str, Sequence[ScramKey]] = {}
+    owed: str | None = None
+    for event in log:
+        if owed is not None and not (isinstance(event, ScramKeysSet) and event.user == owed and event.keys):
+            yield f"access: {owed} was not made the first user, but got all rights"
+        owed = None
+        if isinstance(event, ScramKeysSet):
+            keys[event.user] = event.keys
+        elif isinstance(event, AclsCreated) and {Operation.ALL} == {
+            each.operation for each in event.acls if each.kind is ResourceKind.CLUSTER and each.principal != ANYBODY
+        }:
+            owed = event.acls[0].principal.removeprefix("User:")
+            if any(keys.values()):
+                yield f"access: {owed} was not the first user, and got all rights"
 
 
 def quotas_are_those_that_were_set(state: State, log: Log) -> Iterator[str]:

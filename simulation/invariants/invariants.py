@@ -15,6 +15,7 @@ from simulation.invariants.access import (
     keys_are_those_that_were_set,
     quotas_are_those_that_were_set,
     rules_are_those_that_were_made,
+    who_got_every_right_at_once_was_the_first_user,
 )
 from simulation.invariants.bounds import tables_are_counted, tables_keep_their_bounds
 from simulation.invariants.commits import commits_are_numbered
@@ -117,6 +118,7 @@ def violations(
         *broker_configs_are_the_last(state, log),
         *rules_are_those_that_were_made(state, log),
         *keys_are_those_that_were_set(state, log),
+        *who_got_every_right_at_once_was_the_first_user(state, log),
         *quotas_are_those_that_were_set(state, log),
         *groups_are_durable(state, log),
         *group_epochs_grow(state, log),

@@ -4,22 +4,29 @@ import asyncio
 import re
 from typing import Any
 
+from msgspec.structs import replace
+
 from exacta.config.options import configure
+from exacta.front.doors import Door, Endpoint
 from exacta.ports.authorizer import ANONYMOUS
 from exacta.pulsar.rest.application import ROUTES, routes
 from exacta.security.authorizer import AclAuthorizer
+from exacta.security.logins import Logins
 from exacta.server.progress import Progress
 from exacta.web import health
+from exacta.web.access import ServerRights
 from exacta.web.application import Application
 from exacta.web.connection import WebConnection
+from exacta.web.login import LoginGuard
 from exacta.web.server import WebServer
 from tests.fuzz.choices import Choices
 from tests.fuzz.kafka_target import HIDDEN, durable
-from tests.fuzz.pulsar_target import furnish
+from tests.fuzz.pulsar_target import furnish, logins
 from tests.fuzz.watched import Watch
 from tests.pulsar.by_hand import Broker
 
 MOST_REQUESTS = 12
+DOOR = Door(front="web", name="WEB", endpoint=Endpoint("127.0.0.1", 0))
 PATHS = tuple(dict.fromkeys((*(each.path for each in ROUTES), "/health/live", "/health/ready", "/metrics", "/")))
 METHODS = ("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "get", "PRI", "G\x00T", "X" * 9_000)
 PARTS = (
@@ -89,18 +96,21 @@ class Transport(asyncio.Transport):
 
 
 class Web:
-    """A web front in memory over a broker whose loop is turned by hand."""
+    """A web front in memory over a broker whose loop is turned by hand; with `logins` its door asks for one."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, logins: Logins | None = None) -> None:
         self.loop = asyncio.new_event_loop()
         self._broker = broker
         self.connections: set[WebConnection] = set()
         progress = Progress()
         progress.has_recovered(broker.engine)
-        application = Application(health.routes(progress))
+        access = ServerRights(is_closed=False)
+        access.broker, broker.context.logins = broker.context, logins
+        self._door = replace(DOOR, login=logins is not None)
+        application = Application(health.routes(progress, access))
         application.serve(routes(broker.shared))
         self._server = WebServer(configure({}), self.loop, self._let_in, self.connections.remove)
-        self._server.serve(application)
+        self._server.serve(LoginGuard(application, access))
 
     def _let_in(self, connection: WebConnection) -> bool:
         self.connections.add(connection)
@@ -109,7 +119,7 @@ class Web:
     def connect(self) -> Transport:
         """Return a new connection."""
         transport = Transport(self.loop)
-        transport.connection = self._server.connection()
+        transport.connection = self._server.connection(self._door)
         self.loop.call_soon(transport.connection.connection_made, transport)
         self.settle()
         return transport
@@ -119,6 +129,8 @@ class Web:
         while True:
             self.loop.call_soon(self.loop.stop)
             self.loop.run_forever()
+            if any(each.caller.logins_begun for each in self.connections) and not self._broker.loop.ready:
+                self._broker.pass_time(1)  # a login waits to be refused
             if not self.loop._ready and not self._broker.loop.ready:  # type: ignore[attr-defined]  # asyncio's own
                 return
             self._broker.settle()
@@ -152,6 +164,24 @@ def without_rights(data: bytes) -> None:
         received = _attack(web, choices)
         assert durable(broker.storage) == written, "something was written"
         assert HIDDEN.encode() not in received
+        _check(web)
+    watch.check()
+
+
+def before_login(data: bytes) -> None:
+    """Attack without a login at a door that asks for one, behind which everybody may do all."""
+    choices = Choices(data)
+    broker = Broker()
+    furnish(broker, broker.connect())
+    written = durable(broker.storage)
+    web = Web(broker, logins())
+    with Watch(broker) as watch:
+        received = _attack(web, choices)
+        assert durable(broker.storage) == written, "something was written"
+        assert HIDDEN.encode() not in received
+        assert re.findall(rb"HTTP/1\.1 2\d\d ", received) == [b"HTTP/1.1 200 "] * (
+            received.count(b'{"status":"live"}') + received.count(b'{"status":"ready"}')
+        )
         _check(web)
     watch.check()
 

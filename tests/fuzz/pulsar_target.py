@@ -52,7 +52,7 @@ def furnish(broker: Broker, root: Client) -> None:
 def before_login(data: bytes) -> None:
     """Attack a door that asks for a login, without knowing a password or a key: nothing but CONNECT is served."""
     choices = Choices(data)
-    broker = Broker(logins=_logins())
+    broker = Broker(logins=logins())
     with Watch(broker) as watch:
         client = None
         for _ in range(MOST_STEPS):
@@ -79,7 +79,7 @@ def before_login(data: bytes) -> None:
     watch.check()
 
 
-def _logins() -> Logins:
+def logins() -> Logins:
     tokens = SignedTokens(configure({}), TokenKey(KEY, ("HS256", "HS512")), lambda: 0)
     backoff, methods = LoginBackoff(0.0, lambda: 0.0), frozenset({"token", "basic", "tls"})
     return Logins((), backoff, keys_of=keys_of, secret=b"s", wall_ms=lambda: 0, methods=methods, prove=tokens.log_in)

@@ -20,6 +20,7 @@ TARGETS = {
     "pulsar-before-login": Target(pulsar_target.before_login, 600),
     "pulsar-without-rights": Target(pulsar_target.without_rights, 600),
     "pulsar-with-rights": Target(pulsar_target.with_rights, 600),
+    "http-before-login": Target(http_target.before_login, 300),
     "http-without-rights": Target(http_target.without_rights, 300),
     "http-with-rights": Target(http_target.with_rights, 300),
 }

@@ -23,6 +23,7 @@ from exacta.protocol.kafka.schema import Message
 from exacta.security.tls import tls_settings
 from exacta.server.tls import Certificate
 from tests.fuzz.http_target import Web
+from tests.fuzz.pulsar_target import logins
 from tests.fuzz.targets import TARGETS
 from tests.fuzz.watched import Watch
 from tests.pulsar.by_hand import Broker
@@ -82,11 +83,13 @@ def by_fuzzing(name: str) -> None:
 
 def by_http(calls: Calls) -> None:
     """Ask for what is served without a login, and for what is not there."""
-    web = Web(Broker())
+    web = Web(Broker(), logins())
+    shown = b"Authorization: Basic YWxpY2U6Z3Vlc3M=\r\n"
     for line in (b"GET /health/live", b"GET /health/ready", b"GET /nowhere", b"PUT /admin/v2/nowhere"):
         transport = web.connect()
         sys.setprofile(calls)
         web.send(transport, line + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        web.send(transport, line + b" HTTP/1.1\r\nHost: localhost\r\n" + shown + b"\r\n")
         web.send(transport, b"\x16\x03\x01\0")
         sys.setprofile(None)
     web.close()

@@ -63,20 +63,28 @@ NOT_RUN = {
     },
     ("docs/how-to/permissions.md", "exacta acls add"): "tests/rights/test_page.py runs it where access rules are on",
     **{
-        ("docs/how-to/logins.md", start): "tests/server/test_login_clients.py has such a server, users and rules"
+        ("docs/how-to/logins.md", start): "tests/pages/test_first_user.py does what the section says"
         for start in (
-            "exacta serve --data data --listen 127.0.0.1:9092",
-            "    --set authorizer",
-            "    --set super.users",
-            "exacta users add admin",
             "listeners=",
             "advertised.listeners=",
             "ssl.",
             "authorizer.class.name=",
-            "super.users=",
-            "sasl.",
+            "exacta serve --config server.properties",
+            "exacta: listening on",
+            "exacta: there is no user",
+            "bootstrap.servers=",
+            "security.protocol=",
+            "exacta users add admin",
+            "sasl.mechanism=",
+            "sasl.username=",
+            "sasl.password=",
         )
     },
+    **{
+        ("docs/how-to/logins.md", start): "tests/server/test_login_clients.py has such a server, users and rules"
+        for start in ("sasl.enabled", "sasl.oauthbearer")
+    },
+    ("docs/how-to/logins.md", "exacta acls add User:prometheus"): "tests/web/test_login.py has such a rule",
     **{
         ("docs/how-to/tls.md", start): "tests/server/test_configuration_file.py reads the file"
         for start in ("listeners=", "listener.", "advertised.listeners=", "ssl.")

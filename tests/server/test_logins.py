@@ -23,6 +23,7 @@ from exacta.security.scram_keys import kept_key
 from exacta.server.errors import ServerError
 from exacta.server.logins import SECRET_FILE, clear_text, mechanisms_of
 from exacta.server.server import Server
+from exacta.testing.authority import Authority
 from tests.kafka.wire import Wire
 from tests.server.served import OPTIONS, Served
 
@@ -141,6 +142,27 @@ def test_what_pulsar_clients_send_passes_no_door_unencrypted_beyond_this_machine
     by_certificate = configure({**BY_TOKEN, "authenticationProviders": f"{PROVIDER}Token"})
     assert clear_text(door(front="pulsar"), by_certificate) == "token"
     assert clear_text(door(front="pulsar", security=TransportSecurity.TLS), by_certificate) is None
+
+
+@pytest.mark.parametrize("front", ["pulsar", "web"])
+def test_a_door_that_lets_in_by_password_or_token_is_no_open_door(tmp_path: Path, front: str) -> None:
+    """One that other machines reach needs TLS for them, and no `allow.anonymous`."""
+    everywhere = Endpoint("0.0.0.0", 0)
+    with (
+        pytest.raises(ServerError, match="clients need no login"),
+        opened(tmp_path / "data", front=front, login=False, endpoint=everywhere),
+    ):
+        pass
+    with (
+        pytest.raises(ServerError, match="basic would send secrets over it unencrypted: listen"),
+        opened(tmp_path / "data", BY_TOKEN, front=front, login=False, endpoint=everywhere),
+    ):
+        pass
+    authority = Authority("127.0.0.1")
+    secured = {"front": front, "login": False, "endpoint": everywhere, "security": TransportSecurity.TLS}
+    with opened(tmp_path / "data", BY_TOKEN | {"ssl.keystore.location": authority.server}, **secured) as (server, _):
+        assert server.reception.doors[0].login
+        assert not server.reception.open_to_all
 
 
 def test_mechanisms_are_offered_in_the_operators_order() -> None:

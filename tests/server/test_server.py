@@ -338,7 +338,7 @@ class TestModes:
         assert [str(each) for each in made if each.stat().st_mode & 0o077] == []
         data.chmod(0o750)
         _, errors = start().end(signal.SIGTERM)
-        assert f"may look into the data directory (its mode is 0750): chmod 700 {data}" in errors
+        assert f"may look into the data directory (mode 0750): chmod 700 {data}" in errors
 
 
 class TestLogins:

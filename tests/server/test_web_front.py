@@ -13,6 +13,7 @@ from confluent_kafka import Producer
 
 import exacta
 from exacta.config.options import configure
+from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.engine import recovery
 from exacta.front.doors import Endpoint
 from exacta.server import server as server_module
@@ -120,4 +121,41 @@ def test_a_journal_that_cannot_be_read_ends_the_front(tmp_path: Path) -> None:
         with pytest.raises(urllib.error.URLError):
             await answer(server, "/health/live")
 
+    asyncio.run(main())
+
+
+LOGINS = {
+    "authenticationEnabled": True,
+    "authenticationProviders": "org.apache.pulsar.broker.authentication.AuthenticationProviderBasic",
+}
+RULES = {"authorizer.class.name": STANDARD_AUTHORIZER, "super.users": "User:ANONYMOUS"}
+
+
+@pytest.mark.parametrize("options", [RULES, LOGINS, LOGINS | RULES], ids=["rules", "logins", "both"])
+def test_while_the_journal_is_read_nobody_sees_details_where_somebody_must_be_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    goes_on, reads, recover = threading.Event(), threading.Event(), recovery.recover
+
+    def waiting(*args: Any) -> Any:
+        reads.set()
+        assert goes_on.wait(30)
+        return recover(*args)
+
+    async def main() -> None:
+        doors = doors_of({"listen": ANY_PORT, "web_listen": ANY_PORT})
+        server = Server(asyncio.get_running_loop(), configure(options), tmp_path, doors)
+        opening = asyncio.ensure_future(server.open_in_sight())
+        await asyncio.to_thread(reads.wait, 30)
+        assert (await answer(server, "/health/live"))[0] == 200
+        assert await answer(server, "/health/ready") == (503, '{"status":"recovering"}')
+        assert (await answer(server, "/metrics"))[0] == 503
+        goes_on.set()
+        await opening
+        await server.start()
+        assert ("disk" in (await answer(server, "/health/ready"))[1]) is (options is RULES)
+        assert (await answer(server, "/metrics"))[0] == (200 if options is RULES else 401)
+        await server.stop()
+
+    monkeypatch.setattr(server_module, "recover", waiting)
     asyncio.run(main())

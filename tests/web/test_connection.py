@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from exacta.config.options import configure
+from exacta.front.doors import Door, Endpoint
 from exacta.server.event_loop import new_event_loop
 from exacta.web import connection as web_connection
 from exacta.web import server as web_server
@@ -19,6 +20,7 @@ from exacta.web.requests import Unread, read_body
 from exacta.web.server import WebServer
 
 ANSWER_SECONDS = 10
+DOOR = Door(front="web", name="WEB", endpoint=Endpoint("127.0.0.1", 0))
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
@@ -72,7 +74,7 @@ class Web:
 async def serving() -> AsyncIterator[Web]:
     loop = asyncio.get_running_loop()
     web = Web(loop)
-    listening = await loop.create_server(web.front.connection, "127.0.0.1", 0)
+    listening = await loop.create_server(lambda: web.front.connection(DOOR), "127.0.0.1", 0)
     web.port = listening.sockets[0].getsockname()[1]
     try:
         yield web

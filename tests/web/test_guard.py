@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from exacta.web.guard import Guard, host_in
+from exacta.web.guard import MOST_HEADER_BYTES, Guard, host_in
 from tests.docstring_tables import docstring_table
 
 LOCAL = "127.0.0.1"
@@ -50,6 +50,8 @@ def test_names_of_this_server(host: str) -> None:
     assert status_of({"Host": host}) == 200
 
 
+TWO_LENGTHS = "`Content-Length` beside `Transfer-Encoding`"
+LONG = "more than 16 KiB of headers"
 HOST = "no `Host`, or another one than this server's"
 ORIGIN = "an `Origin` that is not this server itself"
 SITE = "`Sec-Fetch-Site` that is not `same-origin` or `none`"
@@ -72,7 +74,13 @@ OTHER_HOSTS = [
 
 
 def test_the_table_is_complete() -> None:
-    assert REFUSED.keys() == {HOST, ORIGIN, SITE}
+    assert REFUSED.keys() == {TWO_LENGTHS, LONG, HOST, ORIGIN, SITE}
+
+
+def test_a_body_of_two_lengths_and_long_headers_are_refused_before_all_else() -> None:
+    assert status_of({"Content-Length": "4", "Transfer-Encoding": "chunked"}) == REFUSED[TWO_LENGTHS]
+    assert status_of({"Host": "localhost", "X": "x" * MOST_HEADER_BYTES}) == REFUSED[LONG]
+    assert status_of({"Host": "localhost", "X": "x" * (MOST_HEADER_BYTES - 100)}) == 200
 
 
 @pytest.mark.parametrize("host", OTHER_HOSTS)

@@ -8,6 +8,7 @@ import pytest
 
 from exacta.ports.log import DiskLevel
 from exacta.web import health
+from exacta.web.access import ServerRights
 from tests.docstring_tables import docstring_table
 
 TABLE = docstring_table("exacta.web.health", "the broker")
@@ -34,7 +35,8 @@ class Start:
 def test_every_cell(monkeypatch: pytest.MonkeyPatch, state: str, path: str, status: str) -> None:
     if state == "cannot sync":
         monkeypatch.setattr(health, "SYNC_SECONDS", 0.0)
-    [route] = (each for each in health.routes(Start(state)) if each.path == path.strip("`"))  # type: ignore[arg-type]
+    served = health.routes(Start(state), ServerRights(is_closed=True))  # type: ignore[arg-type]
+    [route] = (each for each in served if each.path == path.strip("`"))
     statuses: list[int] = []
 
     async def send(message: Any) -> None:

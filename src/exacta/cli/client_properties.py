@@ -41,6 +41,16 @@ def in_javas_words(properties: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+def logging_in(properties: Mapping[str, str], user: str, password: str) -> dict[str, str]:
+    """Return properties with this login: by SCRAM, unless they say another mechanism, and with TLS, if they say so."""
+    found = {name: value for name, value in properties.items() if name != "sasl.jaas.config"}
+    protocol = found.get("security.protocol", "PLAINTEXT").upper()
+    found["security.protocol"] = protocol if protocol.startswith("SASL_") else f"SASL_{protocol}"
+    if not {"sasl.mechanism", "sasl.mechanisms"} & found.keys():
+        found["sasl.mechanism"] = "SCRAM-SHA-512"
+    return found | {"sasl.username": user, "sasl.password": password}
+
+
 def _rename(properties: dict[str, str], theirs: str, ours: str, more: Mapping[str, str] | None = None) -> None:
     if theirs in properties:
         value = properties.pop(theirs)

@@ -65,16 +65,19 @@ def canonical(option: str) -> str:
     return "bootstrap-server" if option == "bootstrap-servers" else option
 
 
-def cluster_of(bootstrap_servers: str | None, command_config: Path | None, client_id: str) -> "Cluster":
+def cluster_of(
+    bootstrap_servers: str | None, command_config: Path | None, client_id: str, *, login: tuple[str, str] | None = None
+) -> "Cluster":
     """Return the cluster that options, file and environment name; end the command where they are wrong."""
-    from exacta.cli.client_properties import UnreadableFile, in_javas_words
+    from exacta.cli.client_properties import UnreadableFile, in_javas_words, logging_in
     from exacta.client.routing import BadBootstrap, parse_bootstrap
     from exacta.spark.options import OptionError
     from exacta.spark.options.connection import CONNECTION
     from exacta.spark.options.properties import cluster_by, read_properties
 
     try:
-        properties = {} if command_config is None else in_javas_words(read_properties(command_config))
+        given = {} if command_config is None else read_properties(command_config)
+        properties = in_javas_words(given if login is None else logging_in(given, *login))
         named_by, servers = _servers(bootstrap_servers, properties)
         try:
             parse_bootstrap(servers)
@@ -101,14 +104,22 @@ def _servers(given: str | None, properties: Mapping[str, str]) -> tuple[str, str
 
 @contextmanager
 def client_of(
-    bootstrap_servers: str | None, command_config: Path | None, client_id: str, *, timeout_s: float | None = None
+    bootstrap_servers: str | None,
+    command_config: Path | None,
+    client_id: str,
+    *,
+    timeout_s: float | None = None,
+    login: tuple[str, str] | None = None,
 ) -> "Iterator[Client]":
-    """Yield a client of the cluster; whatever the cluster or the options refuse meanwhile ends the command."""
+    """Yield a client of the cluster; whatever the cluster or the options refuse meanwhile ends the command.
+
+    `login` is a name and a password that stand for those of the file.
+    """
     from exacta.client.errors import ClientError
     from exacta.client.routing import Client
     from exacta.protocol.kafka.codec import EncodeError
 
-    cluster = cluster_of(bootstrap_servers, command_config, client_id)
+    cluster = cluster_of(bootstrap_servers, command_config, client_id, login=login)
     timeout_ms = _CALL_TIMEOUT_MS if timeout_s is None else timeout_s * 1000
     try:
         with notes_of_client(), Client(cluster, call_timeout_ms=timeout_ms) as client:

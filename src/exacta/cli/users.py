@@ -46,6 +46,15 @@ def add(
     ] = USUAL,
     password_file: PasswordFile = None,
     password_env: PasswordVariable = None,
+    first_user_token: Annotated[
+        Path | None,
+        typer.Option(
+            "--first-user-token",
+            metavar="FILE",
+            help="Make the first user, who may do everything, by the token in this file: a start that nobody could log "
+            "in after says where it is.",
+        ),
+    ] = None,
     bootstrap_servers: Servers = None,
     command_config: CommandConfig = None,
 ) -> None:
@@ -54,8 +63,10 @@ def add(
     Exit code 1 if the user logs in by this mechanism already.
     """
     from exacta.client.users import list_users, set_password
+    from exacta.security.first_user import FIRST_USER
 
-    with client_of(bootstrap_servers, command_config, _CLIENT_ID) as client:
+    login = None if first_user_token is None else (FIRST_USER.name, _line_of(first_user_token))
+    with client_of(bootstrap_servers, command_config, _CLIENT_ID, login=login) as client:
         if mechanism.value in dict(list_users(client).get(name, [])):
             fail(f"user {name} logs in by {mechanism.value} already: exacta users passwd changes the password", EXIT_NO)
         set_password(client, name, _password(password_file, password_env), mechanism.value)
@@ -131,10 +142,7 @@ def _password(file: Path | None, variable: str | None) -> str:
     if file is not None and variable is not None:
         fail("give only one of --password-file and --password-env", EXIT_USAGE)
     if file is not None:
-        try:
-            password = file.read_text().partition("\n")[0]
-        except (OSError, UnicodeDecodeError) as error:
-            fail(f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}", EXIT_USAGE)
+        password = _line_of(file)
     elif variable is not None:
         password = os.environ.get(variable, "")
     else:
@@ -142,3 +150,11 @@ def _password(file: Path | None, variable: str | None) -> str:
     if not password:
         fail("the password is empty", EXIT_USAGE)
     return password
+
+
+def _line_of(file: Path) -> str:
+    """Return the first line of a file, which holds a secret."""
+    try:
+        return file.read_text().partition("\n")[0]
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"{file} cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}", EXIT_USAGE)

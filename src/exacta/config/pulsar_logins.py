@@ -31,7 +31,7 @@ class PulsarLoginOptions:
     """The options for logins by Apache Pulsar's names, each with its default."""
 
     authenticationEnabled: Annotated[
-        bool, Meta(description="Whether Pulsar clients log in, in one of the ways that authenticationProviders names.")
+        bool, Meta(description="Whether Pulsar and HTTP clients log in, in one of the ways of authenticationProviders.")
     ] = False
     authenticationProviders: Annotated[
         str,

@@ -59,6 +59,7 @@ ADMISSION: dict[type[Command], Admission] = {
     # --- access: what takes a right away must be possible on a full disk ---
     c.CreateAcls: Admission(_ALWAYS, (Table.ACLS,)),
     c.AlterScramKeys: Admission(_ALWAYS, (Table.USERS,)),
+    c.MakeFirstUser: Admission(_ALWAYS, (Table.ACLS, Table.USERS)),
     c.AlterClientQuotas: Admission(_ALWAYS, (Table.QUOTAS,)),
     c.DeleteAcls: _NEVER,
     # --- membership: a member that is refused may die of it, and writes little ---

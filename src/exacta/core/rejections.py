@@ -105,6 +105,8 @@ class Rejection(Enum):
     CREDENTIAL_NOT_FOUND = auto()
     DUPLICATE_USER = auto()
     """The command alters a user twice."""
+    NOT_THE_FIRST_USER = auto()
+    """There are users already, or the command is about more than one new user."""
     # storage
     DISK_FULL = auto()
     """The disk has no room for this batch: it may have some later."""

@@ -146,6 +146,11 @@ class PresentState:
             return authorizing.allows_any(self._state, principal, host, operation, kind, by_default)
         return authorizing.allows(self._state, principal, host, operation, kind, name, by_default)
 
+    @property
+    def has_users(self) -> bool:
+        """See `Advice.has_users`."""
+        return bool(self._state.scram_keys)
+
     def scram_key(self, user: str, mechanism: ScramMechanism) -> ScramKey | None:
         """See `Advice.scram_key`."""
         return next((each for each in self._state.scram_keys.get(user, ()) if each.mechanism is mechanism), None)

@@ -68,6 +68,7 @@ CODES: dict[Rejection, ErrorCode] = {
     Rejection.UNSUPPORTED_MECHANISM: ErrorCode.UNSUPPORTED_SASL_MECHANISM,
     Rejection.CREDENTIAL_NOT_FOUND: ErrorCode.RESOURCE_NOT_FOUND,
     Rejection.DUPLICATE_USER: ErrorCode.DUPLICATE_RESOURCE,
+    Rejection.NOT_THE_FIRST_USER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     Rejection.STORAGE_ERROR: ErrorCode.KAFKA_STORAGE_ERROR,
     # Every producer sends again after it.
     Rejection.DISK_FULL: ErrorCode.KAFKA_STORAGE_ERROR,

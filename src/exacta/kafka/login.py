@@ -6,7 +6,8 @@ order of `MAY_SEND`; all other requests end the connection unread. A client of S
 it, which are no requests.
 
 A session that has a length is begun once more on the same connection, by the same principal with the same mechanism
-(KIP-368). After its end no request is served.
+(KIP-368). After its end no request is served. Who logs in by the token of the first user may make that user, and
+nothing else.
 
 It reads bytes before a login.
 """
@@ -18,6 +19,7 @@ from typing import Any, Final
 from exacta.ports.authorizer import Principal
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.security.exchange import Exchange, LoggedIn, LoginRefused
+from exacta.security.first_user import FIRST_USER
 
 SHORTEST_SESSION_S: Final = 1.0
 """No client may log in once more within this time, as with Apache Kafka."""
@@ -30,6 +32,7 @@ class Phase(Enum):
     VERSIONS_TOLD = "versions told"
     EXCHANGE = "exchange"
     OPEN = "open"
+    FIRST_USER = "first user"
     REFUSED = "refused"
 
 
@@ -38,6 +41,14 @@ MAY_SEND: Final = {
     Phase.VERSIONS_TOLD: frozenset({ApiKey.SASL_HANDSHAKE}),
     Phase.EXCHANGE: frozenset({ApiKey.SASL_AUTHENTICATE}),
     Phase.OPEN: frozenset(ApiKey),
+    Phase.FIRST_USER: frozenset(
+        {
+            ApiKey.API_VERSIONS,
+            ApiKey.METADATA,
+            ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+            ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+        }
+    ),
     Phase.REFUSED: frozenset[ApiKey](),
 }
 """The APIs that a client may ask in each phase. Any other one ends the connection."""
@@ -67,6 +78,8 @@ class Login:
             return "its session has ended, and it has not logged in once more"
         if api_key in MAY_SEND[self.phase]:
             return None
+        if self.phase is Phase.FIRST_USER:
+            return f"it sent a request of API {api_key}, and may make the first user only"
         return f"it sent a request of API {api_key} where it has to log in"
 
     def may_repeat(self, now_s: float) -> bool:
@@ -117,7 +130,7 @@ class Login:
 
     def open(self, logged_in: LoggedIn, session_ends_s: float | None) -> None:
         """Note that the client is who it says; None: its session has no end."""
-        self.phase = Phase.OPEN
+        self.phase = Phase.FIRST_USER if logged_in.principal is FIRST_USER else Phase.OPEN
         self.exchange = None
         self.takes_tokens = False
         self.principal = logged_in.principal

@@ -21,6 +21,7 @@ from exacta.metrics.families import MetricKind
 from exacta.metrics.lag import Lags
 from exacta.metrics.measured import Distribution, Measured
 from exacta.metrics.sources import Sources
+from exacta.web.access import ServerRights
 
 
 class Scraper:
@@ -51,8 +52,8 @@ class Scraper:
         return measured
 
 
-def routes(sources: Sources) -> list[Route]:
-    """Return the route of `/metrics`."""
+def routes(sources: Sources, access: ServerRights) -> list[Route]:
+    """Return the route of `/metrics`, which names topics and groups: who asks must be allowed to see the server."""
     scraper, one_at_a_time = Scraper(sources), asyncio.Lock()
 
     async def metrics(http: HttpRequest) -> Response:
@@ -62,7 +63,7 @@ def routes(sources: Sources) -> list[Route]:
             text, media_type = await asyncio.to_thread(rendered, measured, sources.data, accepted)
         return Response(text, headers={"content-type": media_type})
 
-    return [Route("/metrics", metrics)]
+    return [Route("/metrics", access.describing(metrics))]
 
 
 def rendered(measured: Sequence[Measured], data: Path, accepted: str) -> tuple[bytes, str]:

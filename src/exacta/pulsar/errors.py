@@ -83,6 +83,7 @@ CANNOT_HAPPEN_HERE: Final = frozenset(
         Rejection.UNSUPPORTED_MECHANISM,
         Rejection.CREDENTIAL_NOT_FOUND,
         Rejection.DUPLICATE_USER,
+        Rejection.NOT_THE_FIRST_USER,
         Rejection.MEMBERSHIP_REVOKED,
     }
 )

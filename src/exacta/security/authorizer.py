@@ -9,8 +9,9 @@ from typing import Final
 from exacta.config.security import SecurityOptions, all_super_users
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Operation, Pattern, ResourceKind
-from exacta.ports.authorizer import AllowAll, Authorizer, Principal, Resource, Terms
+from exacta.ports.authorizer import CLUSTER, AllowAll, Authorizer, Principal, Resource, Terms
 from exacta.ports.log import Advice
+from exacta.security.first_user import FIRST_USER
 
 MOST_REMEMBERED: Final = 1_000
 """Answers about any resource of a kind that are remembered until a rule changes: they may cost what the principal's
@@ -34,6 +35,10 @@ class AclAuthorizer:
 
     def allows(self, principal: Principal, host: str, operation: Operation, resource: Resource) -> bool:
         """See `Authorizer`."""
+        if principal is FIRST_USER:
+            # Whether it is the first one, the core decides; the connection may send nothing else that needs Alter.
+            sees_users = operation is Operation.DESCRIBE and not self._rules.has_users
+            return resource == CLUSTER and (operation is Operation.ALTER or sees_users)
         name = PrincipalName(str(principal))
         if name in self.terms.super_users:
             return True

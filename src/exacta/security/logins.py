@@ -28,6 +28,7 @@ from exacta.protocol.sasl.scram import (
 from exacta.protocol.sasl.scram_server import ScramServer
 from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import Attempt, Exchange, LoggedIn, LoginRefused
+from exacta.security.first_user import FIRST_USER, FirstUserToken
 from exacta.security.remembered import RememberedPasswords
 
 PLAIN: Final = "PLAIN"
@@ -59,6 +60,7 @@ class Logins:
         methods: frozenset[str] = frozenset(),
         prove: Callable[[str], LoggedIn] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        first_user: FirstUserToken | None = None,
     ) -> None:
         """`secret` makes the keys of unknown users: nobody else may know it, and it should outlive a restart.
 
@@ -66,7 +68,7 @@ class Logins:
         client has shown may end it earlier, by `wall_ms`, the time since 1970. `bearer` begins a login by a token.
 
         `methods` are those by which clients log in without SASL, and `prove` takes their tokens; it raises
-        `LoginRefused`. `clock` gives seconds from any moment on.
+        `LoginRefused`. `clock` gives seconds from any moment on. `first_user` is the token that makes the first user.
         """
         begin: Mapping[str, Callable[[], Exchange]] = {
             PLAIN: self._plain,
@@ -74,6 +76,7 @@ class Logins:
             **({} if bearer is None else {OAUTHBEARER: bearer}),
         }
         self.backoff = backoff
+        self.first_user = first_user
         self.methods = methods
         """The methods without SASL, by Pulsar's names (`exacta.config.pulsar_logins`)."""
         self._prove = prove
@@ -122,11 +125,16 @@ class Logins:
             user, password = plain.parse((yield b""))
         except plain.PlainError as error:
             raise LoginRefused(str(error)) from None
-        return (yield from self.by_password(user, password))
+        return (yield from self._by_password(user, password))
 
     def by_password(self, user: str, password: str) -> Attempt:
-        """Return one login by a name and a password, which derives keys on a thread."""
-        mechanism = next((each for each in ALGORITHMS if self._keys_of(user, each)), USUAL_MECHANISM)
+        """Return one login without SASL by a name and a password, which derives keys on a thread."""
+        if user == FIRST_USER.name:
+            raise LoginRefused("users are made by Kafka clients", user)
+        return (yield from self._by_password(user, password))
+
+    def _by_password(self, user: str, password: str) -> Attempt:
+        mechanism = next((each for each in ALGORITHMS if self._known(user, each)), USUAL_MECHANISM)
         keys, algorithm = self._keys(mechanism, user), ALGORITHMS[mechanism]
         if self._remembered.knows(user, password, keys.stored_key):
             return self._logged_in(user, mechanism, keys)
@@ -141,6 +149,9 @@ class Logins:
 
     def _logged_in(self, user: str, mechanism: str, keys: ScramKeys, last_message: bytes = b"") -> LoggedIn:
         """Return a login that holds as long as the user has these keys, which may have changed on its way."""
+
+        if user == FIRST_USER.name:  # whether it is still the first, the core decides; the answer to it must get out
+            return LoggedIn(principal=FIRST_USER, last_message=last_message)
 
         def holds() -> bool:
             return self._keys_of(user, mechanism) == keys
@@ -164,4 +175,9 @@ class Logins:
             for use in ("salt", "stored", "server")
         )
         made_up = ScramKeys(salt[:USUAL_SALT_BYTES], USUAL_ITERATIONS, stored_key, server_key)
-        return self._keys_of(user, mechanism) or made_up
+        return self._known(user, mechanism) or made_up
+
+    def _known(self, user: str, mechanism: str) -> ScramKeys | None:
+        if user == FIRST_USER.name:
+            return None if self.first_user is None else self.first_user.keys(mechanism)
+        return self._keys_of(user, mechanism)

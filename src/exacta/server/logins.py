@@ -20,6 +20,7 @@ from exacta.ports.log import Advice
 from exacta.protocol.sasl.scram import ScramKeys
 from exacta.security.backoff import LoginBackoff
 from exacta.security.exchange import Exchange, LoggedIn
+from exacta.security.first_user import FirstUserToken
 from exacta.security.logins import MECHANISMS, OAUTHBEARER, PLAIN, Logins
 from exacta.security.scram_keys import shown_keys
 from exacta.server.errors import ServerError
@@ -35,7 +36,7 @@ SECRET_FILE: Final = "login.secret"
 _SECRET_BYTES: Final = 32
 Bearer: TypeAlias = Callable[[], Exchange]
 MakeProve: TypeAlias = Callable[[Callable[[], int]], Callable[[str], LoggedIn]]
-_FRONTS_WITHOUT_SASL: Final = frozenset({"pulsar"})
+_FRONTS_WITHOUT_SASL: Final = frozenset({"pulsar", "web"})
 """The fronts whose clients log in by `authenticationProviders`, where `authenticationEnabled` says so."""
 _OPTION: Final = "sasl_enabled_mechanisms"
 _SCRAM: Final = {each.sasl_name: each for each in ScramMechanism}
@@ -62,7 +63,7 @@ def of_sasl(doors: Sequence[Door]) -> list[Door]:
 
 
 def with_login(door: Door, configuration: Configuration) -> Door:
-    """Return a door as the options want it: Pulsar clients log in where `authenticationEnabled` says so.
+    """Return a door as the options want it: Pulsar and HTTP clients log in where `authenticationEnabled` says so.
 
     A door whose clients log in by SASL has the mechanisms that it offers among its options.
     """
@@ -122,7 +123,13 @@ def read_for_logins(configuration: Configuration, data: Path, doors: Sequence[Do
     return ReadForLogins(login_secret(data / SECRET_FILE), bearer, mechanisms, token_keys, prove_of(configuration))
 
 
-def logins_of(read: ReadForLogins, configuration: Configuration, advice: Advice, wall_ms: Callable[[], int]) -> Logins:
+def logins_of(
+    read: ReadForLogins,
+    configuration: Configuration,
+    advice: Advice,
+    wall_ms: Callable[[], int],
+    first_user: FirstUserToken | None = None,
+) -> Logins:
     """Return the logins of a server."""
     return Logins(
         read.mechanisms,
@@ -132,6 +139,7 @@ def logins_of(read: ReadForLogins, configuration: Configuration, advice: Advice,
         session_ms=configuration.connections_max_reauth_ms,
         wall_ms=wall_ms,
         bearer=read.bearer,
+        first_user=first_user,
         methods=methods(configuration),
         prove=None if read.prove is None else read.prove(wall_ms),
     )

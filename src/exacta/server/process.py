@@ -160,6 +160,10 @@ async def _serve(
     sys.stdout.write(f"exacta: listening on {first.endpoint}, data in {data}\n")
     for door in others:
         sys.stdout.write(f"exacta: listening for {server.reception.clients_at(door)} on {door.endpoint}\n")
+    if server.first_user is not None:
+        sys.stdout.write(
+            f"exacta: there is no user yet: exacta users add NAME --first-user-token {server.first_user.file}\n"
+        )
     sys.stdout.flush()
     notify(READY)
     listening = ", ".join(str(each.endpoint) for each in (first, *others))

@@ -107,8 +107,8 @@ class Reception:
             names = [each.name for each in self.open_to_all]
             raise ServerError(
                 f"other machines reach {where}, where clients need no login: listen on 127.0.0.1, ask for certificates "
-                "(SSL with ssl.client.auth=required), let clients log in (Kafka: SASL_SSL; Pulsar: "
-                "authenticationEnabled), or let everybody in by "
+                "(SSL with ssl.client.auth=required), let clients log in (Kafka: SASL_SSL; Pulsar and "
+                "HTTP: authenticationEnabled), or let everybody in by "
                 f"--set allow.anonymous={','.join(names)}"
             )
 

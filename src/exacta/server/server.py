@@ -36,10 +36,12 @@ from exacta.front.doors import Door
 from exacta.front.hosts import share_beyond_loopback, share_of
 from exacta.front.revocation import RevocableConnection, Revocation
 from exacta.ports.journal import JournalDamaged, JournalError
+from exacta.security.first_user import FirstUserToken
 from exacta.server.access import require_authorizer
 from exacta.server.advice import with_advice
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from exacta.server.errors import ServerError
+from exacta.server.first_user import first_user_token
 from exacta.server.fronts import FRONTS, FrontRow
 from exacta.server.host import Host
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
@@ -123,6 +125,8 @@ class Server:
         self._seams = seams
         self.reception = Reception(doors, seams.fronts, configuration)
         """The doors, and who comes in by them."""
+        self.first_user: FirstUserToken | None = None
+        """The token that makes the first user, once the server is open; None: none is needed."""
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
         """None: the journal's threads are heard at once."""
         self._progress = Progress()
@@ -206,14 +210,11 @@ class Server:
             journal = self._journal = self._progress.journal = self._seams.journal(place)
             identity = cluster_id(self._data / META_FILE)
             if (mode := stat.S_IMODE(os.stat(self._data).st_mode)) & 0o077:
-                logger.warning(
-                    "other users of this machine may look into the data directory (its mode is %04o): chmod 700 %s",
-                    mode,
-                    self._data,
-                )
+                text = "other users of this machine may look into the data directory (mode %04o): chmod 700 %s"
+                logger.warning(text, mode, self._data)
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
-            require_authorizer(self._configuration, recovered.state, self._data)
+            require_authorizer(self._configuration, recovered.state, self._data, self.reception.doors)
             has_logins = any(each.login for each in self.reception.doors)
             for_logins = read_for_logins(self._configuration, self._data, self.reception.doors) if has_logins else None
             return _Read(journal, recovered, identity, for_logins, clock)
@@ -237,15 +238,16 @@ class Server:
         )
         self._engine = engine
         engine.owner_of = share_of if self._seams.loopback_has_share else share_beyond_loopback
+        advice, doors = engine.advice, self.reception.doors
+        self.first_user = first_user_token(self._data, advice, self._configuration, state, doors)
+        found, wall_ms = read.for_logins, read.clock.wall_ms
         self._broker = assemble_broker(
             engine,
             self._configuration,
-            logins=None
-            if read.for_logins is None
-            else logins_of(read.for_logins, self._configuration, engine.advice, read.clock.wall_ms),
+            logins=None if found is None else logins_of(found, self._configuration, advice, wall_ms, self.first_user),
             cluster_id=read.cluster_id,
             log_dir=self._data.absolute(),
-            wall_clock=read.clock.wall_ms,
+            wall_clock=wall_ms,
         )
         self._revocation = Revocation(self._broker, self._connections)
         token_keys = None if read.for_logins is None else read.for_logins.token_keys

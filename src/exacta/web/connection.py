@@ -26,17 +26,14 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from exacta.front.doors import TLS_HANDSHAKE
+from exacta.front.doors import TLS_HANDSHAKE, Door
 from exacta.front.hosts import same_host
 from exacta.front.identity import NOBODY, Identify, Identity, NotIdentified, anonymous
 from exacta.ports.authorizer import ANONYMOUS, Principal
-from exacta.web.requests import PRINCIPAL
+from exacta.web.requests import CALLER, PRINCIPAL, Caller
 from exacta.web.turns import WorkLine
 
 logger = logging.getLogger("exacta.web")
-
-MOST_HEADER_BYTES = 16 << 10
-"""Apache Pulsar's web server (Jetty) takes half as much."""
 
 REQUEST_SECONDS = 30.0
 IDLE_SECONDS = 60
@@ -67,7 +64,7 @@ class WebConnection(H11Protocol):
 
     front: ClassVar[str] = "web"
 
-    def __init__(self, server: WebShared) -> None:
+    def __init__(self, server: WebShared, door: Door) -> None:
         super().__init__(server.config, server.state, {}, server.loop)
         self.access_log = False
         self.logger = logger
@@ -75,6 +72,7 @@ class WebConnection(H11Protocol):
         self.principal: Principal = ANONYMOUS
         self.identify: Identify = anonymous
         """See `ClientConnection`."""
+        self.caller = self.app_state[CALLER] = Caller(door)
         self.login_has_ended = False
         self._identity: Identity = NOBODY
         self._expiry: asyncio.TimerHandle | None = None
@@ -91,7 +89,8 @@ class WebConnection(H11Protocol):
         super().connection_made(cast("asyncio.Transport", transport))
         if self.client is not None:
             self.client = same_host(self.client[0]), self.client[1]
-            self.peer_host = self.client[0]
+            self.peer_host = self.caller.peer_host = self.client[0]
+            self.caller.peer = f"{self.client[0]}:{self.client[1]}"
         if self.server is not None:
             self.server = same_host(self.server[0]), self.server[1]
         try:
@@ -138,8 +137,12 @@ class WebConnection(H11Protocol):
 
     @property
     def only_waits(self) -> bool:
-        """Return whether it waits for its client, which owes a request, or the rest of one, or does not read."""
-        return not self._received and (self.conn.their_state is not h11.DONE or self.flow.write_paused)
+        """Return whether it waits for its client, which owes a request, or the rest of one, or does not read.
+
+        Who has not logged in yet with the request that has come is no better: so guesses shut nobody out.
+        """
+        owes = self.conn.their_state is not h11.DONE or self.flow.write_paused or self.caller.logins_begun > 0
+        return not self._received and owes
 
     # --- turns --------------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,8 @@ HTTP has no login but a certificate, and a port on the loopback address needs no
 may ask. A browser reaches this address of its machine for every page that it shows. Therefore:
 
     what a request says                                         is answered
+    `Content-Length` beside `Transfer-Encoding`                 400
+    more than 16 KiB of headers                                 431
     no `Host`, or another one than this server's                403 *
     an `Origin` that is not this server itself                  403 **
     `Sec-Fetch-Site` that is not `same-origin` or `none`        403 ***
@@ -30,6 +32,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from exacta.web.answers import json_answer
 
+MOST_HEADER_BYTES = 16 << 10
+"""Apache Pulsar's web server (Jetty) takes half as much."""
 _SAME_SITE = (b"same-origin", b"none")
 _HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 
@@ -51,9 +55,14 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that may not ask; hand the others on."""
         assert scope["type"] == "http"
-        reason = refusal(scope, self._is_this_server)
+        reason, unread = refusal(scope, self._is_this_server), malformed(scope)
         sent = _with_headers(send)
-        if reason is not None:
+        if unread is not None:
+            status, why = unread
+            answer = json_answer(status, {"reason": why})
+            answer.headers["connection"] = "close"
+            await answer(scope, receive, sent)
+        elif reason is not None:
             await json_answer(403, {"reason": reason})(scope, receive, sent)
         elif self._server.is_stopping:
             await json_answer(503, {"reason": "the server is stopping"})(scope, receive, sent)
@@ -68,6 +77,21 @@ class Guard:
         except ValueError:
             return False
         return address.is_loopback or host == local_host
+
+
+def malformed(scope: Scope) -> tuple[int, str] | None:
+    """Return the status and the reason for a request that others could read otherwise, or whose headers are too long.
+
+    What stands before this server may take the one length of two, and this server the other (RFC 9112, 6.1). h11 bounds
+    the headers that come in several pieces.
+    """
+    headers: list[tuple[bytes, bytes]] = scope["headers"]
+    names = {name for name, _ in headers}
+    if b"transfer-encoding" in names and b"content-length" in names:
+        return 400, "a body has one length: Content-Length, or Transfer-Encoding"
+    if sum(len(name) + len(value) for name, value in headers) > MOST_HEADER_BYTES:
+        return 431, f"headers may have {MOST_HEADER_BYTES} bytes"
+    return None
 
 
 def refusal(scope: Scope, is_this_server: Callable[[str, str], bool]) -> str | None:

@@ -9,6 +9,8 @@ Live says that the event loop answers. Ready says that clients are served, and t
 
 On a full disk the broker is ready: commits, ends and deletions go on, and the answer says what is refused. While it
 recovers, the answer says how far that is. While the server stops, the guard answers 503 to both.
+
+Both answer without a login, but then by the status alone: who may not describe the cluster sees no details.
 """
 
 import asyncio
@@ -19,6 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from exacta.ports.log import DiskLevel, Log
+from exacta.web.access import ServerRights
 from exacta.web.answers import json_answer
 
 DISK = {
@@ -41,22 +44,28 @@ class Starting(Protocol):
         """Return how far recovery is."""
 
 
-def routes(starting: Starting) -> list[Route]:
+def routes(starting: Starting, access: ServerRights) -> list[Route]:
     """Return the routes of both paths."""
 
     async def live(http: HttpRequest) -> Response:
         return json_answer(200, {"status": "live"})
 
     async def ready(http: HttpRequest) -> Response:
-        engine = starting.engine
-        if engine is None:
-            return json_answer(503, {"status": "recovering", **starting.report()})
-        if await _syncs(engine):
-            return json_answer(200, {"status": "ready", **starting.report(), "disk": DISK[engine.disk_level]})
-        reason = f"the journal has not synced for {SYNC_SECONDS:g} seconds"
-        return json_answer(503, {"status": "failed", "reason": str(engine.failed or reason)})
+        status, said, details = await _readiness(starting)
+        return json_answer(status, {"status": said} | (details if access.describes(http) else {}))
 
     return [Route("/health/live", live), Route("/health/ready", ready)]
+
+
+async def _readiness(starting: Starting) -> tuple[int, str, dict[str, str | float]]:
+    """Return the answer's status, its one word, and the details."""
+    engine = starting.engine
+    if engine is None:
+        return 503, "recovering", starting.report()
+    if await _syncs(engine):
+        return 200, "ready", starting.report() | {"disk": DISK[engine.disk_level]}
+    reason = f"the journal has not synced for {SYNC_SECONDS:g} seconds"
+    return 503, "failed", {"reason": str(engine.failed or reason)}
 
 
 async def _syncs(engine: Log) -> bool:

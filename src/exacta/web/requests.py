@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
+from exacta.front.doors import Door
 from exacta.front.request import Request
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.web.answers import json_answer
@@ -22,7 +23,22 @@ MOST_BODY_BYTES = 64 << 10
 
 
 PRINCIPAL = "principal"
-"""The key of the principal of a connection, in the state of its requests (ASGI)."""
+"""The key of the principal of a request, in its state (ASGI): the connection's, until the request has logged in."""
+CALLER = "caller"
+"""The key of the `Caller`, in the state of all requests of a connection."""
+
+
+class Caller:
+    """The client of one connection, as its requests see it."""
+
+    def __init__(self, door: Door) -> None:
+        self.door = door
+        self.peer_host = ""
+        self.peer = ""
+        self.told: tuple[Principal, str] | None = None
+        """The login that the audit log was told last: who, and by which method."""
+        self.logins_begun = 0
+        """The requests whose logins are looked at, or wait to be refused."""
 
 
 class Unread(Exception):

@@ -15,9 +15,10 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from exacta.config.configuration import Configuration
+from exacta.front.doors import Door
 from exacta.front.hosts import share_of
-from exacta.web.connection import IDLE_SECONDS, MOST_HEADER_BYTES, WebConnection
-from exacta.web.guard import Guard
+from exacta.web.connection import IDLE_SECONDS, WebConnection
+from exacta.web.guard import MOST_HEADER_BYTES, Guard
 from exacta.web.turns import WorkLine
 
 MOST_CONNECTIONS = 256
@@ -69,9 +70,9 @@ class WebServer:
         )
         self.config.load()
 
-    def connection(self) -> WebConnection:
-        """Return the connection of a new client."""
-        return WebConnection(self)
+    def connection(self, door: Door) -> WebConnection:
+        """Return the connection of a new client that comes in by this door."""
+        return WebConnection(self, door)
 
     def register(self, connection: WebConnection) -> bool:
         """Let a connection in, and end one that only waits where there are too many; False: all of them are at work."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from exacta.core.commands import AlterClientQuotas, AlterScramKeys, CreateAcls, DeleteAcls
+from exacta.core.commands import AlterClientQuotas, AlterScramKeys, CreateAcls, DeleteAcls, MakeFirstUser
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Acl, AclFilter, Operation, Pattern, PatternFilter, ResourceKind
 from exacta.core.values.quotas import EntityType, QuotaAlteration, QuotaKey, entity_of
@@ -80,6 +80,7 @@ COMMANDS = st.one_of(
     st.builds(CreateAcls, acls=st.lists(ACLS, max_size=3).map(tuple)),
     st.builds(DeleteAcls, filters=st.lists(FILTERS, max_size=2).map(tuple)),
     st.builds(AlterScramKeys, alterations=st.lists(ALTERATIONS, max_size=3).map(tuple)),
+    st.builds(MakeFirstUser, alterations=st.lists(ALTERATIONS, min_size=1, max_size=2).map(tuple)),
     st.builds(
         AlterClientQuotas, alterations=st.lists(_QUOTAS, max_size=2, unique_by=lambda each: each.entity).map(tuple)
     ),

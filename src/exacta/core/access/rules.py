@@ -3,8 +3,15 @@
 from collections.abc import Callable
 from typing import Any
 
-from exacta.core.access import acls, revocation, scram
-from exacta.core.commands import AlterScramKeys, Command, CreateAcls, DeleteAcls, RevokeMemberships
+from exacta.core.access import acls, first_user, revocation, scram
+from exacta.core.commands import (
+    AlterScramKeys,
+    Command,
+    CreateAcls,
+    DeleteAcls,
+    MakeFirstUser,
+    RevokeMemberships,
+)
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
 
@@ -12,5 +19,6 @@ RULES: dict[type[Command], Callable[[State, Any, int], Outcome]] = {
     CreateAcls: acls.create,
     DeleteAcls: acls.delete,
     AlterScramKeys: scram.alter,
+    MakeFirstUser: first_user.make,
     RevokeMemberships: revocation.revoke,
 }

@@ -10,6 +10,7 @@ from exacta.core.commands.access import (
     AlterScramKeys,
     CreateAcls,
     DeleteAcls,
+    MakeFirstUser,
     RevokeMemberships,
 )
 from exacta.core.commands.groups import (
@@ -128,6 +129,7 @@ __all__ = [
     "JoinGroup",
     "JoinTransaction",
     "LeaveGroup",
+    "MakeFirstUser",
     "MemberToRemove",
     "OffsetToCommit",
     "Parked",

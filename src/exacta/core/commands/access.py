@@ -25,6 +25,13 @@ class AlterScramKeys(Command, frozen=True, kw_only=True):
     alterations: tuple[ScramAlteration, ...]
 
 
+class MakeFirstUser(Command, frozen=True, kw_only=True):
+    """Set the key of the first user, who may do everything from then on, by rules as anybody else."""
+
+    alterations: tuple[ScramAlteration, ...]
+    """One, of the user who is made; what is more, or deletes something, is refused."""
+
+
 class AlterClientQuotas(Command, frozen=True, kw_only=True):
     """Set and remove quotas (KIP-546). No entity comes twice, and none of them or of their values has a problem."""
 

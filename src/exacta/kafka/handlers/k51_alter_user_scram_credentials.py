@@ -6,7 +6,7 @@ authorizer everybody could set everybody's keys, so nobody can; Apache Kafka let
 
 from collections.abc import Iterable
 
-from exacta.core.commands import AlterScramKeys
+from exacta.core.commands import AlterScramKeys, MakeFirstUser
 from exacta.core.rejections import Rejection
 from exacta.core.replies import ScramKeysAltered
 from exacta.core.values.scram import ScramAlteration, ScramMechanism
@@ -27,6 +27,7 @@ from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from exacta.protocol.kafka.scram_numbers import MECHANISMS
+from exacta.security.first_user import FIRST_USER
 from exacta.security.scram_keys import kept_key
 
 MOST_AT_ONCE = 1_000
@@ -34,10 +35,11 @@ MOST_AT_ONCE = 1_000
 
 _MECHANISMS = {MECHANISMS[each.sasl_name]: each for each in ScramMechanism}
 _MESSAGES = {
-    Rejection.UNACCEPTABLE_CREDENTIAL: "a user must have a name, and a key 4,096 to 16,384 iterations, a salt and a "
-    "password",
+    Rejection.UNACCEPTABLE_CREDENTIAL: f"a user must have a name, but for {FIRST_USER.name}, and a key 4,096 to "
+    "16,384 iterations, a salt and a password",
     Rejection.UNSUPPORTED_MECHANISM: "the SCRAM mechanism is not known",
     Rejection.CREDENTIAL_NOT_FOUND: "the user has no such key",
+    Rejection.NOT_THE_FIRST_USER: "this token makes one user, while there is none",
     Rejection.DUPLICATE_USER: "a user cannot be altered twice in one request",
 }
 
@@ -48,12 +50,17 @@ def handle(broker: Broker, request: AlterUserScramCredentialsRequest, context: R
         reply(refused(request, ErrorCode.SECURITY_DISABLED, context.version, NO_AUTHORIZER))
         return
     deletions = [ScramAlteration(each.name, _MECHANISMS.get(each.mechanism)) for each in request.deletions]
-    command = AlterScramKeys(alterations=(*deletions, *map(_upsertion, request.upsertions)))
+    alterations = (*deletions, *map(_upsertion, request.upsertions))
+    makes_first = context.principal is FIRST_USER
+    command = (MakeFirstUser if makes_first else AlterScramKeys)(alterations=alterations)
 
     def done(answer: Answer) -> None:
         if not isinstance(answer, ScramKeysAltered):
-            reply(refused(request, context.error_code(answer), context.version))
+            message = _MESSAGES.get(answer) if isinstance(answer, Rejection) else None
+            reply(refused(request, context.error_code(answer), context.version, message))
             return
+        if makes_first and broker.logins is not None and broker.logins.first_user is not None:
+            broker.logins.first_user.use()
         results = [_result(*each, context) for each in answer.rejections]
         reply(AlterUserScramCredentialsResponse(results=results))
 
@@ -64,8 +71,9 @@ def _upsertion(wanted: ScramCredentialUpsertion) -> ScramAlteration:
     mechanism = _MECHANISMS.get(wanted.mechanism)
     if mechanism is None:
         return ScramAlteration(wanted.name, None)
-    # No client can log in without a salt or a password: the core refuses a key of no iterations.
-    iterations = wanted.iterations if wanted.salt and wanted.salted_password else 0
+    # No client can log in without a salt or a password, or by the name of the token: the core refuses no iterations.
+    can_log_in = wanted.salt and wanted.salted_password and wanted.name != FIRST_USER.name
+    iterations = wanted.iterations if can_log_in else 0
     return ScramAlteration(wanted.name, mechanism, kept_key(mechanism, wanted.salt, iterations, wanted.salted_password))
 
 

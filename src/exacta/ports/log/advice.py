@@ -103,5 +103,9 @@ class Advice(Protocol):
     ) -> bool:
         """Return what the access rules say (`core.access.authorizing`); a name of None is any of the kind."""
 
+    @property
+    def has_users(self) -> bool:
+        """Return whether there is a user who could log in by a password."""
+
     def scram_key(self, user: str, mechanism: ScramMechanism) -> ScramKey | None:
         """Return what is kept of a user's password; None: there is nothing by which this user could log in."""
