@@ -1,4 +1,4 @@
-"""Planted bugs of access rules and of users' keys (decision 0065)."""
+"""Planted bugs of access rules, of users' keys (decision 0065) and of quotas (0071)."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from exacta.core import decide, snapshot
 from exacta.core.access import authorizing, first_user, revocation
-from exacta.core.commands import AlterScramKeys, CreateAcls, MakeFirstUser
+from exacta.core.commands import AlterClientQuotas, AlterScramKeys, CreateAcls, MakeFirstUser
 from exacta.core.ids import PrincipalName
 from exacta.core.outcome import Outcome
 from exacta.core.promises import Promise
@@ -14,6 +14,7 @@ from exacta.core.state.acl_index import KindIndex
 from exacta.core.state.state import State
 from exacta.core.values.acl import Acl, Operation, ResourceKind
 from exacta.front import revocation as front_revocation
+from exacta.front.connection import FramedConnection
 from simulation.canaries import Replacements, canary
 
 
@@ -88,3 +89,26 @@ def membership_outlives_its_right() -> Replacements:
 @canary("nobody looks at memberships when a rule denies", shows=r"access: guest0 is a member")
 def denial_revokes_nothing() -> Replacements:
     return [(front_revocation, "may_revoke", lambda event, terms: False)]
+
+
+@canary("a quota is said to be set before that is durable", shows=r"access: |quotas: ")
+def quota_not_awaited() -> Replacements:
+    return [(AlterClientQuotas, "promises", Promise.NOTHING)]
+
+
+@canary("a snapshot leaves out the quotas", shows=r"quotas: |access: |8: what was recovered at .* is not the fold")
+def quotas_lost_in_the_snapshot() -> Replacements:
+    decoded = snapshot._decoded
+
+    def without(blob: bytes) -> Any:
+        return replace(decoded(blob), client_quotas=[])
+
+    return [(snapshot, "_decoded", without)]
+
+
+@canary("a client is told how long it must wait, and is served all the same", shows=r"quotas: the guest wrote")
+def quota_told_and_not_kept() -> Replacements:
+    def nothing(connection: FramedConnection, seconds: float) -> None:
+        pass
+
+    return [(FramedConnection, "mute", nothing)]

@@ -1,4 +1,4 @@
-"""A keeper of access rules and users: makes and deletes them, looks at them, and lets a guest try what they say.
+"""A keeper of access rules, users and quotas: makes and deletes them, and lets a guest try what they say.
 
 `told.py` owns what may be found. Only worlds with a keeper have an authorizer. Everybody there may use what no rule is
 written for, so that the rules here are about names that nobody else uses.
@@ -31,6 +31,7 @@ from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
 from exacta.security.first_user import FIRST_USER
 from simulation.chance import dice
 from simulation.clients.connection import Disconnected
+from simulation.clients.limited import flood, limit, quotas
 from simulation.clients.offsets import SETTLED_SECONDS
 from simulation.clients.surroundings import Surroundings
 from simulation.invariants.access import answer
@@ -92,7 +93,8 @@ async def keep(here: Surroundings, first: _Program | None = None, more: Sequence
     await asyncio.sleep(SETTLED_SECONDS)  # of an instance that has crashed something may be under way
     while not here.is_over():
         await here.think(2.0)
-        program = first or here.chance.choice([_create, _create, _delete, _alter, _look, _try, _try, _revoke, *more])
+        usual = [_create, _create, _delete, _alter, _look, _try, _try, _revoke, limit, flood, *more]
+        program = first or here.chance.choice(usual)
         try:
             await program(here, told)
             first = None
@@ -309,6 +311,7 @@ async def _look(here: Surroundings, told: AccessTold) -> None:
     described = await here.connection.ask(DescribeUserScramCredentialsRequest(users=None), 0)
     for each in described.results:
         found |= {(each.user, info.mechanism): info.iterations for info in each.credential_infos}
+    found |= await quotas(here)
     here.history.refusals += told.read(found)
 
 

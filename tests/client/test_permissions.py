@@ -13,7 +13,7 @@ from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import ProduceRequest, TopicProduceData
 from exacta.protocol.kafka.messages.k01_fetch import FetchRequest
-from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest
+from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.protocol.kafka.messages.k08_offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
 from exacta.protocol.kafka.messages.k10_find_coordinator import FindCoordinatorRequest
 from exacta.protocol.kafka.messages.k22_init_producer_id import InitProducerIdRequest
@@ -110,6 +110,11 @@ def test_each_refusal_of_a_request_has_the_operation_that_the_broker_asks_about(
             question(AskSubscriptions(topics=("t",))),
             TOPIC,
             "user 'alice' needs the permission Describe on topic 't'",
+        ),
+        (
+            MetadataRequest(topics=[MetadataRequestTopic(name="t")]),
+            TOPIC,
+            "user 'alice' needs the permission Describe, and Create if it does not exist, on topic 't'",
         ),
         (
             InitProducerIdRequest(transactional_id=None),

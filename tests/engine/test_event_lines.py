@@ -79,6 +79,14 @@ def test_access_rules_that_come_and_go_are_told(rig: Rig, lines: Lines) -> None:
     ]
 
 
+def test_every_access_rule_is_named(rig: Rig, lines: Lines) -> None:
+    lines()
+    rig.ask(CreateAcls(acls=tuple(acl(name=f"topic-{number}") for number in range(250))))
+    told = lines()
+    assert len(told) == 3
+    assert all(f"'topic-{number}'" in "\n".join(told) for number in range(250))
+
+
 def test_users_are_told_of_without_their_keys(rig: Rig, lines: Lines) -> None:
     lines()
     for mechanism in ScramMechanism:
@@ -86,9 +94,9 @@ def test_users_are_told_of_without_their_keys(rig: Rig, lines: Lines) -> None:
     for mechanism in ScramMechanism:
         rig.ask(AlterScramKeys(alterations=(ScramAlteration("alice", mechanism),)))
     assert lines() == [
-        "INFO exacta.audit: user 'alice' logs in by SCRAM-SHA-256 now",
-        "INFO exacta.audit: user 'alice' logs in by SCRAM-SHA-256, SCRAM-SHA-512 now",
-        "INFO exacta.audit: user 'alice' logs in by SCRAM-SHA-512 now",
+        "INFO exacta.audit: the keys of user 'alice' were changed, who logs in by SCRAM-SHA-256",
+        "INFO exacta.audit: the keys of user 'alice' were changed, who logs in by SCRAM-SHA-256, SCRAM-SHA-512",
+        "INFO exacta.audit: the keys of user 'alice' were changed, who logs in by SCRAM-SHA-512",
         "INFO exacta.audit: user 'alice' was deleted",
     ]
 

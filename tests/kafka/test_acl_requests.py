@@ -1,11 +1,12 @@
 """CreateAcls, DescribeAcls and DeleteAcls: access rules over the wire, by Kafka's numbers."""
 
+import logging
 from typing import Any
 
 import pytest
 
 from exacta.config.security import STANDARD_AUTHORIZER
-from exacta.core.values.acl import Operation, Pattern, ResourceKind
+from exacta.core.values.acl import Operation, Pattern, ResourceKind, Terms
 from exacta.kafka.acl_words import KINDS, PATTERNS, PERMISSIONS
 from exacta.kafka.authorized_operations import NUMBERS
 from exacta.kafka.handlers.k31_delete_acls import MOST_FILTERS, MOST_FILTERS_IN_ALL
@@ -14,6 +15,7 @@ from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, Metadat
 from exacta.protocol.kafka.messages.k29_describe_acls import DescribeAclsRequest
 from exacta.protocol.kafka.messages.k30_create_acls import AclCreation, CreateAclsRequest
 from exacta.protocol.kafka.messages.k31_delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from exacta.security.authorizer import AclAuthorizer
 from tests.kafka.by_hand import Broker, Client
 
 ANY, MATCH, LITERAL, PREFIXED = 1, 2, 3, 4
@@ -145,11 +147,21 @@ def test_without_an_authorizer_there_are_no_rules() -> None:
     assert [each.error_code for each in answer.filter_results] == [ErrorCode.SECURITY_DISABLED]
 
 
+def test_the_audit_log_tells_who_asks_for_a_change(caplog: pytest.LogCaptureFixture) -> None:
+    broker, client = closed()
+    with caplog.at_level(logging.INFO, "exacta.audit"):
+        create(broker, client, creation())
+        broker.ask(client, DeleteAclsRequest(filters=[DeleteAclsFilter(**every())]), 3)
+    asked = [each.getMessage() for each in caplog.records if "asks" in each.getMessage()]
+    assert asked == [f"User:ANONYMOUS asks from {client.connection.peer} to change access rules"] * 2
+
+
 def test_a_rule_holds_for_the_next_request() -> None:
     broker, admin = closed()
     broker.ask(admin, MetadataRequest(topics=[MetadataRequestTopic(name="a")]), 9)
     assert create(broker, admin, creation(principal=ME, operation=DESCRIBE)) == [ErrorCode.NONE]
-    broker.context.authorizer._super_users = frozenset()  # type: ignore[attr-defined]
+    assert isinstance(broker.context.authorizer, AclAuthorizer)
+    broker.context.authorizer.terms = Terms()
     client = broker.connect()
     asks = MetadataRequest(topics=[MetadataRequestTopic(name="a"), MetadataRequestTopic(name="b")])
     codes = [topic.error_code for topic in broker.ask(client, asks, 9).topics]
@@ -187,6 +199,13 @@ def test_an_address_of_ipv6_has_one_form() -> None:
     create(broker, client, creation(host="0:0:0:0:0:0:0:1"), creation(host="FE80::0001"), creation(host="a:name"))
     assert {each[4] for each in described(broker, client)} == {"::1", "fe80::1", "a:name"}
     assert len(described(broker, client, host_filter="0:0::0:1")) == 1
+
+
+def test_an_address_of_ipv4_that_is_mapped_to_ipv6_is_written_as_connections_show_it() -> None:
+    broker, client = closed()
+    create(broker, client, creation(host="::ffff:10.0.0.1"), creation(host="::FFFF:a00:2"))
+    assert {each[4] for each in described(broker, client)} == {"10.0.0.1", "10.0.0.2"}
+    assert len(described(broker, client, host_filter="::ffff:10.0.0.2")) == 1
 
 
 def test_every_word_has_kafkas_number() -> None:

@@ -18,7 +18,7 @@ SOURCE = 6
 @pytest.fixture(autouse=True)
 def _levels() -> Iterator[None]:
     """Let the levels be afterwards what they were."""
-    before = {name: logging.getLogger(name).level for name in ("exacta", GROUPS, TOPICS)}
+    before = {name: logging.getLogger(name).level for name in ("exacta", "exacta.audit", GROUPS, TOPICS)}
     yield
     for name, level in before.items():
         logging.getLogger(name).setLevel(level)
@@ -51,6 +51,12 @@ def test_a_level_is_set_and_taken_away_again(wire: Wire, caplog: pytest.LogCaptu
     assert levels(wire, TOPICS) == {TOPICS: ("WARN", SOURCE)}
 
 
+def test_the_level_above_all_others_does_not_silence_the_audit_log(wire: Wire) -> None:
+    before = levels(wire, "exacta.audit")
+    assert changes(wire, ("root", SET, "FATAL"), kind=LOGGER, name="0").error_code == ErrorCode.NONE
+    assert levels(wire, "exacta.audit", TOPICS) == {**before, TOPICS: ("FATAL", SOURCE)}
+
+
 def test_a_request_that_only_asks_changes_nothing(wire: Wire) -> None:
     before = levels(wire, TOPICS)
     asked = changes(wire, (TOPICS, SET, "FATAL"), kind=LOGGER, name="0", validate_only=True)
@@ -66,6 +72,8 @@ def test_a_request_that_only_asks_changes_nothing(wire: Wire) -> None:
         (("exacta.nowhere", SET, "INFO"), ErrorCode.INVALID_CONFIG, "Logger exacta.nowhere does not exist!"),
         (("asyncio", SET, "INFO"), ErrorCode.INVALID_CONFIG, "Logger asyncio does not exist!"),
         (("exacta.nowhere", DELETE, None), ErrorCode.INVALID_CONFIG, "does not exist!"),
+        (("exacta.audit", SET, "FATAL"), ErrorCode.INVALID_CONFIG, "set by log.level alone"),
+        (("exacta.audit", DELETE, None), ErrorCode.INVALID_CONFIG, "set by log.level alone"),
         (("root", DELETE, None), ErrorCode.INVALID_REQUEST, "Removing the log level of the root logger"),
         ((TOPICS, SET, "LOUD"), ErrorCode.INVALID_CONFIG, "Valid log levels are TRACE, DEBUG, INFO, WARN, ERROR"),
     ],

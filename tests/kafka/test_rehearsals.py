@@ -4,14 +4,17 @@ from collections.abc import Callable
 
 import pytest
 
-from exacta.core.commands import ConsumerHeartbeat
+from exacta.core.commands import ConsumerHeartbeat, CreateAcls
 from exacta.core.groups.consumer import rehearsal
 from exacta.core.groups.consumer.heartbeat import heartbeat
 from exacta.core.outcome import Outcome
 from exacta.core.state.state import State
+from exacta.core.values.acl import ResourceKind
 from exacta.kafka.handlers import k68_consumer_group_heartbeat as heartbeats
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k68_consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from tests.core.access.values import acl
+from tests.kafka.access_rules import Rules
 from tests.kafka.by_hand import Broker, Client
 from tests.kafka.test_long_requests import create, hold_threads
 
@@ -76,3 +79,19 @@ def test_who_goes_leaves_the_line(broker: Broker, threads: list[Callable[[], Non
     [(_, answer)] = last.answers()
     assert answer.error_code == ErrorCode.NONE
     assert not broker.shared.rehearsals._waiting
+
+
+def test_who_may_not_read_the_group_any_more_is_no_member_after_its_rehearsal(
+    broker: Broker, threads: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member = join(broker, "m")
+    broker.settle()
+    closed = Rules(lambda operation, resource: resource.kind is not ResourceKind.GROUP)
+    monkeypatch.setattr(broker.context, "authorizer", closed)
+    broker.engine.submit([CreateAcls(acls=(acl(kind=ResourceKind.GROUP, allows=False),))], lambda answers: None)
+    while threads:
+        threads.pop(0)()
+        broker.settle()
+    [(_, answer)] = member.answers()
+    assert answer.error_code == ErrorCode.GROUP_AUTHORIZATION_FAILED
+    assert not broker.engine.advice.look(lambda state: bool(state.volatile.consumer_groups))

@@ -290,6 +290,16 @@ def test_memberships_end_with_the_last_connection_of_a_principal(secured: Front,
     assert other is None or is_served(other)
 
 
+def test_a_user_that_is_gone_is_no_member_even_if_it_has_no_connection_just_then(secured: Front) -> None:
+    wire = logged_in(secured, "SCRAM-SHA-256")
+    wire.ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9)
+    assert join(wire).error_code == ErrorCode.NONE
+    wire.socket.close()
+    for mechanism in ScramMechanism:
+        alter(secured, ScramAlteration("alice", mechanism))
+    assert gone(secured)
+
+
 def test_who_does_not_read_is_closed_as_well(secured: Front) -> None:
     """Its answers fill the socket, and a close that waited for them would never come."""
     wire = logged_in(secured, "SCRAM-SHA-256")

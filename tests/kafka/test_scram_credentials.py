@@ -81,6 +81,8 @@ def test_a_user_is_made_described_and_deleted() -> None:
         ({"salt": b""}, ErrorCode.UNACCEPTABLE_CREDENTIAL),
         ({"salted_password": b""}, ErrorCode.UNACCEPTABLE_CREDENTIAL),
         ({"name": ""}, ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        ({"name": "a\nb"}, ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        ({"name": "ANONYMOUS"}, ErrorCode.UNACCEPTABLE_CREDENTIAL),
         ({"mechanism": 0}, ErrorCode.UNSUPPORTED_SASL_MECHANISM),
         ({"mechanism": 3}, ErrorCode.UNSUPPORTED_SASL_MECHANISM),
     ],

@@ -7,7 +7,7 @@ import pytest
 from exacta.ports.authorizer import Operation
 from exacta.protocol.pulsar import messages_pb2 as pb
 from exacta.pulsar.handlers import HANDLERS
-from tests.pulsar.access_cases import CASES, Case, World, topic
+from tests.pulsar.access_cases import CASES, Case, World, group, topic
 
 
 def errors_of(answers: list[Any]) -> set[int]:
@@ -73,3 +73,29 @@ def test_a_list_leaves_out_what_the_client_may_not_see(seen: tuple[str, ...]) ->
     world.allow([topic(Operation.DESCRIBE, each) for each in seen])
     [answer] = world.tell(pb.CommandGetTopicsOfNamespace(namespace="public/default", request_id=6))
     assert list(answer.topics) == [f"persistent://public/default/{each}" for each in seen]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pb.CommandProducer(topic="new", producer_id=3, request_id=7),
+        pb.CommandSubscribe(
+            topic="new", subscription="s", sub_type=pb.CommandSubscribe.Shared, consumer_id=3, request_id=7
+        ),
+    ],
+    ids=["PRODUCER", "SUBSCRIBE"],
+)
+def test_nothing_is_opened_whose_right_goes_while_its_topic_is_made(command: Any) -> None:
+    world = World()
+    world.allow([topic(each, "new") for each in (Operation.WRITE, Operation.READ, Operation.CREATE)] + [group("s")])
+    before = len(world.alice.connection.producers), len(world.alice.connection.consumers)
+    world.broker.held_syncs = []
+    world.alice.send(command)
+    world.broker.settle()
+    assert world.alice.answers() == []
+    world.allow([])
+    world.broker.release_syncs()
+    world.broker.settle()
+    assert errors_of(world.alice.answers()) == {pb.ServerError.AuthorizationError}
+    assert (len(world.alice.connection.producers), len(world.alice.connection.consumers)) == before
+    world.broker.end()

@@ -74,4 +74,5 @@ def is_named(missing: Right, said: str) -> bool:
         return False
     operation, kind, names = found.groups()
     is_it = kind == "the cluster" or missing.name in names
-    return is_it and kind == _WORDS[missing.resource] and (missing.operation in operation or operation == "Describe")
+    comes_along = operation.startswith("Describe") and missing.operation != "Create"  # which brings no Describe
+    return is_it and kind == _WORDS[missing.resource] and (missing.operation in operation or comes_along)

@@ -127,6 +127,16 @@ def read_stream(place: Place, **more: str) -> None:
         raise Refused(said[0])
 
 
+def topics_of_a_pattern(place: Place) -> set[str]:
+    """Return the topics whose names the pattern matches, as a stream begins."""
+    parsed = source_options(options(place, subscribePattern="orders|copy", startingOffsets="earliest"))
+    reader = ExactaStreamReader(parsed, read_schema(include_headers=False))
+    try:
+        return {topic for topic in reader.initialOffset() if "#" not in topic}
+    finally:
+        reader.stop()
+
+
 def read_batch(place: Place) -> None:
     reader = ExactaDataSource(options(place, subscribe="orders")).reader(read_schema(include_headers=False))
     assert [batch for part in reader.partitions() for batch in reader.read(part)]
@@ -162,7 +172,7 @@ def rows() -> Iterator[pa.RecordBatch]:
 
 def write_stream(place: Place, **more: str) -> None:
     query = Query(place)
-    given = options(place, **more) | query.options
+    given = query.options | options(place, **more)
     if "delivery.guarantee" in given:
         del given["transactional.id.prefix"]
     writer = pickle.dumps(ExactaDataSource(given).streamWriter(ROWS, overwrite=False))
@@ -229,6 +239,7 @@ TASKS: dict[tuple[str, str], Task] = {
         place, commit__group__id="billing"
     ),
     ("a stream is written", ""): write_stream,
+    ("a stream is written into a topic that it makes", ""): lambda place: write_stream(place, topic="invoices"),
     ("a stream is written with `transaction.marker.topic=orders`", ""): lambda place: write_stream(
         place, transaction__marker__topic="orders"
     ),

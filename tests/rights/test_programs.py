@@ -7,8 +7,8 @@ import pytest
 
 from tests.rights.kafka_clients import is_refusal
 from tests.rights.page import Row, is_named, rows
-from tests.rights.place import Place, furnished, refusal, skip_on_kafka
-from tests.rights.programs import TASKS
+from tests.rights.place import Place, Right, furnished, refusal, skip_on_kafka
+from tests.rights.programs import TASKS, topics_of_a_pattern
 
 ROWS = [(row, client) for section in ("Python programs", "Spark") for row in rows(section) for client in row.clients]
 
@@ -21,6 +21,11 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 def test_the_page_has_what_is_tested() -> None:
     assert {(row.task, client) for row, client in ROWS} == TASKS.keys()
+
+
+def test_a_pattern_matches_what_the_user_may_describe(place: Place) -> None:
+    place.allow([Right("Read", "Topic", "copy")])
+    assert topics_of_a_pattern(place) == {"copy"}
 
 
 @pytest.mark.parametrize(("row", "client"), ROWS, ids=lambda each: each if isinstance(each, str) else each.task)

@@ -79,6 +79,7 @@ def test_a_token_of_each_kind_of_key(options: dict[str, Any], key: Any, algorith
         ({"exp": float("inf")}, "exp is no time"),
         ({"exp": float("nan")}, "exp is no time"),
         ({"nbf": NOW_S + 1}, "not hold yet"),
+        ({"nbf": 10**400}, "not hold yet"),
         ({"sub": None}, "sub"),
         ({"sub": ""}, "sub"),
         ({"sub": 7}, "not taken|sub"),
@@ -228,3 +229,14 @@ def test_a_login_by_token() -> None:
     assert outcome(at(prove=tokens().log_in), token()) == "alice"
     assert "expired" in outcome(at(prove=tokens().log_in), token(exp=NOW_S - 1))
     assert outcome(at(), token()) == "tokens are not offered"
+
+
+@pytest.mark.parametrize("exp", [1e308, 10**400], ids=["float", "int"])
+def test_a_token_may_end_later_than_any_clock_counts(exp: float) -> None:
+    assert tokens().log_in(token(exp=exp)).expires_ms == 253_402_300_800_000
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\nb", "ANONYMOUS", "a" * 1_025], ids=ascii)
+def test_nobody_logs_in_by_a_name_that_may_be_nobodys(name: str) -> None:
+    with pytest.raises(LoginRefused, match="its name "):
+        tokens().log_in(token(sub=name))

@@ -322,6 +322,17 @@ def test_extensions_are_passed_over_and_the_user_may_be_named(tokens: Tokens) ->
     assert log_in(tokens, message).principal.name == "alice"
 
 
+@pytest.mark.parametrize("exp", [1e308, 10**400], ids=["float", "int"])
+def test_a_token_may_end_later_than_any_clock_counts(tokens: Tokens, exp: float) -> None:
+    assert tokens.prove(token(exp=exp)).expires_ms == 253_402_300_800_000
+
+
+def test_nobody_logs_in_by_a_name_that_is_no_text(tokens: Tokens) -> None:
+    message = b"n,,\x01auth=Bearer " + token(sub="\ud800").encode() + b"\x01\x01"
+    with pytest.raises(LoginRefused, match="its name cannot be shown"):
+        log_in(tokens, message)
+
+
 @pytest.mark.parametrize(
     "message",
     [

@@ -75,6 +75,11 @@ def test_lines_of_one_kind_are_counted_and_told_once(caplog: pytest.LogCaptureFi
     assert not log.due
 
 
+def test_no_line_of_the_audit_log_is_left_out() -> None:
+    log = Log()
+    assert all(log.passes("%s logged in", number, name="exacta.audit") for number in range(MOST + 5))
+
+
 def test_a_line_now_and_then_is_never_left_out() -> None:
     log = Log()
     for number in range(MOST * 3):

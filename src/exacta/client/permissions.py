@@ -156,6 +156,8 @@ def missing_permission(request: Message, code: int, principal: str) -> str | Non
     operation = _OPERATIONS.get((type(request), code), "the operation")
     if getattr(request, "enable_2pc", False):
         operation = "Write, and TwoPhaseCommit,"
+    elif isinstance(request, MetadataRequest) and request.allow_auto_topic_creation:
+        operation = "Describe, and Create if it does not exist,"
     elif isinstance(request, InitProducerIdRequest) and code == _CLUSTER:
         operation = "Write on any topic, or IdempotentWrite"  # KIP-679
     shown = ", ".join(f"'{name}'" for name in _named_in(request, code))

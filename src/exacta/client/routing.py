@@ -339,7 +339,7 @@ class Client:
         for topic, code in codes.items():
             if code == ErrorCode.NONE:
                 continue
-            error = self._topic_error(topic, code)
+            error = self._topic_error(topic, code, create=create)
             # A topic that is created on demand is unknown for a moment yet.
             if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and not create:
                 raise UnknownTopic(topic, self.bootstrap)
@@ -354,8 +354,8 @@ class Client:
             if code != ErrorCode.NONE and classify(code) is not ErrorClass.RETRIABLE:
                 raise self._topic_error(topic, code)
 
-    def _topic_error(self, topic: str, code: int) -> KafkaError:
-        part = MetadataRequest(topics=[MetadataRequestTopic(name=topic)])
+    def _topic_error(self, topic: str, code: int, *, create: bool = False) -> KafkaError:
+        part = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=create)
         return self.refused(part, code, f"looking up topic '{topic}'")
 
     def _find_coordinator(self, route: Coordinator, deadline: Deadline) -> None:

@@ -8,7 +8,7 @@ The arguments of a line have names, so that a log in JSON has them as fields.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from exacta.core.events import (
@@ -47,6 +47,8 @@ audit = logger.getChild("audit")
 
 SHOWN = 5
 """This many partitions, or names, are named in a line."""
+RULES_SHOWN = 100
+"""This many access rules are named in a line, and the others in further ones."""
 
 _ABORTS = {
     Cause.NEW_INSTANCE: (logging.INFO, "was aborted, because a new instance of its producer came"),
@@ -226,13 +228,23 @@ class EventLines:
     # --- audit --------------------------------------------------------------------------------------------------------
 
     def _acls_created(self, event: AclsCreated) -> None:
-        self._later(audit, logging.INFO, "access rules were made: %(rules)s", rules=some_of(map(_rule, event.acls)))
+        self._rules("access rules were made: %(rules)s", event.acls)
 
     def _acls_deleted(self, event: AclsDeleted) -> None:
-        self._later(audit, logging.INFO, "access rules were deleted: %(rules)s", rules=some_of(map(_rule, event.acls)))
+        self._rules("access rules were deleted: %(rules)s", event.acls)
+
+    def _rules(self, text: str, acls: Sequence[Acl]) -> None:
+        """Name all of them: a rule that is not told could be hidden among others."""
+        for first in range(0, len(acls), RULES_SHOWN):
+            rules = ", ".join(map(_rule, acls[first : first + RULES_SHOWN]))
+            self._later(audit, logging.INFO, text, rules=rules)
 
     def _scram_keys_set(self, event: ScramKeysSet) -> None:
-        text = "user '%(user)s' logs in by %(mechanisms)s now" if event.keys else "user '%(user)s' was deleted"
+        text = (
+            "the keys of user '%(user)s' were changed, who logs in by %(mechanisms)s"
+            if event.keys
+            else "user '%(user)s' was deleted"
+        )
         mechanisms = ", ".join(each.mechanism.sasl_name for each in event.keys)
         self._later(audit, logging.INFO, text, user=event.user, mechanisms=mechanisms)
 

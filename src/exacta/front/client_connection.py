@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
 from exacta.config.configuration import Configuration
+from exacta.front.arrivals import Arrivals
 from exacta.front.hosts import same_host
 from exacta.front.identity import Holds, Identify, NotIdentified, always, anonymous
 from exacta.front.memory import WRITE_HIGH_WATER_BYTES, Memory
@@ -53,6 +54,8 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         """The principal on whose behalf the client asks."""
         self.identify: Identify = anonymous
         """Says who the client is by its connection alone; a door with TLS sets another one before that is made."""
+        self._arrivals: Arrivals | None = None
+        """The connections that have to log in first, where this one is of them: its front says so."""
         self.login_has_ended = False
         """True: the connection was closed because what its client has shown of itself holds no more."""
         self._proofs: dict[str, Holds] = {}
@@ -110,6 +113,8 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         self.principal = identity.principal
         self._has_shown("certificate", identity.holds, identity.expires_in_s)
         self._admitted = self._register(self)
+        if self._admitted and self._arrivals is not None:
+            self._arrivals.comes(self)
         if not self._admitted:
             self.abort()
         elif self._max_idle_seconds >= 0:
@@ -120,6 +125,8 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
 
     def _has_shown(self, what: str, holds: Holds, expires_in_s: float | None) -> None:
         """Note what the client has shown of itself, in place of what it had shown of the kind before."""
+        if what == "login" and self._arrivals is not None:
+            self._arrivals.leaves(self)
         timer = self._ends_of_proofs.pop(what, None)
         if timer is not None:
             timer.cancel()
@@ -264,5 +271,7 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
             self._idle_timer = None
         for timer in self._ends_of_proofs.values():
             timer.cancel()
+        if self._arrivals is not None:
+            self._arrivals.leaves(self)
         if self._admitted:
             self._forget(self)

@@ -6,8 +6,8 @@ group, the core says (`exacta.core.access.revocation`); a front knows what its c
 Theory of operation. The engine tells of each event that changes rules or users, whatever has led to it, and the server
 of certificates and keys of tokens that are gone. Then all connections are looked at in steps (`turns.py`). One whose
 login holds no more is closed. The others give up what they have no right to (`let_go`). At last the memberships are
-looked at, of principals whose last connection was closed so, and of all others by the rules. Changes that come
-meanwhile lead to one more look, after `PAUSE_S`. While nothing changes nothing is done.
+looked at, of principals whose last connection was closed so, of users that are gone, and of all others by the rules.
+Changes that come meanwhile lead to one more look, after `PAUSE_S`. While nothing changes nothing is done.
 """
 
 import logging
@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from exacta.core.access.revocation import may_revoke
 from exacta.core.commands import RevokeMemberships
-from exacta.core.events import Event
+from exacta.core.events import Event, ScramKeysSet
 from exacta.core.ids import PrincipalName
 from exacta.core.queries.groups import groups_with_members
 from exacta.front.broker import Broker
@@ -56,13 +56,15 @@ class Revocation:
         self._broker = broker
         self._connections = connections
         self._revoked: set[PrincipalName] = set()
-        """The principals of connections that were closed because their logins hold no more."""
+        """The principals of connections that were closed because their logins hold no more, and users that are gone."""
         self._is_wanted = self._has_stopped = False
         self._is_looking = False
         """True also until `PAUSE_S` after a look."""
         broker.engine.access_changed = self._hear
 
     def _hear(self, event: Event) -> None:
+        if isinstance(event, ScramKeysSet) and not event.keys:  # its members may have no connection at this moment
+            self._revoked.add(Principal(name=event.user).durable_name)
         if may_revoke(event, self._broker.authorizer.terms):
             self.look()
 

@@ -1,7 +1,8 @@
 """Access rules and filters of them, as Kafka's requests number their parts (KIP-140, KIP-290).
 
 Apache Kafka closes the connection of a client whose request has a number that it does not know. Here such a rule or
-filter is refused by INVALID_REQUEST. An IPv6 address is kept in its short form, as connections show theirs.
+filter is refused by INVALID_REQUEST. An address of IPv6 is kept as connections show theirs: in its short form, and as
+one of IPv4 where that is mapped to IPv6.
 """
 
 from ipaddress import IPv6Address
@@ -9,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from exacta.core.ids import PrincipalName
 from exacta.core.values.acl import Acl, AclFilter, Pattern, PatternFilter, ResourceKind, problem_of
+from exacta.front.hosts import same_host
 from exacta.kafka.authorized_operations import NUMBERS
 from exacta.protocol.kafka import acl_numbers as numbers
 from exacta.protocol.kafka.acl_numbers import ANY, MATCH, PATTERN_TYPES, RESOURCE_TYPES
@@ -98,6 +100,6 @@ def _known_or_any(words: dict[int, T], number: int, what: str) -> T | None:
 
 def _short(host: str) -> str:
     try:
-        return str(IPv6Address(host)) if ":" in host else host
+        return same_host(str(IPv6Address(host))) if ":" in host else host
     except ValueError:
         return host

@@ -121,6 +121,7 @@ class KafkaClientConnection(FramedConnection):
         self.shared = shared
         self.door = door
         self._broker = broker
+        self._arrivals = broker.arrivals if door.login else None
         self._meter = None if broker.meter is None else broker.meter.front(self.front, _api_name)
         self._quotas = broker.quotas
         self._most_elements = most_elements(configuration.limits())
@@ -135,12 +136,6 @@ class KafkaClientConnection(FramedConnection):
     def api_versions(self) -> ApiVersions:
         """Return what is served on this connection."""
         return _api_versions(self.configuration)
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport over, and wait for the login, where there is one, for so long only."""
-        super().connection_made(transport)
-        if self.login is not None and self._admitted:
-            self._broker.arrivals.comes(self)
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
@@ -239,7 +234,6 @@ class KafkaClientConnection(FramedConnection):
 
     def let_in(self, logged_in: LoggedIn, expires_in_s: float | None) -> None:
         """Serve the client, which has logged in, on behalf of its principal, at most for this time."""
-        self._broker.arrivals.leaves(self)
         self.principal = logged_in.principal
         self._has_shown("login", logged_in.holds, expires_in_s)
         self.smallest_frame = KafkaClientConnection.smallest_frame
@@ -372,7 +366,6 @@ class KafkaClientConnection(FramedConnection):
 
     def on_closed(self) -> int:
         """Forget the fetches; return the bytes of the requests that handlers are still at work on."""
-        self._broker.arrivals.leaves(self)
         waiting, self._unanswered = self._unanswered, deque()
         worked_on_bytes = 0
         for context in waiting:

@@ -3,6 +3,8 @@
 Owns the names, Kafka's words for the levels, and the changes. A change is no configuration of the log: nothing of it is
 durable, and a restart begins with `--log-level`, as Apache Kafka's begins with its file. All loggers are ours, so that
 a program with a broker in it keeps its own.
+
+The level of the audit log is the operator's: a client that may change configurations could hide what it does.
 """
 
 import logging
@@ -10,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation
 from exacta.protocol.kafka.errors import ErrorCode
+from exacta.security import audit
 
 ROOT = "root"
 """Kafka's name of the logger above all others; it is ours that is above all of ours."""
@@ -47,6 +50,7 @@ def change(changes: Sequence[Change], *, validate_only: bool) -> None:
         _check(each)
     if validate_only:
         return
+    audit.logger.setLevel(audit.logger.getEffectiveLevel())
     for each in changes:
         level = logging.NOTSET if each.operation == ConfigOperation.DELETE else LEVELS[str(each.value)]
         _logger(each.name).setLevel(level)
@@ -65,6 +69,8 @@ def _check(change: Change) -> None:
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, message)
     if change.name not in names():
         raise ChangeRefused(ErrorCode.INVALID_CONFIG, f"Logger {change.name} does not exist!")
+    if change.name == audit.logger.name:
+        raise ChangeRefused(ErrorCode.INVALID_CONFIG, f"The log level of {change.name} is set by log.level alone")
     if change.operation == ConfigOperation.DELETE and change.name == ROOT:
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, "Removing the log level of the root logger is not allowed")
     if change.operation == ConfigOperation.SET and change.value not in LEVELS:

@@ -34,6 +34,7 @@ from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.frames import FRAME_MARGIN, Frame, build_frame, parse_frame
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, CommandSend, ServerError
 from exacta.pulsar.acknowledging import Acknowledgements
+from exacta.pulsar.client_ids import client_id_of
 from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.context import Ack, PulsarRequest
 from exacta.pulsar.handlers import HANDLERS
@@ -47,10 +48,8 @@ from exacta.security.exchange import LoggedIn
 logger = logging.getLogger("exacta.pulsar")
 
 LIST_BEGINS = bytes((8, BaseCommand.GET_TOPICS_OF_NAMESPACE))
-"""The first bytes of the command that asks for a list of topics: clients write the command's number first."""
-
 CONNECT_BEGINS = bytes((8, BaseCommand.CONNECT))
-"""The first bytes of CONNECT, in the same way."""
+"""The first bytes of CONNECT, and of the command that asks for a list of topics: the command's number comes first."""
 
 PING_SECONDS = 30.0
 """Clients ask as often, and give a connection up that is silent for twice this time."""
@@ -60,21 +59,6 @@ MOST_BEGUN = 10_000
 
 GATHERED = frozenset({BaseCommand.SEND, BaseCommand.ACK})
 """The commands that are decided together with others of their kind."""
-
-OF_PRODUCERS = frozenset({BaseCommand.SEND, BaseCommand.CLOSE_PRODUCER})
-OF_CONSUMERS = frozenset(
-    {
-        BaseCommand.ACK,
-        BaseCommand.CLOSE_CONSUMER,
-        BaseCommand.CONSUMER_STATS,
-        BaseCommand.FLOW,
-        BaseCommand.GET_LAST_MESSAGE_ID,
-        BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES,
-        BaseCommand.SEEK,
-        BaseCommand.UNSUBSCRIBE,
-    }
-)
-"""The commands whose client id is the name of a producer or of a consumer. The others have none."""
 
 
 def _command_name(number: int) -> str:
@@ -121,6 +105,7 @@ class PulsarClientConnection(FramedConnection):
         self.shared = shared
         self.door = door
         self._broker = broker
+        self._arrivals = broker.arrivals if door.login else None
         self._meter = None if broker.meter is None else broker.meter.front(self.front, _command_name)
         self.consumers = Consumers(shared, self)
         self._sends = Sends(broker, self)
@@ -147,8 +132,6 @@ class PulsarClientConnection(FramedConnection):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport over; wait for the login, where there is one, and ask whether the client is there."""
         super().connection_made(transport)
-        if self.login is not None and self._admitted:
-            self._broker.arrivals.comes(self)
         self._ping_timer = self._loop.call_later(PING_SECONDS, self._look_whether_there)
 
     # --- commands -----------------------------------------------------------------------------------------------------
@@ -202,17 +185,9 @@ class PulsarClientConnection(FramedConnection):
             self._wait(self._quotas.take_time(charge, self._now_ms()))
 
     def _charge(self, request: PulsarRequest) -> Account:
-        """Return the account of a command, by the name of the producer or consumer that it is for, if it is for one.
-
-        The bytes of a SEND are counted.
-        """
-        command = request.command
-        named: Producer | Consumer | None = None
-        if request.type in OF_CONSUMERS:
-            named = self.consumers.get(command.consumer_id)  # type: ignore[attr-defined]
-        elif request.type in OF_PRODUCERS:
-            named = self.producers.get(command.producer_id)  # type: ignore[attr-defined]
-        charge = self._quotas.charge(self.principal.name, "" if named is None else named.name)
+        """Return the account of a command; the bytes of a SEND are counted."""
+        client_id = client_id_of(request, self.producers, self.consumers)
+        charge = self._quotas.charge(self.principal.name, client_id)
         if charge.is_timed:
             self._quotas.switch(charge)
         if request.type == BaseCommand.SEND:
@@ -248,7 +223,6 @@ class PulsarClientConnection(FramedConnection):
     def let_in(self, logged_in: LoggedIn, expires_in_s: float | None) -> None:
         """See `PulsarConnection`. Before that time is over, the client is asked to log in once more."""
         assert self.login is not None
-        self._broker.arrivals.leaves(self)
         self.login.phase, self.principal = Phase.OPEN, logged_in.principal
         self._has_shown("login", logged_in.holds, expires_in_s)
         self._largest_frame = _largest_frame(self.configuration)
@@ -369,7 +343,6 @@ class PulsarClientConnection(FramedConnection):
 
     def on_closed(self) -> int:
         """Forget the producers and the consumers; return the bytes of the commands that are still worked on."""
-        self._broker.arrivals.leaves(self)
         for timer in (self._ping_timer, self._held_back):
             if timer is not None:
                 timer.cancel()

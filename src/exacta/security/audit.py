@@ -1,6 +1,7 @@
 """The audit log (logger `exacta.audit`): one line for each login, and for each login that is refused.
 
-Changes of users and access rules are told there by their events (`engine/event_lines.py`).
+A change of users and access rules has two: who asks for it, and what became of it, which its event tells
+(`engine/event_lines.py`).
 
 What a client has sent is written with escapes and cut, so that nobody writes lines of their own.
 
@@ -23,6 +24,11 @@ def login_refused(user: str, mechanism: str, peer: str, door: str, reason: str) 
     """Tell of a login that was refused."""
     name = shown(user) if user else "a client that gave no name"
     logger.warning("the login of %s by %s from %s at the door %s was refused: %s", name, mechanism, peer, door, reason)
+
+
+def asked(principal: object, peer: str, what: str) -> None:
+    """Tell who asks for a change, before it is made."""
+    logger.info("%s asks from %s to change %s", shown(str(principal)), peer, what)
 
 
 def shown(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from exacta.core.values.users import problem_of
 from exacta.ports.authorizer import Principal
 
 
@@ -23,7 +24,7 @@ class LoginRefused(Exception):
 
 
 class LoggedIn(Struct, frozen=True, kw_only=True):
-    """The end of an exchange."""
+    """The end of an exchange. Making one raises `LoginRefused` where the name may be nobody's."""
 
     principal: Principal
     expires_ms: int | None = None
@@ -32,6 +33,12 @@ class LoggedIn(Struct, frozen=True, kw_only=True):
     """Returns whether what the client has shown still holds: the keys of its password, or the key of its token."""
     last_message: bytes = b""
     """The message that ends the exchange on the server's side."""
+
+    def __post_init__(self) -> None:
+        """Let nobody in by a name that may be nobody's."""
+        problem = problem_of(self.principal.name)
+        if problem is not None:
+            raise LoginRefused(f"its name {problem}", self.principal.name)
 
 
 Exchange: TypeAlias = Generator[bytes | Callable[[], Any], Any, LoggedIn]

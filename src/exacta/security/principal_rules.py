@@ -12,7 +12,7 @@ Patterns are matched by RE2, in linear time, since names come from clients. A pa
 ahead, or refers back) is refused when it is read. So is a replacement that names a group which its pattern has not,
 where Kafka fails with each client; where a pattern has groups, but not as many, the text stays as in Kafka.
 
-A name that a terminal could not show on one line is refused: it goes into logs and rules.
+A name that may be nobody's is refused (`exacta.core.values.users`): names go into logs and rules.
 
 It reads bytes before a login.
 """
@@ -23,7 +23,11 @@ from typing import Any
 import re2
 from msgspec import Struct
 
+from exacta.core.values.users import problem_of
+
 DEFAULT = "DEFAULT"
+_SHOWN = 1_024
+"""This many characters of a name in a certificate are shown, where it is refused."""
 _RULE = "RULE:"
 _PART = re.compile(r"(?:\\.|[^\\/])*/")
 """A pattern or a replacement, and the slash that ends it."""
@@ -74,14 +78,16 @@ class PrincipalRules:
 
     def name_of(self, owner: str) -> str:
         """Return the name of the principal for the owner of a certificate. Raises ValueError where there is none."""
+        where = f"the owner of its certificate, {owner[:_SHOWN]!a}"
         for rule in self.rules:
             mapped = rule.applied(owner)
             if mapped is not None:
                 break
         else:
-            raise ValueError(f"no rule of ssl.principal.mapping.rules fits the owner of its certificate, {owner!a}")
-        if not mapped or not mapped.isprintable():
-            raise ValueError(f"the owner of its certificate, {owner!a}, has an empty name, or one that cannot be shown")
+            raise ValueError(f"no rule of ssl.principal.mapping.rules fits {where}")
+        problem = problem_of(mapped)
+        if problem is not None:
+            raise ValueError(f"{where}, has a name by ssl.principal.mapping.rules that {problem}")
         return mapped
 
 

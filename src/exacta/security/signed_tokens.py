@@ -8,7 +8,6 @@ It reads bytes before a login.
 
 import base64
 import binascii
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +20,7 @@ from msgspec import Struct
 from exacta.config.pulsar_logins import PulsarLoginOptions
 from exacta.ports.authorizer import Principal
 from exacta.security.exchange import LoggedIn, LoginRefused
-from exacta.security.tokens import Proved, TokenRefused, header_of
+from exacta.security.tokens import Proved, TokenRefused, header_of, time_of
 
 MOST_BYTES: Final = 64 << 10
 """The largest key that is read, and the largest token."""
@@ -142,7 +141,7 @@ class SignedTokens:
 
     def _check_times(self, claims: dict[str, Any]) -> float | None:
         now_s = self._wall_ms() / 1000
-        begins_s, expires_s = _time(claims, "nbf"), _time(claims, "exp")
+        begins_s, expires_s = time_of(claims, "nbf"), time_of(claims, "exp")
         if begins_s is not None and now_s < begins_s:
             raise TokenRefused("it does not hold yet (nbf)")
         if expires_s is not None and now_s >= expires_s:
@@ -162,12 +161,3 @@ class SignedTokens:
             raise TokenRefused("it is for an audience (aud), and tokenAudience does not say which we are")
         if wanted not in (found if isinstance(found, list) else [found]):
             raise TokenRefused(f"it is for another audience than tokenAudience (its claim {name})")
-
-
-def _time(claims: dict[str, Any], name: str) -> float | None:
-    found = claims.get(name)
-    if name not in claims:
-        return None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
-        raise TokenRefused(f"its claim {name} is no time")
-    return float(found)

@@ -6,12 +6,16 @@ keys, addresses and certificates that a header brings are not looked at, and one
 It reads bytes before a login.
 """
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import jwt
 from msgspec import Struct
 
 from exacta.security.token_keys import Key, KeySet
+
+LATEST_S: Final = 253_402_300_800.0
+"""The end of the year 9999: a later time is no nearer to us, and its milliseconds may be no number."""
 
 
 class TokenRefused(Exception):
@@ -53,6 +57,17 @@ def header_of(token: str) -> dict[str, Any]:
     return header
 
 
+def time_of(claims: dict[str, Any], name: str) -> float | None:
+    """Return the time that a claim says, in seconds since 1970; None: there is no such claim. Raises `TokenRefused`."""
+    if name not in claims:
+        return None
+    found = claims[name]
+    is_number = isinstance(found, int) and not isinstance(found, bool)
+    if not is_number and not (isinstance(found, float) and math.isfinite(found)):
+        raise TokenRefused(f"its claim {name} is no time")
+    return float(max(-LATEST_S, min(found, LATEST_S)))
+
+
 class Tokens:
     """Checks the tokens of one issuer."""
 
@@ -76,7 +91,7 @@ class Tokens:
         subject = claims.get(self._rules.subject_claim)
         if not isinstance(subject, str) or not subject:
             raise TokenRefused(f"it has no claim {self._rules.subject_claim}")
-        return Proved(subject, float(claims["exp"]), key)
+        return Proved(subject, time_of(claims, "exp"), key)
 
     def _claims(self, token: str, key: Key) -> dict[str, Any]:
         try:

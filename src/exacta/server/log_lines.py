@@ -2,7 +2,7 @@
 
 Theory of operation. Lines of one kind are those of one logger, level and text, whatever the values in it. Of one kind
 at most `MOST` lines are written in `WINDOW_SECONDS`. Those after them are counted, and one line says how many there
-were when the time is over.
+were when the time is over. No line of the audit log is left out: a flood of them could hide one login.
 """
 
 import logging
@@ -13,6 +13,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from exacta.security import audit
+
 MOST = 20
 WINDOW_SECONDS = 10.0
 _MOST_KINDS = 1_000
@@ -22,6 +24,8 @@ FORMATS = ("text", "json")
 DEFAULT_LEVEL, DEFAULT_FORMAT = "info", "text"
 
 logger = logging.getLogger("exacta.log")
+_ALWAYS = frozenset({logger.name, audit.logger.name})
+"""The areas all of whose lines are written."""
 
 
 class OneLine(logging.Formatter):
@@ -95,7 +99,7 @@ class Flood(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether a line is to be written."""
-        if record.name == logger.name:
+        if record.name in _ALWAYS:
             return True
         key, now = (record.name, record.levelno, str(record.msg)), self._clock()
         schedules = False
@@ -146,4 +150,5 @@ def configure_logging(level: str, form: str) -> Flood:
 def set_level(level: str) -> None:
     """Write lines from one of `LEVELS` on, but for areas that have a level of their own."""
     logging.getLogger("exacta").setLevel(logging.NOTSET)  # a level of all areas that was set at run time ends
+    audit.logger.setLevel(logging.NOTSET)  # a level that it had kept when another one was set so
     logging.getLogger().setLevel(level.upper())

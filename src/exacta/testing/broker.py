@@ -148,8 +148,7 @@ class Broker(Reachable):
     def _start(self) -> None:
         if self._thread is not None:
             raise ServerError("the broker is running already")
-        is_new = self._directory.make()
-        if is_new:
+        if is_new := self._directory.make():
             self._to_make = None
         ready: Future[None] = Future()
         self._to_be_ended = None

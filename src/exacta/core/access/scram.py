@@ -7,6 +7,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import ScramKeysAltered
 from exacta.core.state.state import State
 from exacta.core.values.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramAlteration, ScramKey
+from exacta.core.values.users import problem_of
 
 
 def alter(state: State, command: AlterScramKeys, now_ms: int) -> Outcome:
@@ -34,6 +35,8 @@ def _fault(state: State, wanted: ScramAlteration) -> Rejection | None:
     if wanted.key is None:
         known = state.scram_keys.get(wanted.user, ())
         return None if any(each.mechanism is wanted.mechanism for each in known) else Rejection.CREDENTIAL_NOT_FOUND
+    if problem_of(wanted.user) is not None:
+        return Rejection.UNACCEPTABLE_CREDENTIAL
     if not MIN_ITERATIONS <= wanted.key.iterations <= MAX_ITERATIONS:
         return Rejection.UNACCEPTABLE_CREDENTIAL
     return None

@@ -18,6 +18,7 @@ from exacta.protocol.kafka.messages.k30_create_acls import (
     CreateAclsRequest,
     CreateAclsResponse,
 )
+from exacta.security import audit
 
 
 def handle(broker: Broker, request: CreateAclsRequest, context: RequestContext, reply: Reply) -> None:
@@ -33,6 +34,7 @@ def handle(broker: Broker, request: CreateAclsRequest, context: RequestContext, 
         made = AclCreationResult(error_code=context.error_code(answer))
         reply(CreateAclsResponse(results=[made if isinstance(each, Acl) else each for each in wanted]))
 
+    audit.asked(context.principal, context.connection.peer, "access rules")
     broker.ask(context, command, done)
 
 

@@ -20,6 +20,7 @@ from exacta.protocol.kafka.messages.k31_delete_acls import (
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
+from exacta.security import audit
 
 MOST_FILTERS = 5
 """The filters of one step: one without a name looks at every rule, which takes some milliseconds for 100,000."""
@@ -46,6 +47,7 @@ def handle(broker: Broker, request: DeleteAclsRequest, context: RequestContext, 
         ]
         reply(DeleteAclsResponse(filter_results=results))
 
+    audit.asked(context.principal, context.connection.peer, "access rules")
     broker.ask(context, command, done)
 
 

@@ -27,6 +27,7 @@ from exacta.protocol.kafka.messages.k51_alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from exacta.protocol.kafka.scram_numbers import MECHANISMS
+from exacta.security import audit
 from exacta.security.first_user import FIRST_USER
 from exacta.security.scram_keys import kept_key
 
@@ -35,8 +36,8 @@ MOST_AT_ONCE = 1_000
 
 _MECHANISMS = {MECHANISMS[each.sasl_name]: each for each in ScramMechanism}
 _MESSAGES = {
-    Rejection.UNACCEPTABLE_CREDENTIAL: f"a user must have a name, but for {FIRST_USER.name}, and a key 4,096 to "
-    "16,384 iterations, a salt and a password",
+    Rejection.UNACCEPTABLE_CREDENTIAL: "a user must have a name that fits one line and is neither ANONYMOUS nor "
+    f"{FIRST_USER.name}, and a key 4,096 to 16,384 iterations, a salt and a password",
     Rejection.UNSUPPORTED_MECHANISM: "the SCRAM mechanism is not known",
     Rejection.CREDENTIAL_NOT_FOUND: "the user has no such key",
     Rejection.NOT_THE_FIRST_USER: "this token makes one user, while there is none",
@@ -64,6 +65,7 @@ def handle(broker: Broker, request: AlterUserScramCredentialsRequest, context: R
         results = [_result(*each, context) for each in answer.rejections]
         reply(AlterUserScramCredentialsResponse(results=results))
 
+    audit.asked(context.principal, context.connection.peer, "users")
     broker.ask(context, command, done)
 
 

@@ -48,6 +48,7 @@ MESSAGES = {
     Rejection.FENCED_MEMBER_EPOCH: "The member has another epoch: it must give up its partitions and join again.",
     Rejection.FENCED_INSTANCE_ID: "Another member has taken over this instance id.",
     Rejection.UNRELEASED_INSTANCE_ID: "A member that has not left owns this instance id.",
+    Rejection.MEMBERSHIP_REVOKED: "The member may not read the group any more.",
     Rejection.GROUP_MAX_SIZE_REACHED: "The group has as many members as it may have.",
     Rejection.UNSUPPORTED_ASSIGNOR: "This broker does not offer that assignor.",
     Rejection.INVALID_REGULAR_EXPRESSION: "The pattern is no regular expression of RE2's, or too large a one.",
@@ -135,7 +136,7 @@ def _ask(broker: Broker, context: RequestContext, command: ConsumerHeartbeat, do
 
     Those of one group are rehearsed and decided one after another.
     """
-    scene = broker.engine.advice.scene_of(command)
+    scene, acl_changes = broker.engine.advice.scene_of(command), broker.engine.advice.acl_changes
     if scene is None:
         broker.ask(context, command, done)
         return
@@ -161,7 +162,11 @@ def _ask(broker: Broker, context: RequestContext, command: ConsumerHeartbeat, do
             rehearsed = Rehearsed(present, outcome)
             if broker.engine.advice.look(present.is_as_it_was):
                 break
-        broker.ask(context, replace(command, rehearsed=rehearsed), done)
+        is_as_before = acl_changes == broker.engine.advice.acl_changes
+        if is_as_before or allows(broker, context, Operation.READ, ResourceKind.GROUP, command.group_id):
+            broker.ask(context, replace(command, rehearsed=rehearsed), done)
+        else:  # it would be a member after all were looked at (`exacta.front.revocation`)
+            done(Rejection.MEMBERSHIP_REVOKED)
 
     context.in_steps(steps())
 

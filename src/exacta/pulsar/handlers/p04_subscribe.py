@@ -24,7 +24,7 @@ from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSubscribe, C
 from exacta.pulsar.acknowledging import end_beyond
 from exacta.pulsar.consumers import MOST_CONSUMERS, Consumer
 from exacta.pulsar.context import Handler, PulsarRequest, plain_error
-from exacta.pulsar.needs import Need, Needs, allows_group, no_right, the_topic
+from exacta.pulsar.needs import Need, Needs, allows_group, lacking, no_right, the_topic
 from exacta.pulsar.provisional_ids import is_provisional, resolve
 from exacta.pulsar.schemas import refusal_of
 from exacta.pulsar.topic_names import NamedTopic
@@ -108,9 +108,9 @@ def _open(
         return
 
     needs_group = command.durable or not _is_free(broker, command, request, topic)
-    if needs_group and not (command.durable or allows_group(broker, request, command.subscription)):
-        text = no_right(Operation.READ, ResourceKind.GROUP, command.subscription)
-        broker.when_durable(request, lambda: request.refuse(ServerError.AuthorizationError, text))
+    lack = _lacks_group(broker, command, request, needs_group)
+    if lack is not None:
+        broker.when_durable(request, lambda: request.refuse(ServerError.AuthorizationError, lack))
         return
 
     unclear = _resolve_start(broker, command, partition_id)
@@ -168,6 +168,13 @@ def _is_free(broker: Broker, command: CommandSubscribe, request: PulsarRequest, 
     return maker in (None, request.principal.durable_name)
 
 
+def _lacks_group(broker: Broker, command: CommandSubscribe, request: PulsarRequest, needs_group: bool) -> str | None:
+    """Say that the client lacks the right to read by the subscription; None: it has it, or needs none."""
+    if not needs_group or allows_group(broker, request, command.subscription):
+        return None
+    return no_right(Operation.READ, ResourceKind.GROUP, command.subscription)
+
+
 def _subscribe(
     broker: Broker,
     command: CommandSubscribe,
@@ -179,6 +186,10 @@ def _subscribe(
     consumers = request.connection.consumers
     if not consumers.may_open(command.consumer_id, request):  # nobody would close the consumer
         request.refuse(ServerError.ServiceNotReady, "the consumer was closed before it was open")
+        return
+    lack = lacking(broker, request, NEEDS, command) or _lacks_group(broker, command, request, consumer.needs_group)
+    if lack is not None:  # it had the right when its command came, and nobody would close the consumer
+        request.refuse(ServerError.AuthorizationError, lack)
         return
     subscribe = Subscribe(
         **consumer.where,

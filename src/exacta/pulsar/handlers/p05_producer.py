@@ -27,7 +27,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
 )
 from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.errors import server_error
-from exacta.pulsar.needs import Need, Needs, the_topic
+from exacta.pulsar.needs import Need, Needs, lacking, the_topic
 from exacta.pulsar.producers import (
     LONGEST_NAME_BYTES,
     MOST_PRODUCERS,
@@ -107,6 +107,10 @@ def _subscribe(broker: Broker, command: CommandProducer, request: PulsarRequest,
 
 def _open(broker: Broker, command: CommandProducer, request: PulsarRequest, topic: NamedTopic) -> None:
     connection = request.connection
+    lack = lacking(broker, request, NEEDS, command)
+    if lack is not None:  # it had the right when its command came, and nobody would close the producer
+        request.refuse(ServerError.AuthorizationError, lack)
+        return
     partition_id = partition_to_open(broker, request, topic)
     if partition_id is None:
         return
