@@ -14,6 +14,13 @@ from exacta.server.configuration_file import read_configuration_file
 
 ROOT = Path(__file__).parents[1]
 
+BY_TOKEN = (
+    "sasl.enabled.mechanisms=OAUTHBEARER\nsasl.oauthbearer.expected.issuer=i\nsasl.oauthbearer.expected.audience=a\n"
+    "sasl.oauthbearer.jwks.endpoint.url="
+)
+PROVIDER = "org.apache.pulsar.broker.authentication.AuthenticationProviderToken"
+BY_PULSAR_TOKEN = f"authenticationEnabled=true\nauthenticationProviders={PROVIDER}\ntokenSecretKey=file:///nowhere.key"
+
 
 def call(*arguments: object) -> tuple[int, str, str]:
     called = CliRunner().invoke(app, ["config", *map(str, arguments)])
@@ -44,6 +51,26 @@ def test_all_mistakes_of_a_file_are_told(tmp_path: Path) -> None:
         f"mistake: {file}:1: num.partitions must be between 1 and 10000, not 0",
         f"mistake: {file}:2: unknown option web.qq",
     ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("listeners=PLAINTEXT://0.0.0.0:9092", "other machines reach PLAINTEXT on 0.0.0.0:9092"),
+        ("listeners=SSL://:9093\nssl.keystore.location=/nowhere.pem", "/nowhere.pem"),
+        ("listeners=SASL_PLAINTEXT://0.0.0.0:9092\nsasl.enabled.mechanisms=PLAIN", "unencrypted"),
+        (f"listeners=SASL_PLAINTEXT://127.0.0.1:9092\n{BY_TOKEN}file:///nowhere.json", "/nowhere.json"),
+        (f"pulsar.listen=127.0.0.1:6650\n{BY_PULSAR_TOKEN}", "tokenSecretKey: cannot read /nowhere.key"),
+    ],
+)
+def test_what_a_start_would_refuse_is_told(tmp_path: Path, lines: str, reason: str) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(f"{lines}\n")
+    code, _, err = call("check", file)
+    assert code == 1
+    assert err.startswith(f"exacta: {file}: ")
+    assert err.count("\n") == 1
+    assert reason in err
 
 
 @pytest.mark.parametrize("command", ["check", "show"])

@@ -314,7 +314,12 @@ def log_in(tokens: Tokens, message: bytes) -> LoggedIn:
 def test_a_session_ends_with_its_token(tokens: Tokens) -> None:
     found = log_in(tokens, b"n,,\x01auth=Bearer " + token(exp=2_000_000_000).encode() + b"\x01\x01")
     assert str(found.principal) == "User:alice"
-    assert found.expires_ms == 2_000_000_000_000
+    assert found.expires_ms == 2_000_000_000_000 + 30_000, "the skew"
+
+
+def test_the_session_of_a_token_that_is_taken_after_its_end_lasts_until_the_skew_is_over(tokens: Tokens) -> None:
+    ended_s = int(time.time()) - 10
+    assert tokens.prove(token(exp=ended_s)).expires_s == ended_s + RULES.skew_s
 
 
 def test_extensions_are_passed_over_and_the_user_may_be_named(tokens: Tokens) -> None:
@@ -324,7 +329,7 @@ def test_extensions_are_passed_over_and_the_user_may_be_named(tokens: Tokens) ->
 
 @pytest.mark.parametrize("exp", [1e308, 10**400], ids=["float", "int"])
 def test_a_token_may_end_later_than_any_clock_counts(tokens: Tokens, exp: float) -> None:
-    assert tokens.prove(token(exp=exp)).expires_ms == 253_402_300_800_000
+    assert tokens.prove(token(exp=exp)).expires_ms == 253_402_300_830_000
 
 
 def test_nobody_logs_in_by_a_name_that_is_no_text(tokens: Tokens) -> None:

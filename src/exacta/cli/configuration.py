@@ -46,6 +46,8 @@ for _name, _command in (("describe", describe), ("set", set_them), ("unset", uns
 def check(file: Annotated[Path, typer.Argument(metavar="FILE", help=_FILE_HELP)]) -> None:
     """Say what is wrong with a file, which promises of its keys are not kept, and which keys have no effect.
 
+    The certificates and keys that the file names are read, too. No port is bound, and no address is asked.
+
     Exit code 0 if a server would start with the file, 1 if the file has mistakes, 2 if it cannot be read.
     """
     found = _read(file)
@@ -57,6 +59,8 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help=_FILE_HELP)]
         say(f"no effect: {name}: unknown here")
     if found.mistakes:
         fail(f"{file} has {counted(len(found.mistakes), 'mistake')}", EXIT_NO)
+    if (reason := _reason_not_to_start(found)) is not None:
+        fail(f"{file}: {reason}", EXIT_NO)
     say(f"{file} can be served")
 
 
@@ -148,6 +152,23 @@ def _read(file: Path) -> "ConfigurationFile":
         return read_configuration_file(file)
     except ConfigurationError as error:
         fail(str(error), EXIT_USAGE)
+
+
+def _reason_not_to_start(found: "ConfigurationFile") -> str | None:
+    """Return why a server would not start with a file that has no mistakes; None: it would."""
+    from exacta.cli.serve import doors_at
+    from exacta.config.configuration import ConfigurationError
+    from exacta.config.options import configure
+    from exacta.server.errors import ServerError
+    from exacta.server.fronts import FRONTS
+    from exacta.server.reception import Reception
+
+    try:
+        doors = doors_at(found.endpoints, found.kafka_doors)
+        Reception(doors, FRONTS, configure(found.options)).check()
+    except (ConfigurationError, ServerError) as error:
+        return str(error)
+    return None
 
 
 def _defaults() -> dict[str, Value]:

@@ -62,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
         # The command line wins over the file. Both forms of a name are one option.
         settings |= _set(parsed.set)
         configuration = configure(settings)
-        doors = _doors(endpoints, kafka_doors)
+        doors = doors_at(endpoints, kafka_doors)
     except ConfigurationError as error:
         sys.stderr.write(f"exacta: {error}\n")
         return EXIT_USAGE
@@ -77,7 +77,7 @@ def run(arguments: Sequence[str]) -> int:
     )
 
 
-def _doors(endpoints: dict[str, Endpoint], kafka_doors: Sequence[Door]) -> list[Door]:
+def doors_at(endpoints: dict[str, Endpoint], kafka_doors: Sequence[Door]) -> list[Door]:
     """Return the doors to listen at, the doors of Kafka clients first. Raises ConfigurationError."""
     if not kafka_doors:
         return doors_of({"listen": Endpoint(DEFAULT_HOST, DEFAULT_PORT)} | endpoints)

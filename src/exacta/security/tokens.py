@@ -91,7 +91,10 @@ class Tokens:
         subject = claims.get(self._rules.subject_claim)
         if not isinstance(subject, str) or not subject:
             raise TokenRefused(f"it has no claim {self._rules.subject_claim}")
-        return Proved(subject, time_of(claims, "exp"), key)
+        expires_s = time_of(claims, "exp")
+        assert expires_s is not None  # it is required
+        # What is taken within the skew after its end holds until that is over; else its session would end at once.
+        return Proved(subject, expires_s + self._rules.skew_s, key)
 
     def _claims(self, token: str, key: Key) -> dict[str, Any]:
         try:

@@ -4,6 +4,7 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -35,8 +36,8 @@ def parse_endpoint(text: str) -> Endpoint:
     return Endpoint(host, int(port))
 
 
-def bind(listen: Endpoint) -> socket.socket:
-    """Return a bound socket. Raises ServerError."""
+def _resolved(listen: Endpoint) -> tuple[int, int, int, Any]:
+    """Return family, kind, protocol and address of the socket for an endpoint. Raises ServerError."""
     host = None if listen.host in WILDCARDS and listen.host != "::" else listen.host
     try:
         found = socket.getaddrinfo(host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -44,6 +45,12 @@ def bind(listen: Endpoint) -> socket.socket:
         raise ServerError(cannot_listen(listen, error)) from error
     # A name may have several addresses; clients that resolve it try IPv4 first where both exist.
     family, kind, protocol, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
+    return family, kind, protocol, address
+
+
+def bind(listen: Endpoint) -> socket.socket:
+    """Return a bound socket. Raises ServerError."""
+    family, kind, protocol, address = _resolved(listen)
     sock = socket.socket(family, kind, protocol)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -68,7 +75,7 @@ class Listener:
         self.door = door
         """The door, once it is open with the real port."""
         self.is_for_all = False
-        """True if other machines can connect, once it is open."""
+        """True if other machines can connect, once it was looked up or is open."""
         self._listen = door.endpoint
         self._socket: socket.socket | None = None
         self._server: asyncio.Server | None = None
@@ -78,11 +85,18 @@ class Listener:
         """True if no client comes in without a login."""
         return self.door.login
 
+    def look_up(self) -> None:
+        """Find out who could connect, without a port. Raises ServerError."""
+        self._is_at(_resolved(self._listen)[-1][0])
+
     def open(self) -> None:
         """Bind the port. Raises ServerError."""
         self._socket = bind(self._listen)
         address, port = self._socket.getsockname()[:2]
         self.door = replace(self.door, endpoint=Endpoint(self._listen.host, port))
+        self._is_at(address)
+
+    def _is_at(self, address: str) -> None:
         self.is_for_all = not ipaddress.ip_address(address.partition("%")[0]).is_loopback
 
     async def start(self, connect: Callable[[], asyncio.BaseProtocol]) -> None:

@@ -91,6 +91,14 @@ def check_logins(doors: Sequence[Door], configuration: Configuration) -> None:
         raise ServerError(f"sasl.oauthbearer.jwks.endpoint.url must begin with https:// or file://, not {address!r}")
 
 
+def check_keys(doors: Sequence[Door], configuration: Configuration) -> None:
+    """Raise ServerError where a file of keys cannot be read; an https address is not asked."""
+    prove_of(configuration)
+    is_file = urlsplit(configuration.sasl_oauthbearer_jwks_endpoint_url).scheme == "file"
+    if is_file and OAUTHBEARER in mechanisms_of(configuration, of_sasl(doors)):
+        bearer_of(configuration)
+
+
 def clear_text(door: Door, configuration: Configuration) -> str | None:
     """Return the mechanism by which a password or a token passes a door unencrypted; None: there is none."""
     if not door.login or door.security is TransportSecurity.TLS:

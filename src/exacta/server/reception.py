@@ -20,7 +20,7 @@ from exacta.server.errors import ServerError
 from exacta.server.fronts import FrontRow
 from exacta.server.host import Host
 from exacta.server.listeners import Listener
-from exacta.server.logins import check_logins, clear_text, with_login
+from exacta.server.logins import check_keys, check_logins, clear_text, with_login
 
 if TYPE_CHECKING:
     from exacta.front.front import EarlyFront, Front
@@ -61,14 +61,28 @@ class Reception:
         same = [each for each in self.doors if (each.front, each.security) == (door.front, door.security)]
         return row.clients[door.security] + (f" at the door {door.name}" if len(same) > 1 else "")
 
+    def check(self) -> None:
+        """Raise ServerError where a start would before it reads the log; no port is bound, and no address is asked."""
+        self._prepare()
+        for listener in self._listeners:
+            listener.look_up()
+        self._require_security()
+        check_keys(self.doors, self._configuration)
+
     def bind(self) -> None:
         """Bind all ports. Raises ServerError."""
+        self._prepare()
+        for listener in self._listeners:
+            listener.open()
+        self._require_security()
+
+    def _prepare(self) -> None:
         for row in self._fronts:
             row.check()
         check_logins(self.doors, self._configuration)
         self._secure()
-        for listener in self._listeners:
-            listener.open()
+
+    def _require_security(self) -> None:
         self._require_logins()
         self._require_encryption()
 
