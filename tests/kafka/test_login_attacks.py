@@ -72,7 +72,7 @@ def test_a_connection_ends_with_its_token_and_so_does_what_it_waits_for(
         broker.pass_time(1_001)
     assert client.connection not in broker.connections
     assert client.answers() == []
-    assert "what it logged in with holds no more" in caplog.text
+    assert "what it has shown of itself holds no more" in caplog.text
     broker.end()
 
 

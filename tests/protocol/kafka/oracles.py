@@ -36,6 +36,9 @@ OTHER_NAMES = {
 }
 """Fields that an oracle spells in another way."""
 
+OTHER_STRUCTURES = {"AlteredEntryData": "EntryData"}
+"""Structures that kio names in another way: Kafka has one name for that of the request and that of the answer."""
+
 LATEST_MS = 253_402_300_799_999
 """The last millisecond of the year 9999, where Python's dates end."""
 
@@ -115,7 +118,7 @@ def kio_values(cls: type[Message], version: int) -> Choose:
     module = sys.modules[kio_class(cls, version).__module__]
 
     def choose(structure: type[Structure], field: FieldLayout) -> st.SearchStrategy | None:
-        theirs = getattr(module, structure.__name__)
+        theirs = getattr(module, OTHER_STRUCTURES.get(structure.__name__, structure.__name__))
         metadata = theirs.__dataclass_fields__[their_name(theirs, field.name)].metadata
         return KIO_VALUES.get(metadata.get("kafka_type"))
 
