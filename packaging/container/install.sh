@@ -11,7 +11,7 @@ user=10001
 
 python3 -m venv "$root/opt/exacta"
 for wheel in "$wheels"/exacta_log-*.whl; do
-    "$root/opt/exacta/bin/python" -m pip install --no-cache-dir --quiet "exacta-log[pulsar,tls] @ file://$(realpath "$wheel")"
+    "$root/opt/exacta/bin/python" -m pip install --no-cache-dir --quiet "exacta-log[pulsar,tls,oauth] @ file://$(realpath "$wheel")"
 done
 "$root/opt/exacta/bin/exacta" --version
 
