@@ -1,6 +1,7 @@
 """A server with every kind of login, and clients that log in rightly and wrongly, and then ask for everything."""
 
 import json
+import signal
 import ssl
 import urllib.error
 import urllib.request
@@ -67,6 +68,13 @@ class Noisy:
             "--pulsar-tls-listen", f"127.0.0.1:{self.pulsar_port}", listen=None,
         )  # fmt: skip
         self.pid = self.server.process.pid
+        self._ended: tuple[int, str] | None = None
+
+    def end(self) -> tuple[int, str]:
+        """End the server, once; return its exit code and its log. Another worker may have run the tests before."""
+        if self._ended is None:
+            self._ended = self.server.end(signal.SIGTERM)
+        return self._ended
 
     def _write_stores(self) -> None:
         issued = self.authority.issue_cert("localhost", "127.0.0.1")

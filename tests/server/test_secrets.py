@@ -7,7 +7,6 @@ their answers are searched, with the log, the process's own words, and the files
 import base64
 import json
 import logging
-import signal
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
@@ -157,7 +156,7 @@ def needs_cluster(command: tuple[str, ...]) -> bool:
 
 
 def test_the_log_shows_none(noisy: Noisy) -> None:
-    code, errors = noisy.server.end(signal.SIGTERM)
+    code, errors = noisy.end()
     assert code == 0
     assert "DEBUG" in errors
     assert errors.count("was refused") > 20
@@ -167,6 +166,7 @@ def test_the_log_shows_none(noisy: Noisy) -> None:
 
 
 def test_no_dump_shows_one(noisy: Noisy) -> None:
+    noisy.end()
     for command, arguments in OF_FILES.items():
         found = CliRunner().invoke(app, [*command, *arguments, "--data", str(noisy.data)])
         assert found.exit_code == 0, found.stderr
@@ -178,6 +178,7 @@ def test_no_dump_shows_one(noisy: Noisy) -> None:
 
 def test_the_files_are_the_owners_alone_and_hold_no_password(noisy: Noisy) -> None:
     """The journal and the snapshots hold the keys of SCRAM, and nothing by which one could log in."""
+    noisy.end()
     made = [noisy.data, *noisy.data.rglob("*")]
     assert {each.name for each in made} >= {SECRET_FILE}
     assert any("snapshot" in str(each) for each in made)

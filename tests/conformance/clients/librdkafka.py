@@ -175,7 +175,7 @@ class _Consumer:
         return {TopicPartition(entry.topic, entry.partition) for entry in self._consumer.assignment()}
 
     def position(self, partition: TopicPartition) -> int:
-        return self._positions[partition]
+        return self._positions.get(partition, -1)  # nothing has come of it yet
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         results = self._consumer.commit(offsets=_offsets(offsets), asynchronous=False)
