@@ -106,6 +106,7 @@ class Nemesis:
         self._stopped = True
         self._disk.calm()
         self._broker.room.empty()
+        self._broker.room.enlarge()
         self._late.share = self._network.cut_share = self._network.slow_share = 0.0
 
     def _kill(self) -> None:

@@ -76,6 +76,11 @@ class RoomWatched:
         self._fills += 1
         self._broker.disk.taken_by_others = 0
 
+    def enlarge(self) -> None:
+        """Double a disk that has a size: what the clients of the world have written may have filled it for good."""
+        if self.is_bounded:
+            self._broker.disk.size_of_all *= 2
+
     def has_refused(self, why: Rejection) -> None:
         """Count a command that was refused."""
         self.counts["batches refused" if why is Rejection.DISK_FULL else "other commands refused"] += 1
