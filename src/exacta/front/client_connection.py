@@ -19,11 +19,12 @@ from typing import Any, ClassVar, cast
 from exacta.config.configuration import Configuration
 from exacta.front.arrivals import Arrivals
 from exacta.front.hosts import same_host
-from exacta.front.identity import Holds, Identify, NotIdentified, always, anonymous
+from exacta.front.identity import Identify, NotIdentified, anonymous
 from exacta.front.memory import WRITE_HIGH_WATER_BYTES, Memory
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.ports.record_format import Buffer
 from exacta.security.audit import shown
+from exacta.security.exchange import Holds, always
 
 SENT_AT_ONCE = 4 << 20
 """This many bytes are handed to the transport in one turn of the loop, which may copy them; the rest follows in others,

@@ -2,19 +2,11 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeAlias
 
 from msgspec import Struct
 
 from exacta.ports.authorizer import ANONYMOUS, Principal
-
-Holds: TypeAlias = Callable[[], bool]
-"""Returns whether what a client has shown still holds, in this step."""
-
-
-def always() -> bool:
-    """Return that what a client has shown holds until its connection ends."""
-    return True
+from exacta.security.exchange import Holds, always
 
 
 class Identity(Struct, frozen=True):

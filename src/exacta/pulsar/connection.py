@@ -347,7 +347,6 @@ class PulsarClientConnection(FramedConnection):
             if timer is not None:
                 timer.cancel()
         self._ask_no_more()
-        self._broker.arrivals.leaves(self)
         for producer in self.producers.values():
             self.shared.producers.close(producer)
         self.producers.clear()

@@ -23,13 +23,22 @@ class LoginRefused(Exception):
         """The name that the client has given; empty: it has given none."""
 
 
+Holds: TypeAlias = Callable[[], bool]
+"""Returns whether what a client has shown still holds, in this step."""
+
+
+def always() -> bool:
+    """Return that what a client has shown holds until its connection ends."""
+    return True
+
+
 class LoggedIn(Struct, frozen=True, kw_only=True):
     """The end of an exchange. Making one raises `LoginRefused` where the name may be nobody's."""
 
     principal: Principal
     expires_ms: int | None = None
     """The time since 1970 at which what the client has shown holds no more; None: it has no such time."""
-    holds: Callable[[], bool] = lambda: True
+    holds: Holds = always
     """Returns whether what the client has shown still holds: the keys of its password, or the key of its token."""
     last_message: bytes = b""
     """The message that ends the exchange on the server's side."""
