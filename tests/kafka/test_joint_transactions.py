@@ -142,6 +142,24 @@ def test_why_it_was_aborted_is_told_to_whoever_asks_by_the_transactional_id(
     assert f"{it.name}, to Pulsar's clients {handle.name}: CompleteAbort" in run(broker, "explain", handle.name).stdout
 
 
+def joined_by_another(broker: Front, wire: Wire, it: Id, handle: Handle, rules: Rules) -> int:
+    """Let all clients be another principal's from now on, under these rules; return the error of joining."""
+
+    def begin_logins() -> None:
+        broker.context.authorizer = rules
+        for each in broker.connections:
+            each.principal = Principal(name="mallory")
+
+    broker.on_loop(begin_logins)
+    request = JoinTransactionRequest(
+        transactional_id=it.name,
+        producer_id=it.present[0],
+        producer_epoch=it.present[1],
+        transaction_id=handle.transaction_id,
+    )
+    return int(wire.ask(request, 0).error_code)
+
+
 class TestRefusals:
     """Each is one sentence."""
 
@@ -168,43 +186,16 @@ class TestRefusals:
     def test_it_holds_what_the_client_has_no_right_to(self, broker: Front, wire: Wire, may_write: bool) -> None:
         it, handle = bound(wire), Handle(broker)
         handle.write(b"x")
-
-        def begin_logins() -> None:
-            rules = Rules(lambda _, resource: may_write or resource.kind is ResourceKind.TRANSACTIONAL_ID)
-            broker.context.authorizer = rules
-            for each in broker.connections:
-                each.principal = Principal(name="mallory")
-
-        broker.on_loop(begin_logins)
-        request = JoinTransactionRequest(
-            transactional_id=it.name,
-            producer_id=it.present[0],
-            producer_epoch=it.present[1],
-            transaction_id=handle.transaction_id,
-        )
+        rules = Rules(lambda _, resource: may_write or resource.kind is ResourceKind.TRANSACTIONAL_ID)
         code = ErrorCode.NONE if may_write else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        assert wire.ask(request, 0).error_code == code
+        assert joined_by_another(broker, wire, it, handle, rules) == code
 
     @pytest.mark.parametrize("administers", [True, False])
     def test_it_is_empty_and_another_clients(self, broker: Front, wire: Wire, administers: bool) -> None:
         it, handle = bound(wire), Handle(broker)
-
-        def begin_logins() -> None:
-            broker.context.authorizer = Rules(
-                lambda _, resource: administers or resource.kind is not ResourceKind.CLUSTER
-            )
-            for each in broker.connections:
-                each.principal = Principal(name="mallory")
-
-        broker.on_loop(begin_logins)
-        request = JoinTransactionRequest(
-            transactional_id=it.name,
-            producer_id=it.present[0],
-            producer_epoch=it.present[1],
-            transaction_id=handle.transaction_id,
-        )
+        rules = Rules(lambda _, resource: administers or resource.kind is not ResourceKind.CLUSTER)
         code = ErrorCode.NONE if administers else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        assert wire.ask(request, 0).error_code == code
+        assert joined_by_another(broker, wire, it, handle, rules) == code
 
     @pytest.mark.parametrize("transaction", [(1, 0), (0, -1), (0, 2**63)])
     def test_there_is_no_such_transaction_anywhere(

@@ -4,7 +4,7 @@ Owns the buckets (`core/quotas/rates.py`) of those who share a quota, and the wa
 loop is at work on. Which quota holds is the core's knowledge (`core/quotas/precedence.py`).
 
 Theory of operation. A connection looks at `held` first: where nobody has a quota nothing else is asked. Else each
-request gets a `Account`, to the user and the client id. A front says what the request has used (`take`), and gets the
+request gets an `Account`, to the user and the client id. A front says what the request has used (`take`), and gets the
 throttle time: it answers with this time where its protocol has room for it, and begins no further request of the
 connection meanwhile (`FramedConnection.mute`).
 
