@@ -25,6 +25,17 @@ class Journal(JournalReader, JournalSnapshots, JournalSpace, Protocol):
     def is_quick(self) -> bool:
         """True if `write` would make a small group durable now: that takes no longer than the event loop may wait."""
 
+    @property
+    def is_exclusive(self) -> bool:
+        """True if nobody else can append while this journal is open, so that `confirm` is not needed."""
+
+    def confirm(self, done: Callable[[AppendResult], None]) -> None:
+        """Find out whether this journal could still append at some moment after this call.
+
+        `done` gets `GroupAppended` if so, with any position; else `Conflict` or `Failed`, as from an append. An append
+        that began after this call may serve as well. Where the journal is exclusive it is never called.
+        """
+
     def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
         """Return the latest sound snapshot (None: there is none) and the events after it, oldest first.
 

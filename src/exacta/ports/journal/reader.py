@@ -23,7 +23,7 @@ class JournalReader(Protocol):
 
         To be called once, after opening. The reason is damage: a look-up found its index altered, or a cleaning did.
         Nothing that was found earlier may then be relied on, and nothing is appended any more. The next opening mends
-        it, or says what is lost.
+        it, or says what is lost. A journal that is not exclusive also tells in this way that another broker leads.
         """
 
     def find(self, stream: int, offset: int, end_offset: int, max_bytes: int) -> list[Extent]:

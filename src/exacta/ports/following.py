@@ -1,0 +1,48 @@
+"""Following a log that another broker leads, and taking its lead."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from exacta.ports.journal import Failed, Journal, JournalReader
+
+
+class Delivered(NamedTuple):
+    """The events of the next groups, all of them durable; the log is known up to `position` now."""
+
+    position: int
+    events: Sequence[bytes]
+
+
+class Leader(NamedTuple):
+    """The broker that leads the log, as far as a follower knows."""
+
+    node_id: int
+    epoch: int
+
+
+class Follower(JournalReader, Protocol):
+    """Read a shared log as it grows, and take its lead when nobody else leads.
+
+    Threads and callbacks are as for `exacta.ports.journal`. What was delivered is durable: no change of leader takes it
+    back. `position` is the end of what was delivered. `on_failure` also tells that the log can no longer be followed.
+    """
+
+    def begin(self) -> tuple[bytes | None, Iterator[bytes]]:
+        """Return the latest sound snapshot (None: there is none), and the events after it, up to `position`. Blocks.
+
+        To be called and exhausted before `follow`. The iterator raises JournalDamaged as `Journal.replay` does.
+        """
+
+    def follow(self, deliver: Callable[[Delivered], None]) -> None:
+        """Deliver what follows, in order, from now on; `find` sees its batches when `deliver` is called."""
+
+    def lead(self, done: Callable[[Journal | Failed], None]) -> None:
+        """Wait for the lead, however long, and take it; deliver the rest; then hand out the journal that appends.
+
+        The journal begins at `position`, sees what the follower sees, and is the follower's successor: the follower is
+        not to be used any more, and closing the journal closes both. Its `replay` is not to be called.
+        """
+
+    @property
+    def leader(self) -> Leader | None:
+        """The broker that leads; None: nobody does, or nobody knows."""
