@@ -38,7 +38,8 @@ class LocalJournalSpace(LocalJournalReader):
         snapshot_events: int,
         reserve: Reserve,
     ) -> None:
-        super().__init__(files, recovered, Reader(files, call_soon, new_worker))
+        reader = Reader(files, call_soon, new_worker)
+        super().__init__(files, recovered.position, recovered.segments, recovered.index, reader)
         self._call_soon = call_soon
         self._job_runner = job_runner
         self._wants_seal = False
