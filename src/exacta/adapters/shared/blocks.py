@@ -10,6 +10,7 @@ Nothing is checked here: groups, batches and indexes have checksums of their own
 import errno
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from typing import TypeAlias
 
 from exacta.adapters.local.worker import Jobs
@@ -142,7 +143,5 @@ class Blocks:
         self._ahead.submit(lambda: self._fetch_ahead(key, following, object_bytes))
 
     def _fetch_ahead(self, key: str, number: int, object_bytes: int) -> None:
-        try:
+        with suppress(OSError):  # who reads it meets the error again, and tells of it
             self._block(key, number, object_bytes)
-        except OSError:
-            pass  # who reads it meets the error again, and tells of it

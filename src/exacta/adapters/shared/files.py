@@ -11,6 +11,7 @@ An object is never changed, so nothing here is ever out of date. What is gone wa
 
 import errno
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -121,6 +122,14 @@ class ObjectFiles:
         """The objects that have names."""
         return list(self._entries.values())
 
+    def entry(self, wanted: SegmentId) -> CatalogEntry:
+        """Return the entry that is this segment; raise Gone."""
+        name = wanted.name(SEGMENT_SUFFIX)
+        entry = self._entries.get(name)
+        if entry is None:
+            raise Gone(errno.ENOENT, f"{name} is not in the catalog")
+        return entry
+
     def map_index(self, entry: CatalogEntry) -> memoryview:
         """Return the index of an object, which is fetched whole and checked; raise OSError, JournalDamaged."""
         name = self._cached_name(entry)
@@ -138,9 +147,9 @@ class ObjectFiles:
         except OSError:
             return memoryview(data)  # the cache has no room
 
-    def keep_index(self, entry: CatalogEntry, data: Sequence[Buffer]) -> None:
+    def keep_index(self, entry: CatalogEntry, data: bytes) -> None:
         """Put the index of an object into the cache, as it was made again; raise OSError."""
-        self._write_cached(self._cached_name(entry), b"".join(data))
+        self._write_cached(self._cached_name(entry), data)
         self._checked.add(entry.key)
 
     def forget(self, entries: Iterable[CatalogEntry]) -> None:
@@ -160,10 +169,8 @@ class ObjectFiles:
                 self._discard(name)
 
     def _discard(self, name: str) -> None:
-        try:
+        with suppress(OSError):  # the next opening clears it away
             self.scratch.remove(name)
-        except OSError:
-            pass  # the next opening clears it away
 
     def _cached_name(self, entry: CatalogEntry) -> str:
         return entry.key.rpartition("/")[2] + INDEX_SUFFIX + CACHED_SUFFIX
@@ -202,18 +209,22 @@ class ObjectFiles:
 
     def open(self, name: str, *, writable: bool = False) -> int:
         """See `Files.open`."""
-        opened: _OpenObject | _OpenTail
         entry = self._entries.get(name)
         if entry is not None:
-            opened = _OpenObject(entry)
-        elif (index := self._indexes.get(name)) is not None:
+            return self.open_entry(entry)
+        if (index := self._indexes.get(name)) is not None:
             self.map_index(index)  # which fetches it
             return self.scratch.open(self._cached_name(index))
-        else:
-            bases = positions_of([name], SEGMENT_SUFFIX)
-            if not bases or self.tail.size(bases[0]) is None:
-                return self.scratch.open(name, writable=writable)
-            opened = _OpenTail(bases[0])
+        bases = positions_of([name], SEGMENT_SUFFIX)
+        if not bases or self.tail.size(bases[0]) is None:
+            return self.scratch.open(name, writable=writable)
+        return self._take_handle(_OpenTail(bases[0]))
+
+    def open_entry(self, entry: CatalogEntry) -> int:
+        """Open an object that need not have a name yet."""
+        return self._take_handle(_OpenObject(entry))
+
+    def _take_handle(self, opened: "_OpenObject | _OpenTail") -> int:
         handle = next(self._handles)
         self._open[handle] = opened
         return handle
