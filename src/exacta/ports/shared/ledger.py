@@ -173,6 +173,12 @@ class Ledger(Protocol):
 
     # --- what every broker does ---------------------------------------------------------------------------------------
 
+    def found(self, about: bytes, done: Done[bytes]) -> None:
+        """Note what the cluster is founded with (its id, its secret), unless it was founded; hand out what is noted.
+
+        The bytes are opaque, at most 4 KiB, and never change. Of several first brokers one founds the cluster.
+        """
+
     def read_head(self, done: Done[Head]) -> None:
         """Read the head."""
 
