@@ -1,0 +1,1 @@
+"""The journal that several brokers share: its tail in a ledger, the rest of it in objects."""
