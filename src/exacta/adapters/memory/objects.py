@@ -35,7 +35,7 @@ class MemoryObjects:
         _STORES[self._number] = self
 
     def __reduce__(self) -> tuple[Callable[[int], "MemoryObjects"], tuple[int]]:
-        return _STORES.__getitem__, (self._number,)
+        return _of_number, (self._number,)
 
     def put(self, key: str, data: Sequence[Buffer]) -> None:
         """See `ObjectStore.put`."""
@@ -85,3 +85,7 @@ def _raise(fault: Fault | None) -> None:
 
 _NUMBERS = count()
 _STORES: WeakValueDictionary[int, MemoryObjects] = WeakValueDictionary()
+
+
+def _of_number(number: int) -> MemoryObjects:
+    return _STORES[number]
