@@ -13,6 +13,7 @@ from exacta.core.commands import Command, SetBrokerConfigs, SetTopicConfigs
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.kafka import broker_config_changes, loggers
+from exacta.kafka.at_follower import by_request
 from exacta.kafka.config_source import ResourceType, configured
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import CODES
@@ -39,6 +40,8 @@ class Alteration(NamedTuple):
     changes: Sequence[Change]
     replaces: bool
 
+
+AT_FOLLOWER = by_request("It changes the levels of its own loggers. It refuses all other resources by NOT_CONTROLLER.")
 
 _Altered = tuple[ErrorCode, str | None]
 
@@ -82,7 +85,7 @@ def altering(key: ApiKey, versions: tuple[int, int], result: type[Structure], *,
     kind = _replaced if replaces else configured
     need = Each(Operation.ALTER_CONFIGS, kind, "resources", "responses", name="resource_name")
     parts = divided_by(need, most=50, repeats=Repeats.REFUSED)
-    return Handler(key, versions=versions, needs=(need,), handle=handle, parts=(parts,))
+    return Handler(key, versions=versions, needs=(need,), at_follower=AT_FOLLOWER, handle=handle, parts=(parts,))
 
 
 def alter(
@@ -127,6 +130,8 @@ def _command(broker: Broker, wanted: Alteration, validate_only: bool) -> Command
     require_well_formed(wanted.changes)
     name = wanted.resource_name
     given = [change.name for change in wanted.changes if change.operation != ConfigOperation.DELETE]
+    if not broker.cluster.leads and wanted.resource_type != ResourceType.BROKER_LOGGER:
+        raise ChangeRefused(ErrorCode.NOT_CONTROLLER, "this broker does not lead: ask the controller")
     match wanted.resource_type:
         case ResourceType.TOPIC:
             return _topic_command(broker, wanted, validate_only)
