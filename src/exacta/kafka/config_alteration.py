@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from exacta.config.dynamic import ALL_BROKERS
 from exacta.core.commands import Command, SetBrokerConfigs, SetTopicConfigs
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
@@ -19,6 +20,7 @@ from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import CODES
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
+from exacta.kafka.nodes import node_ids
 from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation, changed, require_well_formed
 from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
@@ -136,8 +138,7 @@ def _command(broker: Broker, wanted: Alteration, validate_only: bool) -> Command
         case ResourceType.TOPIC:
             return _topic_command(broker, wanted, validate_only)
         case ResourceType.BROKER:
-            if name not in ("", str(broker.cluster.node_id)):
-                raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"this is broker {broker.cluster.node_id}")
+            _require_known(broker, name)
             return _broker_command(broker, wanted, validate_only)
         case ResourceType.BROKER_LOGGER:
             if name != str(broker.cluster.node_id):
@@ -158,6 +159,15 @@ def _command(broker: Broker, wanted: Alteration, validate_only: bool) -> Command
         case unknown:
             raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {unknown}")
     return None
+
+
+def _require_known(broker: Broker, broker_id: str) -> None:
+    """Refuse the options of a broker that does not live, but for those that it has left behind."""
+    known = node_ids(broker)
+    if broker_id in map(str, known) or broker_id == ALL_BROKERS or broker.options.of(broker_id):
+        return
+    told = f"this is broker {known[0]}" if len(known) == 1 else f"the brokers are {known}"
+    raise ChangeRefused(ErrorCode.INVALID_REQUEST, told)
 
 
 def _broker_command(broker: Broker, wanted: Alteration, validate_only: bool) -> SetBrokerConfigs:

@@ -109,8 +109,8 @@ HANDLER = Handler(
         ),
     ),
     at_follower=by_request(
-        "With a transactional id it refuses by NOT_COORDINATOR. Without one, for which clients ask any broker, it refuses "
-        "by COORDINATOR_LOAD_IN_PROGRESS and ends the connection, so that they ask another one."
+        "With a transactional id it refuses by NOT_COORDINATOR. Without one, clients ask any broker: it refuses by "
+        "COORDINATOR_LOAD_IN_PROGRESS and ends the connection, so that they ask another one."
     ),
     handle=handle,
     refusal={"producer_epoch": NO_PRODUCER_EPOCH},
