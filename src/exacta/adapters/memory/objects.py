@@ -35,7 +35,7 @@ class MemoryObjects:
         _STORES[self._number] = self
 
     def __reduce__(self) -> tuple[Callable[[int], "MemoryObjects"], tuple[int]]:
-        return _STORES.__getitem__, (self._number,)
+        return _store, (self._number,)
 
     def put(self, key: str, data: Sequence[Buffer]) -> None:
         """See `ObjectStore.put`."""
@@ -81,6 +81,10 @@ class MemoryObjects:
 def _raise(fault: Fault | None) -> None:
     if fault is not None:
         raise StoreFailed(fault.value)
+
+
+def _store(number: int) -> MemoryObjects:
+    return _STORES[number]
 
 
 _NUMBERS = count()

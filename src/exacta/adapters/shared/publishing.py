@@ -6,7 +6,6 @@ directory, and what is put is read back. An object counts once the catalog has i
 
 import errno
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TypeVar
 
 from crc32c import crc32c
@@ -64,6 +63,11 @@ def over_objects(
     return job(files, *args)
 
 
+def index_of(name: str) -> str:
+    """Return the name of the index that `publish_tail` writes beside this file."""
+    return name + INDEX_SUFFIX
+
+
 def publish_tail(files: ObjectFiles, name: str, base: int, key: str) -> CatalogEntry:
     """Put a file, which is a segment of the tail that begins at `base`, with its index; raise OSError, JournalDamaged.
 
@@ -83,7 +87,7 @@ def publish_tail(files: ObjectFiles, name: str, base: int, key: str) -> CatalogE
             raise JournalDamaged(f"the tail from position {base} on, byte {scan.fault.offset}: {scan.fault.reason}")
     finally:
         files.close(handle)
-    index_name = name + INDEX_SUFFIX
+    index_name = index_of(name)
     mark = scan.header.mark
     write_temporary(files, index_name, pack_segment_index(segment.growing, mark, scan.end, scan.last_checksum))
     new = NewSegment(SegmentId(base), mark, scan.size, name, index_name)
@@ -142,11 +146,8 @@ def _put_segment(
 
 
 def _put_file(files: ObjectFiles, name: str, key: str) -> tuple[int, int]:
-    """Put a file of the cache directory, and remove it."""
-    put = _put(files.store, key, [files.scratch.map(name)])
-    with suppress(OSError):
-        files.scratch.remove(name)
-    return put
+    """Put a file of the cache directory."""
+    return _put(files.store, key, [files.scratch.map(name)])
 
 
 def _put(store: ObjectStore, key: str, data: Sequence[Buffer]) -> tuple[int, int]:
