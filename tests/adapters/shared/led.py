@@ -1,4 +1,4 @@
-"""A broker that leads, as far as its objects are concerned: it appends groups to a ledger in memory, and keeps space."""
+"""A broker that leads, as far as its objects are concerned: it appends to a ledger in memory, and keeps space."""
 
 from collections.abc import Callable
 from functools import partial

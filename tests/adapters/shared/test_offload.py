@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from exacta.adapters.memory.objects import Fault
+from exacta.adapters.memory.objects import StoreFault as Fault
 from exacta.ports.shared import Kind
 from tests.adapters.shared.led import Cluster, Led
 from tests.adapters.turns import batch

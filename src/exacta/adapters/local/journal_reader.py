@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from exacta.adapters.local.files import Files
-from exacta.adapters.local.index.segment_rows import DamagedIndex, Segment
+from exacta.adapters.local.index.segment_rows import DamagedIndex
 from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.reading import Reader
 from exacta.ports.journal import Buffer, Extent, Failed, TimeEntry
@@ -12,12 +12,12 @@ from exacta.ports.journal import Buffer, Extent, Failed, TimeEntry
 class LocalJournalReader:
     """Implement what `exacta.ports.journal.JournalReader` finds and reads; its heirs close it."""
 
-    def __init__(self, files: Files, position: int, segments: list[Segment], index: Index, reader: Reader) -> None:
+    _index: Index
+
+    def __init__(self, files: Files, position: int, reader: Reader) -> None:
+        """An heir sets the index, and lets it tell `_damaged`."""
         self.position = position
         self._files = files
-        self._segments = segments
-        self._index = index
-        self._index.on_damage = self._damaged
         self._reader = reader
         self._failure: Failed | None = None
         self._on_failure: Callable[[Failed], None] = lambda failed: None

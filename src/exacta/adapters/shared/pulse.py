@@ -40,6 +40,10 @@ class Pulse:
         self._wants_hint = False
         self._timer = scheduler.call_later(0, self._beat)
 
+    def reach(self, position: int) -> None:
+        """Tell the others from now on that all up to here is durable."""
+        self._durable = max(self._durable, position)
+
     # --- appends ------------------------------------------------------------------------------------------------------
 
     def appended(self, position: int) -> None:

@@ -11,23 +11,29 @@ from msgspec import Struct
 
 from exacta.adapters.local.format import MARK_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader
 from exacta.adapters.local.framing import PlacedRows
+from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.journal_reader import LocalJournalReader
 from exacta.adapters.local.reading import Reader, assemble, plan
 from exacta.adapters.local.worker import Jobs
 from exacta.adapters.shared.blocks import Gone
 from exacta.adapters.shared.catalog import Catalog
+from exacta.adapters.shared.catalog_loader import CatalogLoader
 from exacta.adapters.shared.files import ObjectFiles
-from exacta.adapters.shared.steps import Step, Steps, call, call_in
+from exacta.adapters.shared.steps import Step, Steps, call
 from exacta.adapters.shared.tail import Tail, TailSegment
 from exacta.ports.journal import Buffer, Extent, Failed
 from exacta.ports.scheduler import Scheduler
-from exacta.ports.shared import CatalogSeen, Ledger
+from exacta.ports.shared import Ledger
 
 logger = logging.getLogger(__name__)
 
 
 class LedgerAway(Exception):
     """The ledger has not answered; the message is for a log line."""
+
+
+class LedgerWavers(LedgerAway):
+    """The ledger has shown another log than it did before: it is to be asked again."""
 
 
 class Witness(Struct):
@@ -55,30 +61,47 @@ class Parts(Struct, frozen=True, kw_only=True):
     elapsed_seconds: Callable[[], float]
     files: ObjectFiles
     catalog: Catalog
+    loader: CatalogLoader
     tail: Tail
     reader: Reader
     worker: Jobs
+    """Does what blocks and takes long, one after the other."""
     witness: Witness
     segment_bytes: int
+
+    def post(self, callback: Callable[..., None], *arguments: object) -> None:
+        """Run a callback on the event loop, from any thread."""
+        self.call_soon(callback, *arguments)
+
+    def release(self) -> None:
+        """Close everything; nothing is called any more."""
+        self.loader.end()
+        self.reader.close()
+        self.worker.close()
+        self.ledger.close()
+        self.files.unlock()
 
 
 class SharedLog(LocalJournalReader):
     """Implement `exacta.ports.following.SharedReader`; a follower and a journal add what they do with it."""
 
     def __init__(self, parts: Parts, position: int, checksum: int | None) -> None:
-        catalog = parts.catalog
-        super().__init__(parts.files, position, catalog.segments, catalog.index, parts.reader)
+        super().__init__(parts.files, position, parts.reader)
         self._parts = parts
         self._ledger = parts.ledger
         self._tail = parts.tail
         self._call_soon = parts.call_soon
         self._checksum = checksum
-        catalog.on_damage = self._damaged
+        parts.catalog.on_damage = self._damaged
+
+    @property
+    def _index(self) -> Index:  # type: ignore[override]  # a catalog that has changed much has another index
+        return self._parts.catalog.index
 
     @property
     def catalog(self) -> int:
         """See `SharedReader.catalog`."""
-        return self._parts.catalog.version
+        return max(0, self._parts.catalog.version)
 
     @property
     def tail_from(self) -> int:
@@ -95,32 +118,37 @@ class SharedLog(LocalJournalReader):
 
     def _take_in(self, previous_checksum: int, checksum: int, body: Buffer, rows: Iterable[PlacedRows]) -> None:
         """Let the next group be found."""
-        mark, growing = bytes(body[:MARK_BYTES]), self._tail.growing
-        if growing is None or growing.header.mark != mark:
-            self._parts.catalog.begin_segment(self.position)
-            self._tail.begin(SegmentHeader(self.position, mark, previous_checksum))
-        self._tail.add(body, checksum)
-        for payload_position, index in rows:
-            self._index.add(payload_position, index)
-        self.position += len(body)
+        catalog = self._parts.catalog
+        if self.position >= catalog.tail_from:  # else it is a part of an object, which is found already
+            mark, growing = bytes(body[:MARK_BYTES]), self._tail.growing
+            if growing is None or growing.header.mark != mark:
+                catalog.begin_segment(self.position)
+                self._tail.begin(SegmentHeader(self.position, mark, previous_checksum))
+            self._tail.add(body, checksum)
+            for payload_position, index in rows:
+                self._index.add(payload_position, index)
+        self._reach(self.position + len(body), checksum)
+
+    def _reach(self, position: int, checksum: int | None) -> None:
+        """Go on from here: all before it is taken in, and durable."""
+        self.position = position
         self._checksum = checksum
-        self._parts.witness.see(self.position, checksum)
+        if checksum is not None:
+            self._parts.witness.see(position, checksum)
 
     async def _load_catalog(self, version: int = 0) -> None:
-        """Load the catalog, of this version or a later one; raise LedgerAway, OSError or JournalDamaged."""
-        seen: CatalogSeen | Failed = await call(self._ledger.read_catalog)
-        if isinstance(seen, Failed):
-            raise LedgerAway(seen.reason)
-        if seen.version < version:
-            raise LedgerAway(f"the catalog is at version {seen.version}, and version {version} is asked for")
-        catalog = self._parts.catalog
-        prepared = await call_in(self._parts.worker, self._post, lambda: catalog.prepare(seen))
-        catalog.take(prepared)
-        self._index = catalog.index
-        self._tail.drop_before(catalog.tail_from)
+        """Load the catalog, of this version or a later one; raise LedgerAway."""
+        parts = self._parts
+        failed = await call(parts.loader.load)
+        if failed is not None:
+            raise LedgerAway(failed.reason)
+        self.catalog_taken()
+        if parts.catalog.version < version:
+            raise LedgerAway(f"the catalog is at version {parts.catalog.version}, and {version} is asked for")
 
-    def _post(self, callback: Callable[..., None], *arguments: object) -> None:
-        self._call_soon(callback, *arguments)
+    def catalog_taken(self) -> None:
+        """Forget what of the tail is in objects by now."""
+        self._tail.drop_before(self._parts.catalog.tail_from)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -169,13 +197,15 @@ class SharedLog(LocalJournalReader):
         await Step[None](lambda done: self._call_soon(done, None))
         results: list[Buffer | Failed] = []
         for extent, segment in zip(extents, in_tail, strict=True):
-            results.append(await (self._read_object(extent) if segment is None else self._read_tail(extent, segment)))
+            results.append(
+                await (self._read_object(extent) if segment is None else self._read_of_tail(extent, segment))
+            )
         return results
 
     async def _read_object(self, extent: Extent) -> Buffer | Failed:
         return (await call(self._reader.read, [extent]))[0]
 
-    async def _read_tail(self, extent: Extent, in_tail: TailSegment) -> Buffer | Failed:
+    async def _read_of_tail(self, extent: Extent, in_tail: TailSegment) -> Buffer | Failed:
         segment, runs = plan(extent)
         try:
             buffers = [

@@ -50,6 +50,11 @@ class Unproven:
         ends = [group.end for group in self._groups if group.epoch == epoch and group.end <= durable]
         self._durable = max([self._durable, *ends])
 
+    def vouch(self, position: int, checksum: int) -> None:
+        """Hear from the catalog that the log is durable up to the end of a group with this checksum."""
+        if any((group.end, group.checksum) == (position, checksum) for group in self._groups):
+            self._durable = max(self._durable, position)
+
     def prove_all(self) -> None:
         """Take all groups for durable."""
         self._durable = self.end
