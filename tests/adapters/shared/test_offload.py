@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from exacta.adapters.memory.objects import StoreFault as Fault
-from exacta.ports.shared import Kind
+from exacta.adapters.memory.objects import StoreFault
+from exacta.ports.shared import Appended, Kind, SharedBroker
 from tests.adapters.shared.led import Cluster, Led
 from tests.adapters.turns import batch
 
@@ -48,7 +48,8 @@ def test_the_tail_becomes_objects_and_leaves_the_ledger(cluster: Cluster, led: L
     assert tables.tail[0].position == tables.tail_from, "no broker is announced that has not seen it"
     for stream in (1, 2):
         assert led.content(stream) == wanted(stream)
-    assert led.lost == led.damage == []
+    assert led.lost == []
+    assert led.damage == []
     assert len(led.scratch.names()) == len(cluster.keys(Kind.WRITTEN)), "nothing is left but indexes"
 
 
@@ -91,11 +92,11 @@ def test_a_leader_dies_after_each_step_of_an_offload(cluster: Cluster, step: str
     fill(led, 6)
     puts = 0
 
-    def die_at_put(call: str, key: str) -> Fault | None:
+    def die_at_put(call: str, key: str) -> StoreFault | None:
         nonlocal puts
         puts += call == "put"
         dies = call == "put" and (step, puts) in (("the intent", 1), ("the segment", 2))
-        return Fault.REFUSED if dies else None
+        return StoreFault.REFUSED if dies else None
 
     cluster.store.fault = die_at_put
     if step == "the index":
@@ -127,12 +128,12 @@ def test_a_leader_dies_after_each_step_of_an_offload(cluster: Cluster, step: str
     other.close()
 
 
-@pytest.mark.parametrize("fault", Fault)
+@pytest.mark.parametrize("fault", StoreFault)
 @pytest.mark.parametrize("nth", [1, 2])
-def test_a_store_that_fails_is_tried_again(cluster: Cluster, led: Led, fault: Fault, nth: int):
+def test_a_store_that_fails_is_tried_again(cluster: Cluster, led: Led, fault: StoreFault, nth: int):
     puts: list[str] = []
 
-    def fail(call: str, key: str) -> Fault | None:
+    def fail(call: str, key: str) -> StoreFault | None:
         if call == "put":
             puts.append(key)
         return fault if call == "put" and len(puts) == nth else None
@@ -150,7 +151,7 @@ def test_a_store_that_fails_is_tried_again(cluster: Cluster, led: Led, fault: Fa
 
 
 def test_an_object_that_reads_differently_is_not_registered(cluster: Cluster, led: Led):
-    def alter(call: str, key: str) -> Fault | None:
+    def alter(call: str, key: str) -> StoreFault | None:
         if call == "get" and key in cluster.store.objects and not key.endswith(".index"):
             cluster.store.alter(key, 200)
         return None
@@ -211,12 +212,11 @@ def test_a_change_of_unknown_outcome_ends_the_lead(cluster: Cluster, led: Led):
     change_catalog = led.ledger.change_catalog
 
     def lose(*arguments: object) -> None:
-        led.ledger._rest  # noqa: B018
         for way in cluster.database.primary.sessions:
             way.wire.replies.to_lose = 1
         change_catalog(*arguments)  # type: ignore[arg-type]
 
-    led.ledger.change_catalog = lose  # type: ignore[method-assign]
+    led.ledger.change_catalog = lose  # type: ignore[assignment, method-assign]
     led.append(batch(1, 3, data_of(6)))
     led.turns.run_until(lambda: bool(led.lost))
     assert cluster.keys(Kind.WRITTEN) != [], "it was carried out"
@@ -226,8 +226,6 @@ def test_a_change_of_unknown_outcome_ends_the_lead(cluster: Cluster, led: Led):
 
 
 def test_rows_stay_until_every_broker_that_lives_has_seen_the_catalog(cluster: Cluster, led: Led):
-    from exacta.ports.shared import Appended, SharedBroker
-
     follower = SharedBroker(7, "a follower", b"", 0, 0)
     assert led.turns.wait(lambda done: led.ledger.announce(follower, done)) == Appended()
     fill(led)

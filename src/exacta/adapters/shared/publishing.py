@@ -36,18 +36,20 @@ _JOB_BLOCKS_BYTES = 32 << 20
 
 
 class ObjectJobs:
-    """Run jobs over the objects of the present catalog; `run` blocks, and is called on a worker."""
+    """Run jobs over the objects of the present catalog."""
 
     def __init__(self, runner: JobRunner, store: ObjectStore, catalog: Catalog) -> None:
         self._runner = runner
         self._store = store
         self._catalog = catalog
 
-    def run(self, job: Callable[..., T], *args: object) -> T:
-        """Return `job(files, *args)`; raise what it raises, Interrupted, or OSError where it cannot be run."""
+    def prepare(self, job: Callable[..., T], *args: object) -> Callable[[], T]:
+        """Return what runs `job(files, *args)` over the catalog as it is now, on a worker.
+
+        That returns what the job returns, and raises what it raises, Interrupted, or OSError where it cannot be run.
+        """
         entries = list(self._catalog.entries.values())
-        result: T = self._runner.run(over_objects, self._store, entries, job, *args)
-        return result
+        return lambda: self._runner.run(over_objects, self._store, entries, job, *args)
 
     def stop(self) -> None:
         """Give up the job that is running, and run no other."""
