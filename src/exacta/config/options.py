@@ -15,7 +15,7 @@ from typing import Any, get_args, get_type_hints
 
 from msgspec import Struct
 
-from exacta.config import pulsar_logins
+from exacta.config import cluster, pulsar_logins
 from exacta.config.configuration import Configuration, ConfigurationError
 from exacta.config.doors import DoorOptions
 from exacta.config.logins import LoginOptions
@@ -171,9 +171,11 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
             continue
         option = _find(given)
         values[option.field] = parse_value(option, value)
-    configuration = Configuration(**values)
+    configuration = Configuration(**cluster.settle(values))
     require_order(configuration)
     problem = problem_of(configuration) or pulsar_logins.problem_of(configuration)
+    syncs = configuration.transaction_sync_every_write
+    problem = problem or cluster.problem_of(configuration, syncs_every_write=syncs)
     if problem:
         raise ConfigurationError(problem)
     return configuration
