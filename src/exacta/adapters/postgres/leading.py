@@ -1,7 +1,7 @@
 """The lead, and what only a leader does.
 
 Theory of operation: the lead lives on a session of its own. It holds the lock by which the others see it live, and it
-appends, confirms and beats in turn. When anything about it is in doubt, its session is terminated, and with it the
+appends and beats in turn. When anything about it is in doubt, its session is terminated, and with it the
 lead. So what this broker knows of its lead (the epoch, the tail table) is never behind the database.
 """
 
@@ -24,7 +24,8 @@ TABLE_BYTES = 64 << 20
 """When so much was appended to a tail table, the next one takes over: a segment's worth goes at a time."""
 FREE_SECONDS = 1.0
 """How often the leader looks whether tail tables can be emptied."""
-_DONE = -1
+CONFIRMED = -1
+"""What the functions of a leader return, where they do not return an epoch in which they did nothing."""
 _random = random.SystemRandom()
 
 
@@ -82,7 +83,7 @@ class Leading:
         """See `Ledger.append`."""
         lead = self._lead
         if lead is None or lead.epoch != group.epoch:
-            return await self._without_lead(group.epoch)
+            return await self._without_lead(group.epoch, group.position)
         body = memoryview(group.body)
         parts = [body[start : start + PART_BYTES] for start in range(0, len(body), PART_BYTES)] or [body]
         arguments = (group.epoch, group.position, group.end, group.durable, group.catalog, len(body), parts)
@@ -94,40 +95,35 @@ class Leading:
                 self._start(self._turn(lead))
         return result
 
-    async def confirm(self, epoch: int) -> Answer:
-        """See `Ledger.confirm`."""
-        return await self._in_lead(epoch, lambda on: on.fetchval("select confirm($1)", epoch))
-
     async def beat(self, epoch: int, durable: int) -> Answer:
         """See `Ledger.beat`."""
-        return await self._in_lead(epoch, lambda on: on.fetchval("select beat($1, $2)", epoch, durable))
+        lead = self._lead
+        if lead is None or lead.epoch != epoch:
+            return await self._without_lead(epoch)
+        return await self._led(lead, lambda on: on.fetchval("select beat($1, $2)", epoch, durable))
 
     def resign(self, epoch: int) -> None:
         """See `Ledger.resign`."""
         if self._lead is not None and self._lead.epoch == epoch:
             self._end(self._lead)
 
-    async def _in_lead(self, epoch: int, work: Callable[[Connection], Awaitable[int]]) -> Answer:
-        lead = self._lead
-        if lead is None or lead.epoch != epoch:
-            return await self._without_lead(epoch)
-        return await self._led(lead, work)
-
     async def _led(self, lead: _Lead, work: Callable[[Connection], Awaitable[int]]) -> Answer:
-        """Run a call of the leader, after which anything but success ends its lead."""
+        """Run a call of the leader, after which any doubt ends its lead, and so does a later epoch."""
         try:
             present = await lead.session.run(work)
         except Doubt as doubt:
             self._end(lead)
             return Failed(str(doubt))
-        if present == _DONE:
+        if present == CONFIRMED:
             return Appended()
-        self._end(lead)
+        if present != lead.epoch:
+            self._end(lead)
         return Superseded(present)
 
-    async def _without_lead(self, epoch: int) -> Superseded | Failed:
-        present = await self._read(lambda on: on.fetchval("select epoch from head"))
-        if present != epoch:
+    async def _without_lead(self, epoch: int, position: int | None = None) -> Superseded | Failed:
+        """Say why nothing is done in this epoch (at this position) by a broker that does not lead in it."""
+        present, end = await self._read(lambda on: on.fetchrow("select epoch, tail_end(tail_table) from head"))
+        if present != epoch or not present or position not in (None, end):
             return Superseded(present)
         return Failed(f"this broker does not lead in epoch {epoch}, or the session in which it did was lost")
 
@@ -137,7 +133,7 @@ class Leading:
         async def turn(on: Connection) -> int:
             table = await on.fetchval("select turn_tail($1)", lead.epoch)
             lead.table = table
-            return _DONE
+            return CONFIRMED
 
         await self._led(lead, turn)
 

@@ -1,8 +1,8 @@
 """The ledger in PostgreSQL (decision 0073).
 
 Theory of operation: `schema.sql` says what each call does; a call is one statement, and so one transaction. The lead
-has a session of its own (`leading.py`). Two sessions read, one waits for the lead of another broker, one listens. Each call
-is a task on the event loop.
+has a session of its own (`leading.py`). Two sessions read, one waits for the lead of another broker, one listens. Each
+call is a task on the event loop.
 """
 
 import asyncio
@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from exacta.adapters.postgres.leading import PART_BYTES, Leading
+from exacta.adapters.postgres.leading import CONFIRMED, PART_BYTES, Leading
 from exacta.adapters.postgres.listening import Listener
 from exacta.adapters.postgres.schema import prepare_schema
-from exacta.adapters.postgres.sessions import CALL_SECONDS, Connection, Doubt, Refused, Server, Session
+from exacta.adapters.postgres.sessions import CALL_SECONDS, CONNECT_SECONDS, Connection, Doubt, Refused, Server, Session
 from exacta.ports.journal import Failed
 from exacta.ports.shared import (
     Appended,
@@ -73,16 +73,18 @@ _BROKERS = """
 class PostgresLedger:
     """The ledger of one broker over PostgreSQL. `open` it before the first call, and `close` it."""
 
-    def __init__(self, address: PostgresAddress, schema: str) -> None:
+    def __init__(self, address: PostgresAddress, schema: str, *, call_seconds: float = CALL_SECONDS) -> None:
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server = Server(address, schema)
+        self._server = Server(address, schema, call_seconds)
         self._server.on_change(self._on_change)
         self._readers = (self._server.session(), self._server.session())
         self._waiter = self._server.session(lock_timeout=f"{WAIT_SECONDS}s", statement_timeout="0")
         self._listener = Listener(self._server, self._start)
         self._leading = Leading(self._server, self._read, self._start)
-        self._has_shown_tail = self._is_void = self._is_closed = False
+        self._is_appending = self._is_closed = False
+        self._is_void = False
+        """Another server, or another run of it, is there than the one that has shown the tail."""
 
     async def open(self) -> None:
         """Connect, make the schema if there is none, and begin to listen. Raises Refused or Doubt."""
@@ -95,11 +97,26 @@ class PostgresLedger:
 
     def append(self, group: TailGroup, done: Guarded[Appended]) -> None:
         """See `Ledger.append`."""
-        self._call(self._leading.append(group), done)
+        assert not self._is_appending, "at most one append may be in flight"
+        self._is_appending = True
+        self._call(self._append(group), done)
+
+    async def _append(self, group: TailGroup) -> Appended | Superseded | Failed:
+        try:
+            return await self._leading.append(group)
+        finally:
+            self._is_appending = False
 
     def confirm(self, epoch: int, done: Guarded[Appended]) -> None:
         """See `Ledger.confirm`."""
-        self._call(self._leading.confirm(epoch), done)
+        self._call(self._confirm(epoch), done)
+
+    async def _confirm(self, epoch: int) -> Appended | Superseded | Failed:
+        # Not on the session of the lead, where it would wait for an append in flight.
+        present = await self._read(lambda on: on.fetchval("select confirm($1)", epoch))
+        if present != CONFIRMED:
+            return Superseded(present)
+        return Failed(_REPLACED) if self._is_void else Appended()
 
     def beat(self, epoch: int, durable: int, done: Guarded[Appended]) -> None:
         """See `Ledger.beat`."""
@@ -129,10 +146,9 @@ class PostgresLedger:
 
     async def _read_tail(self, position: int, max_bytes: int) -> Sequence[TailGroup] | Failed:
         if self._is_void:
-            self._is_void = self._has_shown_tail = False
+            self._is_void = False
             return Failed(_REPLACED)
         rows = await self._read(lambda on: on.fetch("select * from read_tail($1, $2)", position, max_bytes))
-        self._has_shown_tail = self._has_shown_tail or bool(rows)
         groups: list[TailGroup] = []
         for at, part, end, epoch, durable, catalog, _, body in rows:
             if part:
@@ -156,7 +172,7 @@ class PostgresLedger:
     async def _await_lead(self) -> None:
         key = 0
         while key != (key := await self._waiter.run(lambda on: on.fetchval("select lock_key from head"))) and key:
-            while not await self._waiter.run(lambda on: self._has_ended(on, key), WAIT_SECONDS + CALL_SECONDS):
+            while not await self._waiter.run(lambda on: self._has_ended(on, key), WAIT_SECONDS + CONNECT_SECONDS):
                 pass
 
     async def _has_ended(self, on: Connection, key: int) -> bool:
@@ -284,7 +300,7 @@ class PostgresLedger:
 
     def _on_change(self) -> None:
         """Take what was shown of the tail for void: the server that is there now may never have had it."""
-        self._is_void = self._has_shown_tail
+        self._is_void = True
 
     # --- the end ------------------------------------------------------------------------------------------------------
 

@@ -103,6 +103,15 @@ create view tail as
   union all select * from tail_4 union all select * from tail_5 union all select * from tail_6
   union all select * from tail_7;
 
+-- Where the tail ends, as far as this table has it; null if it is empty and has begun nowhere.
+create function tail_end(of_table int) returns bigint language plpgsql stable as $body$
+declare
+  last bigint;
+begin
+  execute format('select t.end_position from tail_%s t order by t.position desc, t.part desc limit 1', of_table) into last;
+  return coalesce(last, (select table_from from head where tail_table = of_table));
+end $body$;
+
 -- --- what the leader does ---------------------------------------------------------------------------------------------
 
 -- Writes 104 bytes of WAL, which are flushed and replicated before this returns; no row changes. A commit that writes
@@ -155,10 +164,9 @@ begin
   perform pg_advisory_xact_lock_shared(hashtext(current_schema()), 0);
   select * into at from head for update;
   next_table := (at.tail_table + 1) % 8;
-  execute format('select t.end_position from tail_%s t order by t.position desc, t.part desc limit 1', at.tail_table)
-    into last;
+  last := tail_end(at.tail_table);
   execute format('select not exists (select from tail_%s)', next_table) into is_empty;
-  if at.epoch <> of_epoch or last is null or not is_empty then return at.tail_table; end if;
+  if at.epoch <> of_epoch or last = at.table_from or not is_empty then return at.tail_table; end if;
   update head set tail_table = next_table, table_from = last;
   return next_table;
 end $body$;
@@ -175,7 +183,7 @@ begin
   select * into at from head;
   for k in 0..7 loop
     continue when at.epoch <> of_epoch or k = at.tail_table;
-    execute format('select t.end_position from tail_%s t order by t.position desc, t.part desc limit 1', k) into last;
+    last := tail_end(k);
     continue when last is null or last > at.tail_cut;
     begin
       execute format('truncate tail_%s', k);

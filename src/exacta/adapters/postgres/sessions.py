@@ -31,7 +31,7 @@ Connection: TypeAlias = asyncpg.Connection
 CONNECT_SECONDS = 2.0
 """How long a host may take to let a session in."""
 CALL_SECONDS = 5.0
-"""How long a statement may take, its commit included. The server gives up a little earlier (`_SETTINGS`)."""
+"""How long a statement may take, its commit included. The server gives up a little earlier."""
 OLDEST_VERSION = 14
 """Of PostgreSQL: the first one that notices a client that is gone while a statement runs."""
 
@@ -41,8 +41,6 @@ _SETTINGS: Mapping[str, str] = {
     "default_transaction_isolation": "read committed",
     "default_transaction_deferrable": "off",
     "client_min_messages": "warning",
-    "statement_timeout": "4500ms",
-    "lock_timeout": "4s",
     "idle_in_transaction_session_timeout": "1s",
     "tcp_keepalives_idle": "1",
     "tcp_keepalives_interval": "1",
@@ -72,8 +70,9 @@ async def nothing_more(connection: Connection) -> None:
 class Server:
     """The PostgreSQL that a broker uses: its address, the schema, and which run of which server it is."""
 
-    def __init__(self, address: PostgresAddress, schema: str) -> None:
+    def __init__(self, address: PostgresAddress, schema: str, call_seconds: float) -> None:
         self.address = address
+        self.call_seconds = call_seconds
         self.schema = schema
         self.has_standbys = True
         self._sessions: list[Session] = []
@@ -124,7 +123,7 @@ class Server:
             timeout=CONNECT_SECONDS,
             target_session_attrs="read-write",
             max_cached_statement_lifetime=0,
-            server_settings={**_SETTINGS, "search_path": self.schema, **settings},
+            server_settings={**_SETTINGS, **self._times, "search_path": self.schema, **settings},
         )
         timer = asyncio.get_running_loop().call_later(CONNECT_SECONDS, connection.terminate)
         try:
@@ -146,6 +145,12 @@ class Server:
             self._changed()
         self._run = run
         return connection
+
+    @property
+    def _times(self) -> Mapping[str, str]:
+        """The server gives up a little earlier than this broker does."""
+        ms = int(self.call_seconds * 1_000)
+        return {"statement_timeout": f"{ms * 9 // 10}ms", "lock_timeout": f"{ms * 8 // 10}ms"}
 
     def _check(self, seen: "asyncpg.Record", pid: int) -> None:
         if seen["version"] < OLDEST_VERSION:
@@ -180,12 +185,12 @@ class Session:
         self.waiting = 0
         """The calls that wait or run."""
 
-    async def run(self, work: Callable[[Connection], Awaitable[T]], seconds: float = CALL_SECONDS) -> T:
+    async def run(self, work: Callable[[Connection], Awaitable[T]], seconds: float | None = None) -> T:
         """Run a call on the connection, which is made if there is none. Raises Doubt, or Refused where it is made."""
         self.waiting += 1
         try:
             async with self._turn:
-                return await self._run(work, seconds)
+                return await self._run(work, seconds or self._server.call_seconds)
         finally:
             self.waiting -= 1
 
