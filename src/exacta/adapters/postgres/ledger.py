@@ -99,7 +99,7 @@ class PostgresLedger:
         """See `Ledger.append`."""
         assert not self._is_appending, "at most one append may be in flight"
         self._is_appending = True
-        self._call(self._append(group), done)
+        self._call(done, self._append, group)
 
     async def _append(self, group: TailGroup) -> Appended | Superseded | Failed:
         try:
@@ -109,7 +109,7 @@ class PostgresLedger:
 
     def confirm(self, epoch: int, done: Guarded[Appended]) -> None:
         """See `Ledger.confirm`."""
-        self._call(self._confirm(epoch), done)
+        self._call(done, self._confirm, epoch)
 
     async def _confirm(self, epoch: int) -> Appended | Superseded | Failed:
         # Not on the session of the lead, where it would wait for an append in flight.
@@ -120,7 +120,7 @@ class PostgresLedger:
 
     def beat(self, epoch: int, durable: int, done: Guarded[Appended]) -> None:
         """See `Ledger.beat`."""
-        self._call(self._leading.beat(epoch, durable), done)
+        self._call(done, self._leading.beat, epoch, durable)
 
     def resign(self, epoch: int) -> None:
         """See `Ledger.resign`."""
@@ -130,7 +130,7 @@ class PostgresLedger:
 
     def found(self, about: bytes, done: Done[bytes]) -> None:
         """See `Ledger.found`."""
-        self._call(self._read(lambda on: on.fetchval("select found($1)", about)), done)
+        self._call(done, self._read, lambda on: on.fetchval("select found($1)", about))
 
     def read_head(self, done: Done[Head]) -> None:
         """See `Ledger.read_head`."""
@@ -138,11 +138,11 @@ class PostgresLedger:
         async def read(on: Connection) -> Head:
             return Head(*await on.fetchrow(_HEAD))
 
-        self._call(self._read(read), done)
+        self._call(done, self._read, read)
 
     def read_tail(self, position: int, max_bytes: int, done: Done[Sequence[TailGroup]]) -> None:
         """See `Ledger.read_tail`."""
-        self._call(self._read_tail(position, max_bytes), done)
+        self._call(done, self._read_tail, position, max_bytes)
 
     async def _read_tail(self, position: int, max_bytes: int) -> Sequence[TailGroup] | Failed:
         if self._is_void:
@@ -163,11 +163,11 @@ class PostgresLedger:
         async def read(on: Connection) -> bytes:
             return b"".join([piece for (piece,) in await on.fetch(_BODY, position, start, size)])
 
-        self._call(self._read(read), done)
+        self._call(done, self._read, read)
 
     def await_lead(self, done: Done[None]) -> None:
         """See `Ledger.await_lead`."""
-        self._call(self._await_lead(), done)
+        self._call(done, self._await_lead)
 
     async def _await_lead(self) -> None:
         key = 0
@@ -185,7 +185,7 @@ class PostgresLedger:
 
     def claim(self, seen: Head, node_id: int, instance: str, done: Guarded[Claimed]) -> None:
         """See `Ledger.claim`."""
-        self._call(self._claim(seen, node_id, instance), done)
+        self._call(done, self._claim, seen, node_id, instance)
 
     async def _claim(self, seen: Head, node_id: int, instance: str) -> Claimed | Superseded | Failed:
         claimed = await self._leading.claim(seen.epoch, node_id, instance)
@@ -204,7 +204,7 @@ class PostgresLedger:
 
     def announce(self, broker: SharedBroker, done: Guarded[Appended]) -> None:
         """See `Ledger.announce`."""
-        self._call(self._announce(broker), done)
+        self._call(done, self._announce, broker)
 
     async def _announce(self, broker: SharedBroker) -> Appended | Superseded:
         key = zlib.crc32(broker.instance.encode()) - (1 << 31)
@@ -221,7 +221,7 @@ class PostgresLedger:
             rows = await on.fetch(_BROKERS, _GONE_AFTER)
             return [BrokerSeen(SharedBroker(*row[:-1]), row[-1]) for row in map(tuple, rows)]
 
-        self._call(self._read(read), done)
+        self._call(done, self._read, read)
 
     # --- the catalog --------------------------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ class PostgresLedger:
             entries = [CatalogEntry(key, Kind(kind), *rest) for _, _, key, kind, *rest in rows if key is not None]
             return CatalogSeen(rows[0][0], rows[0][1], entries)
 
-        self._call(self._read(read), done)
+        self._call(done, self._read, read)
 
     def intend(self, keys: Sequence[str], done: Done[None]) -> None:
         """See `Ledger.intend`."""
@@ -241,11 +241,11 @@ class PostgresLedger:
             "insert into intent select key, clock_timestamp() from unnest($1::text[]) key "
             "on conflict (key) do update set begun_at = excluded.begun_at"
         )
-        self._call(self._do(statement, list(keys)), done)
+        self._call(done, self._do, statement, list(keys))
 
     def change_catalog(self, epoch: int, change: CatalogChange, done: Guarded[int]) -> None:
         """See `Ledger.change_catalog`."""
-        self._call(self._change_catalog(epoch, change), done)
+        self._call(done, self._change_catalog, epoch, change)
 
     async def _change_catalog(self, epoch: int, change: CatalogChange) -> int | Superseded:
         added = json.dumps([entry._asdict() for entry in change.added])
@@ -259,11 +259,11 @@ class PostgresLedger:
         async def sweep(on: Connection) -> Sequence[str]:
             return [key for (key,) in await on.fetch("select sweep($1, $2)", _GONE_AFTER, _SWEEP_AFTER)]
 
-        self._call(self._read(sweep), done)
+        self._call(done, self._read, sweep)
 
     def forget(self, keys: Sequence[str], done: Done[None]) -> None:
         """See `Ledger.forget`."""
-        self._call(self._do("delete from garbage where key = any($1::text[])", list(keys)), done)
+        self._call(done, self._do, "delete from garbage where key = any($1::text[])", list(keys))
 
     # --- calls --------------------------------------------------------------------------------------------------------
 
@@ -277,12 +277,12 @@ class PostgresLedger:
     async def _do(self, statement: str, *arguments: object) -> None:
         await self._reader.run(lambda on: on.execute(statement, *arguments))
 
-    def _call(self, work: Coroutine[Any, Any, Any], done: Callable[[Any], None]) -> None:
+    def _call(self, done: Callable[[Any], None], work: Callable[..., Awaitable[Any]], *arguments: object) -> None:
         """Call back with what a call returns, or with why nobody knows."""
 
         async def call() -> None:
             try:
-                result = await work
+                result = await work(*arguments)
             except (Doubt, Refused) as error:
                 result = Failed(str(error))
             self._loop.call_soon(self._hand_over, done, result)
