@@ -12,7 +12,7 @@ from functools import partial
 from random import Random
 from typing import Any, Protocol, TypeVar
 
-from exacta.adapters.memory import MemoryDatabase, MemoryLedger, Wire
+from exacta.adapters.memory import DatabaseWire, MemoryDatabase, MemoryLedger
 from exacta.ports.journal import Buffer
 from exacta.ports.shared import Claimed, Ledger, TailGroup
 from simulation.loop import SimulatedLoop
@@ -76,29 +76,29 @@ class MemoryBench:
         self._seconds = partial(chance.uniform, 0.0, 0.002)
         self.database.primary.commit_seconds = self._seconds
         self._passed_ms = 1_700_000_000_000
-        self._wires: dict[Ledger, Wire] = {}
+        self.wires: dict[Ledger, DatabaseWire] = {}
 
     def _now_ms(self) -> int:
         return self._passed_ms + int(self.loop.time() * 1_000)
 
     def open(self) -> Ledger:
-        wire = Wire(self.loop)
+        wire = DatabaseWire(self.loop)
         wire.requests.seconds = wire.replies.seconds = self._seconds
         ledger = MemoryLedger(self.database, self.loop, wire, timeout_seconds=TIMEOUT_SECONDS)
-        self._wires[ledger] = wire
+        self.wires[ledger] = wire
         return ledger
 
     def pass_ms(self, ms: int) -> None:
         self._passed_ms += ms
 
     def cut(self, ledger: Ledger) -> None:
-        self._wires[ledger].cut()
+        self.wires[ledger].cut()
 
     def mend(self, ledger: Ledger) -> None:
-        self._wires[ledger].mend()
+        self.wires[ledger].mend()
 
     def lose_reply(self, ledger: Ledger) -> None:
-        self._wires[ledger].replies.to_lose += 1
+        self.wires[ledger].replies.to_lose += 1
 
     def restart(self) -> None:
         self.database.restart()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from exacta.adapters.memory import Fault, MemoryObjects
+from exacta.adapters.memory import MemoryObjects, StoreFault
 from exacta.ports.shared import ObjectStore
 
 
@@ -32,14 +32,14 @@ class MemoryBench:
 
     def __init__(self) -> None:
         self.store = MemoryObjects()
-        self.faults: list[Fault] = []
+        self.faults: list[StoreFault] = []
         self.store.fault = lambda call, key: self.faults.pop() if call == "put" and self.faults else None
 
     def open(self) -> ObjectStore:
         return self.store
 
     def fail_put(self, *, carried_out: bool) -> None:
-        self.faults.append(Fault.UNANSWERED if carried_out else Fault.REFUSED)
+        self.faults.append(StoreFault.UNANSWERED if carried_out else StoreFault.REFUSED)
 
 
 @contextmanager
