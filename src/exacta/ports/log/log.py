@@ -100,7 +100,7 @@ class Log(Protocol):
     def catch_up(self, done: Callable[[], None]) -> None:
         """Call back once this broker knows all that was decided before this call; nobody is called if that fails.
 
-        Whoever leads calls back at once. At a follower, what is looked up then is not behind any earlier answer of
+        A leader calls back at once. At a follower, what is looked up then is not behind any earlier answer of
         another broker.
         """
 
