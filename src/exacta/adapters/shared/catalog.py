@@ -14,6 +14,8 @@ followed, which does no harm: readers are shown what the engine has applied.
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -114,9 +116,10 @@ def _made_again(files: ObjectFiles, entry: CatalogEntry, segment: Segment) -> Se
 class Catalog:
     """The segments of one broker's journal; every method but `prepare`, `replay` and `events` is the event loop's."""
 
-    def __init__(self, files: ObjectFiles) -> None:
-        """Begin with a catalog that is not known yet: `prepare` and `take` one."""
+    def __init__(self, files: ObjectFiles, fetches: int = 1) -> None:
+        """Begin with a catalog that is not known yet: `prepare` and `take` one. So many indexes are fetched at once."""
         self._files = files
+        self._fetches = fetches
         self.on_damage: Callable[[DamagedIndex], None] = lambda damage: None
         self.index = self._new_index()
         self.segments: list[Segment] = []
@@ -148,12 +151,13 @@ class Catalog:
     def prepare(self, seen: CatalogSeen) -> PreparedCatalog:
         """Open the segments that are new, which blocks; any thread may call. Raises OSError, JournalDamaged."""
         by_key = self._by_key
-        opened = {
-            each.key: open_entry(self._files, each)
-            for each in seen.entries
-            if each.kind is not Kind.SNAPSHOT and each.key not in by_key
-        }
-        return PreparedCatalog(seen, opened)
+        new = [each for each in seen.entries if each.kind is not Kind.SNAPSHOT and each.key not in by_key]
+        if min(self._fetches, len(new)) <= 1:
+            segments = [open_entry(self._files, each) for each in new]
+        else:
+            with ThreadPoolExecutor(min(self._fetches, len(new)), "exacta-indexes") as threads:
+                segments = list(threads.map(partial(open_entry, self._files), new))
+        return PreparedCatalog(seen, {entry.key: segment for entry, segment in zip(new, segments, strict=True)})
 
     def take(self, prepared: PreparedCatalog) -> None:
         """Find batches, from now on, where this catalog says that they are; raise JournalDamaged."""
