@@ -11,7 +11,8 @@ from exacta.adapters.shared.journal import SharedJournal
 from exacta.adapters.shared.opening import open_follower
 from exacta.adapters.shared.shared_log import Limits, Witness
 from exacta.ports.following import Delivered
-from exacta.ports.journal import Buffer, Failed, GroupAppended, JournalDamaged, JournalEntry
+from exacta.ports.journal import AppendResult, Buffer, Failed, GroupAppended, JournalDamaged, JournalEntry
+from exacta.ports.shared import Ledger
 from simulation.disk.in_place import InPlace
 from simulation.disk.simulated import SimulatedDisk
 from simulation.loop import SimulatedLoop
@@ -40,7 +41,7 @@ class BrokerOf:
         self.node_id = node_id
         self.witness = witness
         self.wire = DatabaseWire(brokers.loop)
-        self.ledger = MemoryLedger(brokers.database, brokers.loop, self.wire)
+        self.ledger = brokers.new_ledger(self.wire)
         self.disk = SimulatedDisk()
         self.opened: SharedFollower | Failed | JournalDamaged | None = None
         self.blob: bytes | None = None
@@ -108,11 +109,10 @@ class BrokerOf:
 
     def append(self, *entries: JournalEntry) -> int:
         """Append a group; return the position after it."""
-        results: list[object] = []
-        end = self.journal.append(self.journal.position, entries, results.append)
+        results = self.begin_append(*entries)
         self.brokers.until(lambda: bool(results))
-        assert results == [GroupAppended(end)]
-        return end
+        assert isinstance(results[0], GroupAppended)
+        return results[0].position
 
     def read(self, stream: int, offset: int, end_offset: int) -> bytes:
         """Return the batches of these offsets, as this broker finds and reads them."""
@@ -123,6 +123,17 @@ class BrokerOf:
         buffers = [each for each in results[0] if not isinstance(each, Failed)]
         assert buffers == results[0]
         return b"".join(buffers)
+
+    def begin_append(self, *entries: JournalEntry) -> "list[AppendResult]":
+        """Begin to append a group; return the list that will have its result."""
+        results: list[AppendResult] = []
+        self.journal.append(self.journal.position, entries, results.append)
+        return results
+
+    def again(self) -> "BrokerOf":
+        """Close it, and open it once more in the same process."""
+        (self.journal if isinstance(self.led, SharedJournal) else self.follower).close()
+        return BrokerOf(self.brokers, self.node_id, self.witness)
 
     def kill(self) -> None:
         """End its process: the kernel closes its connections."""
@@ -138,6 +149,10 @@ class Brokers:
         self.segment_bytes = segment_bytes
         self.database = MemoryDatabase(self.loop, lambda: int(self.loop.time() * 1_000))
         self.store = MemoryObjects()
+
+    def new_ledger(self, wire: DatabaseWire) -> Ledger:
+        """Return the ledger of one more broker."""
+        return MemoryLedger(self.database, self.loop, wire)
 
     def copy(self) -> "Brokers":
         """Return a world in which the database has what is committed here, and no session."""

@@ -176,8 +176,8 @@ class SharedFollower(SharedLog):
                 raise
             except Contradiction as contradiction:
                 self._wait_out(contradiction)
-            self._contradicted_at = None
             if not has_more:
+                self._contradicted_at = None
                 return head
 
     def _wait_out(self, contradiction: Contradiction) -> NoReturn:
