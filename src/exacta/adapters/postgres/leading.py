@@ -25,7 +25,7 @@ TABLE_BYTES = 64 << 20
 FREE_SECONDS = 1.0
 """The leader looks this often whether tail tables can be emptied."""
 CONFIRMED = -1
-"""What the functions of a leader return, where they do not return an epoch in which they did nothing."""
+"""The functions of a leader return this, or the epoch for which they did nothing."""
 _random = random.SystemRandom()
 
 

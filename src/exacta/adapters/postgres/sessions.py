@@ -6,8 +6,8 @@ request is never sent: a commit that waits for its standby would answer it with 
 may not have it. Somebody else's cancel does the same, so a warning is a doubt, too.
 
 All sessions of a broker go to one run of one server. What one session has shown is made durable by another one's commit
-only if both speak to the same server. So `PostgresServer` remembers which one it is, by the time of its start, and ends all
-other sessions where a session finds another.
+only if both speak to the same server. So `PostgresServer` remembers which one it is, by the time of its start, and ends
+all other sessions where a session finds another.
 
 Each host of the address is tried for some seconds: a machine that is gone does not answer that it is. A server that
 takes no writes is passed over, so that the one that was promoted is found.
