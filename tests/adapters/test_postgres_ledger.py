@@ -11,7 +11,7 @@ import pytest
 from exacta.adapters.postgres import Doubt, PostgresRefused, leading
 from exacta.adapters.postgres.sessions import PostgresServer
 from exacta.ports.journal import Failed
-from exacta.ports.shared import Appended, CatalogChange, SharedBroker, Superseded
+from exacta.ports.shared import Appended, CatalogChange, Claimed, SharedBroker, Superseded
 from exacta.store_addresses import PostgresAddress, postgres_address
 from tests.adapters import real_postgres
 from tests.adapters.ledger_benches import call, group, run, tail, take_lead, wait
@@ -137,6 +137,46 @@ def test_server_that_was_started_again_makes_void_what_was_shown(bench: Postgres
         assert "must be read again" in answer.reason
     assert len(tail(bench, other)) == 1
     assert take_lead(bench, other, 2) > epoch
+
+
+# --- the lock of the lead ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["append", "confirm", "beat", "change_catalog"])
+def test_call_beside_a_claim_looks_at_the_epoch_after_it_has_the_lock(bench: PostgresBench, what: str):
+    """The other way round, it would go by the epoch of before the claim, for which it has waited."""
+    ledger = bench.open()
+    epoch = take_lead(bench, ledger)
+    arguments: dict[str, tuple[object, ...]] = {
+        "append": (group(epoch, 0),),
+        "confirm": (epoch,),
+        "beat": (epoch, 0),
+        "change_catalog": (epoch, CatalogChange()),
+    }
+    with psycopg.connect(real_postgres.server().conninfo) as claim:
+        claim.execute(f"set search_path = {bench.schema}".encode())
+        claim.execute("select pg_advisory_xact_lock(hashtext(current_schema()), 0)")
+        claim.execute("update head set epoch = epoch + 1")
+        called = call(bench, getattr(ledger, what), *arguments[what])
+        waiting = "select pid from pg_locks where locktype = 'advisory' and objid = 0 and not granted"
+        _turn_until(bench, lambda: bool(_ask(waiting)))
+    assert str(run(bench, called)) == str(Superseded(epoch + 1))
+    assert tail(bench, ledger) == []
+
+
+def test_claim_waits_for_an_append_whose_commit_waits(bench: PostgresBench):
+    ledger, other = bench.open(), bench.open()
+    epoch = take_lead(bench, ledger)
+    head = wait(bench, other.read_head)
+    with no_standby_answers():
+        appending = call(bench, ledger.append, group(epoch, 0))
+        _turn_until(bench, lambda: bool(_ask(_LEDGER_WAITS)))
+        claiming = call(bench, other.claim, head, 2, "instance 2")
+        waiting = "select pid from pg_locks where locktype = 'advisory' and objid = 0 and not granted"
+        _turn_until(bench, lambda: bool(_ask(waiting)))
+    assert run(bench, appending) == Appended()
+    assert isinstance(run(bench, claiming), Claimed)
+    assert len(tail(bench, other)) == 1
 
 
 # --- other servers ----------------------------------------------------------------------------------------------------
