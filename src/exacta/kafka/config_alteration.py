@@ -131,12 +131,12 @@ def _command(broker: Broker, wanted: Alteration, validate_only: bool) -> Command
         case ResourceType.TOPIC:
             return _topic_command(broker, wanted, validate_only)
         case ResourceType.BROKER:
-            if name not in ("", str(broker.node_id)):
-                raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"this is broker {broker.node_id}")
+            if name not in ("", str(broker.cluster.node_id)):
+                raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"this is broker {broker.cluster.node_id}")
             return _broker_command(broker, wanted, validate_only)
         case ResourceType.BROKER_LOGGER:
-            if name != str(broker.node_id):
-                raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"this is broker {broker.node_id}")
+            if name != str(broker.cluster.node_id):
+                raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"this is broker {broker.cluster.node_id}")
             if wanted.replaces:
                 raise ChangeRefused(ErrorCode.INVALID_REQUEST, "loggers are changed by IncrementalAlterConfigs only")
             loggers.change(wanted.changes, validate_only=validate_only)

@@ -19,8 +19,10 @@ from exacta.engine.upkeep import Schedule
 from exacta.front.broker import Broker
 from exacta.front.memory import Memory
 from exacta.ports.authorizer import Authorizer
+from exacta.ports.cluster import Cluster
 from exacta.ports.entropy import Entropy
 from exacta.ports.journal import Journal
+from exacta.ports.log import Log
 from exacta.ports.record_format import RecordFormat
 from exacta.ports.scheduler import Scheduler
 from exacta.records.compaction import compaction
@@ -86,10 +88,11 @@ def assemble_engine(
 
 
 def assemble_broker(
-    engine: Engine,
+    engine: Log,
     configuration: Configuration,
     *,
     cluster_id: str,
+    cluster: Cluster | None = None,
     log_dir: Path | None = None,
     wall_clock: Callable[[], int] | None = None,
     entropy: Entropy | None = None,
@@ -111,6 +114,7 @@ def assemble_broker(
         authorizer_of(configuration, engine.advice) if authorizer is None else authorizer,
         logins=logins,
         cluster_id=cluster_id,
+        cluster=cluster,
         log_dir=log_dir,
         wall_clock=wall_clock,
     )

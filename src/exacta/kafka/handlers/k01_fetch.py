@@ -338,7 +338,7 @@ def _add(
                 data.diverging_epoch = EpochEndOffset(epoch=asked.ended[0], end_offset=asked.ended[1])
             if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and context.version >= LEADER_SINCE:
                 leader_epoch = broker.engine.advice.leader_epoch
-                data.current_leader = LeaderIdAndEpoch(leader_id=broker.node_id, leader_epoch=leader_epoch)
+                data.current_leader = LeaderIdAndEpoch(leader_id=broker.cluster.node_id, leader_epoch=leader_epoch)
         else:
             _fill(data, asked, result, request.isolation_level == READ_COMMITTED, context.version)
 

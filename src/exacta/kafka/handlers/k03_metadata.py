@@ -16,6 +16,7 @@ from exacta.kafka.internal_topics import MADE
 from exacta.kafka.listing import describe_all
 from exacta.kafka.mutations import Mutations
 from exacta.kafka.needs import Inside, or_on_cluster
+from exacta.kafka.nodes import ToldCluster, told_cluster
 from exacta.kafka.parts import Parts, Repeats
 from exacta.kafka.request_size import first_time
 from exacta.kafka.topic_names import is_legal_name
@@ -33,6 +34,8 @@ from exacta.protocol.kafka.messages.k03_metadata import (
 from exacta.protocol.kafka.schema import NO_UUID
 
 FIRST_VERSION_WITH_NULL_NAMES = 12
+FIRST_VERSION_WITH_LISTENERS = 6
+"""Older clients do not know LISTENER_NOT_FOUND."""
 
 
 def handle(broker: Broker, request: MetadataRequest, context: RequestContext, reply: Reply) -> None:
@@ -79,7 +82,9 @@ def _answer(
     reply: Reply,
 ) -> None:
     """Describe the topics that are wanted, or all; `unseen` are the answers to those that are not looked at."""
-    nobody, leader_epoch = _nobody(context), broker.engine.advice.leader_epoch
+    nobody, cluster = _nobody(context), told_cluster(broker, context)
+    if cluster.error and context.version < FIRST_VERSION_WITH_LISTENERS:
+        cluster = cluster._replace(error=ErrorCode.LEADER_NOT_AVAILABLE)
 
     def with_operations(told: MetadataResponseTopic) -> MetadataResponseTopic:
         wanted_of = request.include_topic_authorized_operations and told.name
@@ -88,20 +93,19 @@ def _answer(
         return told
 
     def described(topic: TopicShape) -> MetadataResponseTopic:
-        return with_operations(_describe(topic, broker.node_id, leader_epoch))
+        return with_operations(_describe(topic, cluster))
 
     def described_if_seen(name: str, topic: TopicShape) -> MetadataResponseTopic | None:
         is_seen = allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, name)
         return described(topic) if is_seen else None
 
     def done(topics: list[MetadataResponseTopic]) -> None:
-        host, port = context.endpoint
         operations = request.include_cluster_authorized_operations
         reply(
             MetadataResponse(
-                brokers=[MetadataResponseBroker(node_id=broker.node_id, host=host, port=port)],
+                brokers=[MetadataResponseBroker(**each._asdict()) for each in cluster.nodes],
                 cluster_id=broker.cluster_id,
-                controller_id=broker.node_id,
+                controller_id=cluster.leader_id,
                 topics=topics + unseen,
                 cluster_authorized_operations=on_cluster(broker, context) if operations else NOT_ASKED_FOR,
             )
@@ -157,18 +161,19 @@ def _missing(asked: MetadataRequestTopic, refused: dict[str, ErrorCode], nobody:
     return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
 
 
-def _describe(topic: TopicShape, node_id: int, leader_epoch: int) -> MetadataResponseTopic:
+def _describe(topic: TopicShape, cluster: ToldCluster) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=[
             MetadataResponsePartition(
+                error_code=cluster.error,
                 partition_index=index,
-                leader_id=node_id,
-                leader_epoch=leader_epoch,
-                replica_nodes=[node_id],
-                isr_nodes=[node_id],
+                leader_id=cluster.leader_id,
+                leader_epoch=cluster.leader_epoch,
+                replica_nodes=cluster.replicas,
+                isr_nodes=cluster.replicas,
             )
             for index in range(topic.partition_count)
         ],

@@ -63,7 +63,7 @@ def _refusal(broker: Broker, request: ApiVersionsRequest, version: int) -> Error
     software = request.client_software_name, request.client_software_version
     if names_cluster != names_node or (version >= _NAMED_SINCE and not all(map(_SOFTWARE.fullmatch, software))):
         return ErrorCode.INVALID_REQUEST
-    if names_cluster and (request.cluster_id, request.node_id) != (broker.cluster_id, broker.node_id):
+    if names_cluster and (request.cluster_id, request.node_id) != (broker.cluster_id, broker.cluster.node_id):
         return ErrorCode.REBOOTSTRAP_REQUIRED
     return ErrorCode.NONE
 

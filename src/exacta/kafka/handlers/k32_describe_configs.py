@@ -59,7 +59,7 @@ class _Describer:
     def result(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
         """Return the answer about one resource."""
         result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
-        name, node_id = resource.resource_name, str(self._broker.node_id)
+        name, node_id = resource.resource_name, str(self._broker.cluster.node_id)
         keys = frozenset(resource.configuration_keys or ())
         configs: list[DescribeConfigsResourceResult] = []
         match resource.resource_type:

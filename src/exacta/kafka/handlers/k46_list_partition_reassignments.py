@@ -1,4 +1,4 @@
-"""ListPartitionReassignments: with one broker, nothing moves (KIP-455)."""
+"""ListPartitionReassignments: every partition is on every broker, so nothing moves (KIP-455)."""
 
 from exacta.front.broker import Broker
 from exacta.kafka.context import RequestContext

@@ -35,7 +35,7 @@ def handle(broker: Broker, request: ListConfigResourcesRequest, context: Request
 
     def done(topics: list[ConfigResource]) -> None:
         own = [
-            ConfigResource(resource_type=each, resource_name=str(broker.node_id))
+            ConfigResource(resource_type=each, resource_name=str(broker.cluster.node_id))
             for each in (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
             if each in types
         ]
