@@ -207,7 +207,11 @@ class Ledger(Protocol):
         """Tell the other brokers that there is more to read."""
 
     def announce(self, broker: SharedBroker, done: Guarded[Appended]) -> None:
-        """Say that this broker lives. `Superseded(0)`: another instance with its node id does."""
+        """Say that this broker lives. `Superseded(0)`: another instance with its node id does.
+
+        An instance lives as long as the session in which it has announced itself lasts, and it is not gone
+        (`GONE_AFTER_MS`). So the next instance of a broker that was killed need not wait.
+        """
 
     def read_brokers(self, done: Done[Sequence[BrokerSeen]]) -> None:
         """Return all brokers that are not gone, by node id."""
