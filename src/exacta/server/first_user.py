@@ -59,15 +59,23 @@ def _has_administrator(configuration: Configuration, state: State, doors: Sequen
 
 
 def first_user_token(
-    data: Path, advice: Advice, configuration: Configuration, state: State, doors: Sequence[Door]
+    data: Path,
+    advice: Advice,
+    configuration: Configuration,
+    state: State,
+    doors: Sequence[Door],
+    text: str | None = None,
 ) -> FirstUserToken | None:
-    """Write a new token, or remove the one of an earlier start; None: there is none. Raises ServerError."""
+    """Write a new token, or remove the one of an earlier start; None: there is none. Raises ServerError.
+
+    `text` is the token where all brokers of a cluster have the same one.
+    """
     file = data / TOKEN_FILE
     try:
         if not needs_first_user(configuration, state, doors):
             file.unlink(missing_ok=True)
             return None
-        token = FirstUserToken(file.absolute(), lambda: advice.has_users)
+        token = FirstUserToken(file.absolute(), lambda: advice.has_users, text)
         keep(file, f"{token.text}\n".encode())
     except OSError as error:
         raise ServerError(with_advice(f"cannot use the data directory {data}: {error}")) from error

@@ -44,7 +44,7 @@ from exacta.server.fronts import FRONTS, FrontRow
 from exacta.server.host import Host
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
 from exacta.server.journals import JOURNALS, LOCAL, OpenJournal, Place, ServedJournal
-from exacta.server.logins import ReadForLogins, logins_of, read_for_logins
+from exacta.server.logins import SECRET_FILE, ReadForLogins, login_secret, logins_of, read_for_logins
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
 from exacta.server.run_time_options import tell_of_options_set_at_run_time
@@ -192,8 +192,9 @@ class Server:
             self._begins()
             recovered = recover(journal, self._configuration.limits(), clock.now_ms)
             require_authorizer(self._configuration, recovered.state, self._data, self.reception.doors)
-            has_logins = any(each.login for each in self.reception.doors)
-            for_logins = read_for_logins(self._configuration, self._data, self.reception.doors) if has_logins else None
+            doors, for_logins = self.reception.doors, None
+            if any(each.login for each in doors):
+                for_logins = read_for_logins(self._configuration, login_secret(self._data / SECRET_FILE), doors)
             return _Read(journal, recovered, identity, for_logins, clock)
         except (JournalError, OSError) as error:
             raise ServerError(self._cannot_use(error, was_there=was_there)) from error
