@@ -24,7 +24,8 @@ from exacta.server.identity import refuse_foreign
 from exacta.server.log_lines import DEFAULT_FORMAT, DEFAULT_LEVEL, Flood, configure_logging, never, set_level
 from exacta.server.open_files import files_allowed
 from exacta.server.run_time_options import drop_options_set_at_run_time
-from exacta.server.server import Seams, Server
+from exacta.server.seams import Seams
+from exacta.server.server import Server
 from exacta.server.service_manager import READY, STOPPING, notify
 from exacta.server.signals import heed
 

@@ -48,6 +48,7 @@ from exacta.server.logins import SECRET_FILE, ReadForLogins, login_secret, login
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
 from exacta.server.run_time_options import tell_of_options_set_at_run_time
+from exacta.server.seams import Seams
 from exacta.server.serving import Serving
 
 logger = logging.getLogger("exacta.server")
@@ -64,20 +65,6 @@ class _Read(Struct, frozen=True):
     for_logins: ReadForLogins | None
     """None: no door asks for a login."""
     clock: Clock
-
-
-class Seams(Struct, frozen=True, kw_only=True):
-    """The parts of a server that its owner may exchange: the embedded broker does, for a test's faults and its time."""
-
-    clock: Callable[[], Clock] = Clock
-    journal: OpenJournal = JOURNALS[LOCAL]
-    """A function that opens the journal."""
-    reserve_bytes: int = 0
-    """The most that is kept of the disk for when it is full."""
-    fronts: Sequence[FrontRow] = FRONTS
-    """The table of the fronts; those are made that have doors."""
-    loopback_has_share: bool = True
-    """False: clients on this machine may fill the tables of the state alone (`exacta.core.values.usage`)."""
 
 
 class Server:
