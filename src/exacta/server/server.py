@@ -40,10 +40,9 @@ from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_sche
 from exacta.server.connections import Connections
 from exacta.server.errors import ServerError
 from exacta.server.first_user import first_user_token
-from exacta.server.fronts import FRONTS, FrontRow
 from exacta.server.host import Host
 from exacta.server.identity import JOURNAL_DIRECTORY, META_FILE, cluster_id
-from exacta.server.journals import JOURNALS, LOCAL, OpenJournal, Place, ServedJournal
+from exacta.server.journals import Place, ServedJournal
 from exacta.server.logins import SECRET_FILE, ReadForLogins, login_secret, logins_of, read_for_logins
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception

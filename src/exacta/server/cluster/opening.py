@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from exacta.config.configuration import Configuration
-from exacta.engine.replica import Replica
+from exacta.engine.recovery import Replayed, replay
 from exacta.ports.following import Follower
 from exacta.ports.journal import Failed
 from exacta.server.cluster import founding
@@ -30,18 +30,12 @@ class SharedAway(Exception):
 class Opened(Struct, frozen=True, kw_only=True):
     """All that a follower has."""
 
-    store: SharedStore
     follower: Follower
-    replica: Replica
+    replayed: Replayed
+    """The state as of the follower's position."""
     founded: Founded
     for_logins: ReadForLogins | None
     """None: no door asks for a login."""
-
-    def close(self, *, with_follower: bool) -> None:
-        """Close what is open; a journal that was handed out has closed the follower."""
-        if with_follower:
-            self.follower.close()
-        self.store.close()
 
 
 async def open_shared(
@@ -49,11 +43,10 @@ async def open_shared(
     cluster: AnnouncedCluster,
     configuration: Configuration,
     reception: Reception,
-    read: Callable[[Follower], Replica],
 ) -> Opened:
-    """Open it, and read the log by `read`, on a thread; the cluster announces this broker from then on.
+    """Open it, and read the log on a thread; the cluster announces this broker meanwhile, and from then on.
 
-    Raises SharedAway, JournalError and OSError; ServerError where another try would end in the same way.
+    Raises SharedAway, JournalError, OSError and DecodeError; ServerError where another try would end in the same way.
     """
     store = await open_store()
     follower: Follower | None = None
@@ -65,14 +58,13 @@ async def open_shared(
             secret = founded.login_secret
             for_logins = await asyncio.to_thread(read_for_logins, configuration, secret, reception.doors)
         follower = await store.follow()
-        replica = await _to_its_end(asyncio.ensure_future(asyncio.to_thread(read, follower)))
+        reading = asyncio.to_thread(replay, follower.begin, configuration.limits())
+        replayed = await _to_its_end(asyncio.ensure_future(reading))
     except BaseException:
         cluster.stop()
-        if follower is not None:
-            follower.close()
-        store.close()
+        (store if follower is None else follower).close()  # a follower owns its ledger
         raise
-    return Opened(store=store, follower=follower, replica=replica, founded=founded, for_logins=for_logins)
+    return Opened(follower=follower, replayed=replayed, founded=founded, for_logins=for_logins)
 
 
 async def _to_its_end(reading: "asyncio.Future[T]") -> T:

@@ -20,17 +20,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from exacta.config.configuration import Configuration
-from exacta.core.state.state import State
+from exacta.config.dynamic import DynamicConfiguration
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.replica import Replica
 from exacta.front.doors import Door
-from exacta.ports.following import Follower, Leader, LedJournal
+from exacta.front.hosts import share_beyond_loopback, share_of
+from exacta.ports.following import LedJournal
 from exacta.ports.journal import Failed, JournalDamaged, JournalError
 from exacta.ports.log import Log
+from exacta.records.record_format import KafkaRecordFormat
 from exacta.release import release
 from exacta.security.first_user import FirstUserToken
 from exacta.server.access import require_authorizer
+from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from exacta.server.cluster.addresses import addresses_of
 from exacta.server.cluster.nodes import About, AnnouncedCluster, Knowledge
 from exacta.server.cluster.opening import Opened, SharedAway, open_shared
@@ -40,6 +45,7 @@ from exacta.server.errors import ServerError
 from exacta.server.first_user import first_user_token
 from exacta.server.host import Host
 from exacta.server.journals import SharedPlace
+from exacta.server.logins import logins_of
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
 from exacta.server.seams import Seams
@@ -103,6 +109,7 @@ class ClusterServer:
         self._ended = asyncio.Event()
         self._beginning: asyncio.Task[None] | None = None
         self._opened: Opened | None = None
+        self._replica: Replica | None = None
         self._journal: LedJournal | None = None
         self._engine: Engine | None = None
         self._serving: Serving | None = None
@@ -119,15 +126,9 @@ class ClusterServer:
     @property
     def engine(self) -> Log:
         """The log as the present role has it, once the server is open."""
-        log = self._log
+        log = self._engine or self._replica
         assert log is not None
         return log
-
-    @property
-    def _log(self) -> Log | None:
-        if self._engine is not None:
-            return self._engine
-        return None if self._opened is None else self._opened.replica
 
     # --- the beginning and the end ------------------------------------------------------------------------------------
 
@@ -161,6 +162,7 @@ class ClusterServer:
     async def start(self) -> None:
         """Let clients in. Raises ServerError."""
         assert self._serving is not None
+        self._serving.start()
         try:
             await self.reception.start(self._host(), self._serving.broker)
         except ServerError:
@@ -255,14 +257,15 @@ class ClusterServer:
             self._cluster.stop()
         if self._beginning is not None:
             self._beginning.cancel()
-        if self._engine is not None and self._engine.failed is None:
-            self._engine.abandon()
+        for log in (self._engine, self._replica):
+            if log is not None and log.failed is None:
+                log.abandon()
         if self._journal is not None:
             self._journal.close()
-        if self._opened is not None:
-            self._opened.close(with_follower=self._journal is None)
-        self._engine = self._journal = self._opened = None
-        self._progress.engine = self._progress.journal = None
+        elif self._opened is not None:
+            self._opened.follower.close()
+        self._engine = self._replica = self._journal = self._opened = None
+        self._progress.engine = None
 
     def _refuse(self, reason: str) -> None:
         """Go on no more: another start would end in the same way."""
@@ -284,32 +287,86 @@ class ClusterServer:
             await asyncio.wait((earlier,))
         self._progress.begins()
         try:
-            opened = await open_shared(
-                self._open_store, self.cluster, self._configuration, self.reception, self._replica
-            )
+            opened = await open_shared(self._open_store, self.cluster, self._configuration, self.reception)
         except (ServerError, JournalDamaged) as error:
             self._refuse(str(error))
+        except msgspec.DecodeError as error:
+            self._refuse(f"the log holds what this version cannot read: {error}")
         except (SharedAway, JournalError, OSError) as error:
             self._failed(str(error))
         else:
             self._opened = opened
             self._happened(Happened.READ)
 
-    def _replica(self, follower: Follower) -> Replica:
-        """Read the log, on a thread."""
-        raise NotImplementedError
-
     def _follow(self) -> None:
-        opened = self._opened
+        opened, clock = self._opened, self._clock
         assert opened is not None
-        try:
-            require_authorizer(self._configuration, opened.replica.state, self._data, self.reception.doors)
-        except ServerError as error:
-            self._refuse(str(error))
+        follower = opened.follower
+        replica = self._replica = Replica(
+            follower,
+            KafkaRecordFormat(),
+            scheduler=self._loop,
+            clock=clock.now_ms,
+            wait_clock=clock.wait_ms,
+            limits=self._configuration.limits(),
+            on_failure=self._engine_failed,
+            replayed=opened.replayed,
+        )
+        follower.on_leader(self._note_leader)
+        self.cluster.knows(lambda: Knowledge(follower.catalog, follower.position))
+        self._note_leader()
+        if not self._serve(replica):
             return
+        if self._yields:
+            self._loop.call_later(YIELD_S, self._unless_late(self._ask_for_lead))
+        else:
+            self._ask_for_lead()
+        self._follows.set()
+
+    def _note_leader(self) -> None:
+        assert self._opened is not None
+        leader = self._opened.follower.leader
+        self.cluster.led(leader, leads=False)
+
+    def _ask_for_lead(self) -> None:
+        number = self._number
+
+        def led(journal: LedJournal | Failed) -> None:
+            if number != self._number:
+                if not isinstance(journal, Failed):
+                    journal.close()
+            elif isinstance(journal, Failed):
+                self._failed(journal.reason)
+            else:
+                self._journal = journal
+                self._happened(Happened.HAS_LEAD)
+
+        assert self._opened is not None
+        self._yields = False
+        self._opened.follower.lead(led)
 
     def _lead(self) -> None:
-        raise NotImplementedError
+        replica, journal, clock, configuration = self._replica, self._journal, self._clock, self._configuration
+        assert replica is not None
+        assert journal is not None
+        recovered = replica.hand_over(journal)
+        in_force = DynamicConfiguration(configuration, lambda: recovered.state.broker_configs)
+        engine = self._engine = assemble_engine(
+            journal,
+            self._loop,
+            clock=clock.now_ms,
+            wait_clock=clock.wait_ms,
+            limits=configuration.limits(),
+            on_failure=self._engine_failed,
+            schedule=upkeep_schedule(configuration, record_clock=clock.least_ms, now=lambda: in_force.now),
+            recovered=recovered,
+            node_id=configuration.node_id,
+        )
+        self._replica = None
+        self.leads_taken += 1
+        self.cluster.knows(lambda: Knowledge(journal.catalog, journal.position))
+        self.cluster.led(None, leads=True)
+        self._serve(engine)
 
     def _finish(self) -> None:
         """Make durable what has gathered."""
@@ -319,10 +376,44 @@ class ClusterServer:
         with contextlib.suppress(JournalDamaged):  # the engine has failed, and has said so
             engine.close(finished)
 
-    def _serve(self, log: Log, state: State) -> None:
-        raise NotImplementedError
+    def _serve(self, log: Engine | Replica) -> bool:
+        """Let a broker over this log have the clients; False: this server is refused that."""
+        opened, configuration, advice, doors = self._opened, self._configuration, log.advice, self.reception.doors
+        assert opened is not None
+        state, founded, found = opened.replayed.state, opened.founded, opened.for_logins
+        log.owner_of = share_of if self._seams.loopback_has_share else share_beyond_loopback
+        try:
+            require_authorizer(configuration, state, self._data, doors)
+            token = founded.first_user_token
+            self.first_user = first_user_token(self._data, advice, configuration, state, doors, token)
+        except ServerError as error:
+            self._refuse(str(error))
+            return False
+        wall_ms = self._clock.wall_ms
+        broker = assemble_broker(
+            log,
+            configuration,
+            logins=None if found is None else logins_of(found, configuration, advice, wall_ms, self.first_user),
+            cluster_id=founded.cluster_id,
+            wall_clock=wall_ms,
+            cluster=self.cluster,
+        )
+        token_keys = None if found is None else found.token_keys
+        self._serving = Serving(broker, self._connections, self.reception, self._loop, token_keys)
+        self._progress.has_recovered(log)
+        if self._listens:
+            self._serving.start()
+            self.reception.serve(self._host(), broker)
+            self._let_in()
+        return True
 
     # --- callbacks ----------------------------------------------------------------------------------------------------
+
+    def _engine_failed(self, failure: EngineFailed) -> None:
+        if failure.another_may_lead:
+            self._happened(Happened.FAILED, str(failure))
+        else:
+            self._refuse(str(failure))
 
     def _touched(self, in_touch: bool) -> None:
         """Close the connections of a broker that is out of touch, so that its clients look elsewhere."""
