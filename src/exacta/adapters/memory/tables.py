@@ -1,7 +1,8 @@
 """What a ledger's database keeps: one value for each moment, and what each call of the ledger makes of it.
 
 Each function below is one transaction. It gets the tables as the transaction finds them, and returns the tables as it
-leaves them, with its answer. It knows nothing of sessions, of time that passes, or of faults (see `database.py`).
+leaves them, with its answer. What has changed nothing returns the very tables that it got. It knows nothing of
+sessions, of time that passes, or of faults (see `database.py`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -78,8 +79,10 @@ def append(tables: Tables, group: TailGroup) -> Written[Appended | Superseded]:
 
 
 def confirm(tables: Tables, epoch: int) -> Written[Appended | Superseded]:
-    """See `Ledger.confirm`."""
-    return tables, Appended() if epoch == tables.epoch else Superseded(tables.epoch)
+    """See `Ledger.confirm`; something is written though nothing is changed."""
+    if epoch != tables.epoch:
+        return tables, Superseded(tables.epoch)
+    return replace(tables), Appended()
 
 
 def beat(tables: Tables, epoch: int, durable: int) -> Written[Appended | Superseded]:
@@ -158,6 +161,8 @@ def sweep(tables: Tables, now_ms: int) -> Written[Sequence[str]]:
         if removed.version <= seen and now_ms - removed.at_ms >= SWEEP_AFTER_MS
     ]
     garbage = (*tables.garbage, *given_up, *unread)
+    if garbage == tables.garbage:
+        return tables, garbage
     swept = replace(
         tables,
         intents=_without(tables.intents, given_up),

@@ -158,12 +158,24 @@ class Catalog:
         seen = prepared.seen
         if seen.version <= self.version:
             return
+        compacted = sorted((each for each in seen.entries if each.kind is Kind.COMPACTED), key=lambda each: each.base)
+        log = self._note_log(prepared)
+        self._follow(log, [self._by_key[each.key] for each in compacted])
+
+    def follow_log(self, prepared: Prepared) -> None:
+        """Know this catalog, which differs in one change of this broker's own, and not in its compacted segments."""
+        index = self.index
+        self._follow(self._note_log(prepared), list(self.compacted))
+        assert self.index is index, "a leader changes one thing at a time"
+
+    def _note_log(self, prepared: Prepared) -> list[Segment]:
+        """Know this catalog; return its segments, but for compacted ones, in order of position."""
+        seen = prepared.seen
         log = sorted((each for each in seen.entries if each.kind <= Kind.CLEANED), key=lambda each: each.base)
         _check_order(log, seen.tail_from)
         self.note(prepared)
         self._seal_tail(log)
-        compacted = sorted((each for each in seen.entries if each.kind is Kind.COMPACTED), key=lambda each: each.base)
-        self._follow([self._by_key[each.key] for each in log], [self._by_key[each.key] for each in compacted])
+        return [self._by_key[each.key] for each in log]
 
     def note(self, prepared: Prepared) -> None:
         """Know this catalog; whoever calls this brings the index and the lists of segments in step with it."""

@@ -222,7 +222,10 @@ class Ledger(Protocol):
         """Read the catalog."""
 
     def intend(self, keys: Sequence[str], done: Done[None]) -> None:
-        """Note that objects are about to be put under these keys, so that they are swept if nothing comes of it."""
+        """Note that objects are about to be put under these keys, so that they are swept if nothing comes of it.
+
+        The keys are those of entries. The object of an index is intended, swept and forgotten with its entry's key.
+        """
 
     def change_catalog(self, epoch: int, change: CatalogChange, done: Guarded[int]) -> None:
         """Change the catalog in this epoch, and hand out its new version.
