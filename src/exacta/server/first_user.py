@@ -8,7 +8,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from exacta.config.configuration import Configuration
 from exacta.config.security import all_super_users
@@ -21,12 +20,10 @@ from exacta.security.first_user import FirstUserToken
 from exacta.security.logins import OAUTHBEARER
 from exacta.server.advice import with_advice
 from exacta.server.errors import ServerError
-from exacta.server.identity import keep
+from exacta.server.identity import TOKEN_FILE, keep
 from exacta.server.logins import mechanisms_of
 
 logger = logging.getLogger("exacta.server")
-
-TOKEN_FILE: Final = "first-user.token"
 
 
 def needs_first_user(configuration: Configuration, state: State, doors: Sequence[Door]) -> bool:

@@ -4,29 +4,21 @@ There are two kinds. A broker alone opens one of `JOURNALS`. The brokers of a cl
 again and again: to follow it, and after each failure.
 """
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from exacta.adapters.local import LocalJournal
-from exacta.adapters.local.files import Files, PosixFiles
+from exacta.adapters.local.files import Files
 from exacta.config.configuration import Configuration
 from exacta.engine.schema import SCHEMA
 from exacta.histogram import Histogram
 from exacta.ports.following import Follower
-from exacta.ports.journal import Failed, Journal, JournalDamaged
+from exacta.ports.journal import Journal
 from exacta.ports.scheduler import Scheduler
-from exacta.ports.shared import Ledger, ObjectStore
-from exacta.server.errors import ServerError
-
-if TYPE_CHECKING:
-    from exacta.adapters.shared.shared_log import Witness
-
-CACHE: Final = "cache"
-"""The folder of the data directory in which a broker of a cluster keeps what it has fetched."""
+from exacta.ports.shared import Ledger
 
 
 class ServedJournal(Journal, Protocol):
@@ -90,45 +82,19 @@ class SharedPlace(Struct, frozen=True, kw_only=True):
     """The name that this start of the broker has drawn."""
 
 
-class SharedStore:
+class SharedStore(Protocol):
     """The ledger and the objects that several brokers share, opened for one follower."""
 
-    def __init__(self, place: SharedPlace, witness: Witness, ledger: Ledger, objects: ObjectStore) -> None:
-        self.ledger = ledger
-        self._place = place
-        self._witness = witness
-        self._objects = objects
+    ledger: Ledger
 
     async def follow(self) -> Follower:
         """Return a follower that knows all that the ledger has now; it owns ledger and objects from then on.
 
         Raises JournalDamaged, and OSError where ledger or objects are away.
         """
-        from exacta.adapters.shared.opening import open_follower
-
-        opened: asyncio.Future[Follower | Failed | JournalDamaged] = asyncio.get_running_loop().create_future()
-        open_follower(
-            self.ledger,
-            self._objects,
-            PosixFiles(self._place.directory / CACHE),
-            self._place.scheduler,
-            self._place.call_soon,
-            node_id=self._place.configuration.node_id,
-            instance=self._place.instance,
-            witness=self._witness,
-            done=opened.set_result,
-        )
-        found = await asyncio.shield(opened)
-        if isinstance(found, JournalDamaged):
-            raise found
-        if isinstance(found, Failed):
-            raise ConnectionError(found.reason)
-        return found
 
     def close(self) -> None:
         """End all sessions, where no follower owns them."""
-        self.ledger.close()
-        self._objects.close()
 
 
 OpenShared: TypeAlias = Callable[[], Coroutine[Any, Any, SharedStore]]
@@ -138,12 +104,7 @@ ShareJournal: TypeAlias = Callable[[SharedPlace], OpenShared]
 
 
 def share_in_postgres(place: SharedPlace) -> OpenShared:
-    """Share a journal in PostgreSQL and an object store; needs the extra `cluster`."""
-    from exacta.adapters.shared.shared_log import Witness
+    """Share a journal in PostgreSQL and an object store; needs the extra `cluster`. Raises ServerError."""
+    from exacta.server.shared_stores import in_postgres  # loads a driver of PostgreSQL
 
-    witness = Witness()
-
-    async def open_store() -> SharedStore:
-        raise ServerError("not yet")
-
-    return open_store
+    return in_postgres(place)

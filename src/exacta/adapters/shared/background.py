@@ -42,9 +42,7 @@ class Background:
         self._running: set[Steps[Any]] = set()
         self._is_closed = False
 
-    def start(
-        self, steps: Coroutine[Step[Any], Any, T], what_failed: str, done: Callable[[T | Failed], None]
-    ) -> None:
+    def start(self, steps: Coroutine[Step[Any], Any, T], what_failed: str, done: Callable[[T | Failed], None]) -> None:
         """Run these steps from now on; `done` gets what they return, or why they failed."""
 
         def failed(error: Exception) -> None:
@@ -112,9 +110,7 @@ class Background:
             return {each: open_entry(self.files, each) if each.index_bytes else None for each in added}
 
         segments = await self.on_worker(opened)
-        await self.changes.change(
-            self._worker, self.post, segments, removed, tail_from, leads_log=leads_log
-        )
+        await self.changes.change(self._worker, self.post, segments, removed, tail_from, leads_log=leads_log)
         return {entry.key: segment for entry, segment in segments.items() if segment is not None}
 
     def stop(self) -> None:

@@ -90,9 +90,7 @@ class SharedSpace:
         self._keeping = background("exacta-journal-keep")
         self._offloader = Offloader(self._offloading, catalog, tail, call_later, on_damage)
         self._snapshots = SharedSnapshots(self._keeping, catalog, tail, snapshot_events=snapshot_events)
-        self._rewrites = ObjectRewrites(
-            self._keeping, catalog, reader, self._snapshots, segment_bytes=segment_bytes
-        )
+        self._rewrites = ObjectRewrites(self._keeping, catalog, reader, self._snapshots, segment_bytes=segment_bytes)
         numbers = [each.base for each in catalog.entries.values() if each.kind is Kind.COMPACTED]
         self._compactor = Compactor(
             catalog.compacted,

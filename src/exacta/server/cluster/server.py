@@ -23,29 +23,23 @@ from typing import Final
 import msgspec
 
 from exacta.config.configuration import Configuration
-from exacta.config.dynamic import DynamicConfiguration
 from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.replica import Replica
 from exacta.front.doors import Door
-from exacta.front.hosts import share_beyond_loopback, share_of
 from exacta.ports.following import LedJournal
 from exacta.ports.journal import Failed, JournalDamaged, JournalError
 from exacta.ports.log import Log
-from exacta.records.record_format import KafkaRecordFormat
 from exacta.release import release
 from exacta.security.first_user import FirstUserToken
-from exacta.server.access import require_authorizer
-from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
 from exacta.server.cluster.addresses import addresses_of
+from exacta.server.cluster.making import Making
 from exacta.server.cluster.nodes import About, AnnouncedCluster, Knowledge
 from exacta.server.cluster.opening import Opened, SharedAway, open_shared
 from exacta.server.cluster.roles import BrokerRole, Happened, next_role, serves_clients
 from exacta.server.connections import Connections
 from exacta.server.errors import ServerError
-from exacta.server.first_user import first_user_token
 from exacta.server.host import Host
 from exacta.server.journals import SharedPlace
-from exacta.server.logins import logins_of
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
 from exacta.server.seams import Seams
@@ -85,12 +79,19 @@ class ClusterServer:
         self._loop = loop
         self._configuration = configuration
         self._data = data
-        self._seams = seams
         self._begins = begins
-        self._clock = seams.clock()
         self._progress = Progress()
         self._connections = Connections(loop, configuration, self.reception.is_early)
         self._connections.is_open = False
+        self._making = Making(
+            loop=loop,
+            configuration=configuration,
+            data=data,
+            clock=seams.clock(),
+            reception=self.reception,
+            connections=self._connections,
+            loopback_has_share=seams.loopback_has_share,
+        )
         self._instance = uuid.uuid4().hex
         self._open_store = seams.shared(
             SharedPlace(
@@ -114,6 +115,8 @@ class ClusterServer:
         self._engine: Engine | None = None
         self._serving: Serving | None = None
         self._listens = False
+        self._asks = False
+        """True: it waits for the lead."""
         self._yields = False
         """True: it has let another lead, and is to follow for a while."""
 
@@ -299,37 +302,34 @@ class ClusterServer:
             self._happened(Happened.READ)
 
     def _follow(self) -> None:
-        opened, clock = self._opened, self._clock
+        opened = self._opened
         assert opened is not None
         follower = opened.follower
-        replica = self._replica = Replica(
-            follower,
-            KafkaRecordFormat(),
-            scheduler=self._loop,
-            clock=clock.now_ms,
-            wait_clock=clock.wait_ms,
-            limits=self._configuration.limits(),
-            on_failure=self._engine_failed,
-            replayed=opened.replayed,
-        )
+        self._asks = False
+        self._replica = self._making.replica(opened, self._engine_failed)
         follower.on_leader(self._note_leader)
         self.cluster.knows(lambda: Knowledge(follower.catalog, follower.position))
         self._note_leader()
-        if not self._serve(replica):
-            return
-        if self._yields:
-            self._loop.call_later(YIELD_S, self._unless_late(self._ask_for_lead))
-        else:
-            self._ask_for_lead()
-        self._follows.set()
+        self._serve(self._replica)
+        if self.role is BrokerRole.FOLLOWING:
+            self._follows.set()
+            if self._yields:
+                self._loop.call_later(YIELD_S, self._unless_late(self._ask_for_lead))
+            else:
+                self._ask_for_lead()
 
     def _note_leader(self) -> None:
         assert self._opened is not None
         leader = self._opened.follower.leader
         self.cluster.led(leader, leads=False)
+        if self._yields and leader is not None and leader.node_id != self.cluster.node_id:
+            self._ask_for_lead()
 
     def _ask_for_lead(self) -> None:
-        number = self._number
+        assert self._opened is not None
+        if self._asks:
+            return
+        self._asks, self._yields, number = True, False, self._number
 
         def led(journal: LedJournal | Failed) -> None:
             if number != self._number:
@@ -341,32 +341,17 @@ class ClusterServer:
                 self._journal = journal
                 self._happened(Happened.HAS_LEAD)
 
-        assert self._opened is not None
-        self._yields = False
         self._opened.follower.lead(led)
 
     def _lead(self) -> None:
-        replica, journal, clock, configuration = self._replica, self._journal, self._clock, self._configuration
+        replica, journal = self._replica, self._journal
         assert replica is not None
         assert journal is not None
-        recovered = replica.hand_over(journal)
-        in_force = DynamicConfiguration(configuration, lambda: recovered.state.broker_configs)
-        engine = self._engine = assemble_engine(
-            journal,
-            self._loop,
-            clock=clock.now_ms,
-            wait_clock=clock.wait_ms,
-            limits=configuration.limits(),
-            on_failure=self._engine_failed,
-            schedule=upkeep_schedule(configuration, record_clock=clock.least_ms, now=lambda: in_force.now),
-            recovered=recovered,
-            node_id=configuration.node_id,
-        )
-        self._replica = None
+        self._engine, self._replica = self._making.engine(replica, journal, self._engine_failed), None
         self.leads_taken += 1
         self.cluster.knows(lambda: Knowledge(journal.catalog, journal.position))
         self.cluster.led(None, leads=True)
-        self._serve(engine)
+        self._serve(self._engine)
 
     def _finish(self) -> None:
         """Make durable what has gathered."""
@@ -376,36 +361,19 @@ class ClusterServer:
         with contextlib.suppress(JournalDamaged):  # the engine has failed, and has said so
             engine.close(finished)
 
-    def _serve(self, log: Engine | Replica) -> bool:
-        """Let a broker over this log have the clients; False: this server is refused that."""
-        opened, configuration, advice, doors = self._opened, self._configuration, log.advice, self.reception.doors
-        assert opened is not None
-        state, founded, found = opened.replayed.state, opened.founded, opened.for_logins
-        log.owner_of = share_of if self._seams.loopback_has_share else share_beyond_loopback
+    def _serve(self, log: Engine | Replica) -> None:
+        """Let a broker over this log have the clients."""
+        assert self._opened is not None
         try:
-            require_authorizer(configuration, state, self._data, doors)
-            token = founded.first_user_token
-            self.first_user = first_user_token(self._data, advice, configuration, state, doors, token)
+            self._serving, self.first_user = self._making.serving(log, self._opened, self.cluster)
         except ServerError as error:
             self._refuse(str(error))
-            return False
-        wall_ms = self._clock.wall_ms
-        broker = assemble_broker(
-            log,
-            configuration,
-            logins=None if found is None else logins_of(found, configuration, advice, wall_ms, self.first_user),
-            cluster_id=founded.cluster_id,
-            wall_clock=wall_ms,
-            cluster=self.cluster,
-        )
-        token_keys = None if found is None else found.token_keys
-        self._serving = Serving(broker, self._connections, self.reception, self._loop, token_keys)
+            return
         self._progress.has_recovered(log)
         if self._listens:
             self._serving.start()
-            self.reception.serve(self._host(), broker)
+            self.reception.serve(self._host(), self._serving.broker)
             self._let_in()
-        return True
 
     # --- callbacks ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,57 @@
+"""What the brokers of a cluster share, opened: the ledger in PostgreSQL, the objects there or in an object store.
+
+Imported only by a broker of a cluster.
+"""
+
+import asyncio
+
+from exacta.adapters.local.files import PosixFiles
+from exacta.adapters.shared.opening import open_follower
+from exacta.adapters.shared.shared_log import Witness
+from exacta.ports.following import Follower
+from exacta.ports.journal import Failed, JournalDamaged
+from exacta.ports.shared import Ledger, ObjectStore
+from exacta.server.errors import ServerError
+from exacta.server.identity import CACHE_DIRECTORY
+from exacta.server.journals import OpenShared, SharedPlace
+
+
+class FollowedStore:
+    """Implement `exacta.server.journals.SharedStore` over any ledger and any object store."""
+
+    def __init__(self, place: SharedPlace, witness: Witness, ledger: Ledger, objects: ObjectStore) -> None:
+        self.ledger = ledger
+        self._place = place
+        self._witness = witness
+        self._objects = objects
+
+    async def follow(self) -> Follower:
+        """See `SharedStore.follow`."""
+        opened: asyncio.Future[Follower | Failed | JournalDamaged] = asyncio.get_running_loop().create_future()
+        open_follower(
+            self.ledger,
+            self._objects,
+            PosixFiles(self._place.directory / CACHE_DIRECTORY),
+            self._place.scheduler,
+            self._place.call_soon,
+            node_id=self._place.configuration.node_id,
+            instance=self._place.instance,
+            witness=self._witness,
+            done=opened.set_result,
+        )
+        found = await asyncio.shield(opened)
+        if isinstance(found, JournalDamaged):
+            raise found
+        if isinstance(found, Failed):
+            raise ConnectionError(found.reason)
+        return found
+
+    def close(self) -> None:
+        """See `SharedStore.close`."""
+        self.ledger.close()
+        self._objects.close()
+
+
+def in_postgres(place: SharedPlace) -> OpenShared:
+    """Return what opens them at the addresses that the options name. Raises ServerError."""
+    raise ServerError("not yet")
