@@ -30,7 +30,7 @@ class MemoryObjects:
         """Begin with no object."""
         self.objects: dict[str, bytes] = {}
         self.fault: Callable[[str, str], StoreFault | None] = lambda call, key: None
-        """What becomes of a call (`put`, `get`, `delete`) for a key; None: it succeeds."""
+        """The fault of a call (`put`, `get`, `delete`) for a key; None: it succeeds."""
         self._number = next(_NUMBERS)
         _STORES[self._number] = self
 

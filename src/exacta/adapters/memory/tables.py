@@ -1,4 +1,4 @@
-"""What a ledger's database keeps: one value for each moment, and what each call of the ledger makes of it.
+"""The tables of a ledger's database: one value for each moment, and what each call of the ledger makes of it.
 
 Each function below is one transaction. It gets the tables as the transaction finds them, and returns the tables as it
 leaves them, with its answer. What has changed nothing returns the very tables that it got. It knows nothing of
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class Removed(Struct, frozen=True):
-    """What is known of an object that is no longer in the catalog."""
+    """The version of the catalog in which an object was removed, and the time."""
 
     version: int
     at_ms: int
@@ -53,12 +53,12 @@ class Tables(Struct, frozen=True, kw_only=True):
     catalog: int = 0
     entries: Mapping[str, CatalogEntry] = {}
     intents: Mapping[str, int] = {}
-    """By key: the time at which it was intended."""
+    """The time at which each key was intended."""
     removed: Mapping[str, Removed] = {}
     garbage: tuple[str, ...] = ()
     """The keys of the objects that can be deleted."""
     brokers: Mapping[int, tuple[SharedBroker, int]] = {}
-    """By node id: the broker, and the time at which it has announced itself."""
+    """The brokers by node id, each with the time at which it has announced itself."""
 
     @property
     def end(self) -> int:

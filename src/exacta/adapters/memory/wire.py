@@ -1,4 +1,4 @@
-"""What lies between one broker and the database: messages take time, wait out a cut, or are lost.
+"""The wire between one broker and the database: messages take time, wait out a cut, or are lost.
 
 A message that is sent into a cut arrives once the cut is mended, as TCP repeats what was not acknowledged. A message
 that is lost never arrives: its connection breaks, and the broker is told. Messages may overtake one another: each call
@@ -60,7 +60,7 @@ class DatabaseWire:
         self.requests = Direction(scheduler)
         self.replies = Direction(scheduler)
         self.on_lost: list[Message] = []
-        """What the connections do that are lost when a cut lasts too long."""
+        """The calls by which connections are lost when a cut lasts too long."""
         self._scheduler = scheduler
         self._changes = 0
 
