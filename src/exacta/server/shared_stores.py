@@ -54,4 +54,23 @@ class FollowedStore:
 
 def in_postgres(place: SharedPlace) -> OpenShared:
     """Return what opens them at the addresses that the options name. Raises ServerError."""
-    raise ServerError("not yet")
+    require("asyncpg", "a log in PostgreSQL needs asyncpg", extra="cluster")
+    from exacta.adapters.postgres import Doubt, PostgresLedger, Refused  # loads asyncpg
+
+    configuration, witness = place.configuration, Witness()
+    address = postgres_address(configuration.postgres)
+    make_objects = _maker_of_objects(configuration, address)
+
+    async def open_store() -> FollowedStore:
+        ledger = PostgresLedger(address, configuration.postgres_schema)
+        try:
+            await ledger.open()
+        except Refused as error:
+            ledger.close()
+            raise ServerError(str(error)) from error
+        except (Doubt, OSError) as error:
+            ledger.close()
+            raise ConnectionError(f"PostgreSQL cannot be reached: {error}") from error
+        return FollowedStore(place, witness, ledger, make_objects())
+
+    return open_store
