@@ -3,7 +3,7 @@
 import pytest
 
 from exacta.ports.journal import Cleaned, Failed, Journal, JournalEntry
-from tests.adapters.bench import EVERYTHING, Bench, events
+from tests.adapters.bench import EVERYTHING, Bench, events, replay
 from tests.adapters.turns import Turns, append, batch, first_offset, read
 
 SIZE = 300
@@ -81,7 +81,7 @@ def test_a_stream_without_a_floor_is_gone(bench: Bench, turns: Turns, filled: Jo
 def test_everything_may_be_gone(bench: Bench, turns: Turns, filled: Journal):
     assert clean(turns, filled, {}) > 20 * SIZE
     journal = bench.open()
-    blob, replayed = journal.replay()
+    blob, replayed = replay(journal)
     assert (blob, list(replayed)) == (b"newer", [b"after newer"])
     append(turns, journal, batch(3, 0, b"new"))
     assert content(turns, bench.open(), 3) == b"new"

@@ -8,7 +8,7 @@ import pytest
 from exacta.adapters.local.sync_pace import QUICK_SYNCS
 from exacta.ports.journal import AppendResult, Conflict, GroupAppended, IndexEntry, Journal, JournalEntry
 from simulation.disk.simulated import SimulatedDisk
-from tests.adapters.bench import EVERYTHING, SEGMENT_BYTES, Bench, events
+from tests.adapters.bench import EVERYTHING, SEGMENT_BYTES, Bench, events, replay
 from tests.adapters.turns import Turns, append, batch, become_quick, read, wants_snapshot
 
 
@@ -67,7 +67,7 @@ def test_an_append_makes_durable_what_was_written_even_without_entries(bench: Be
         journal.append(end, [], lambda _: None)
     write(journal, JournalEntry(b"c"))
     append(turns, journal, JournalEntry(b"d"))
-    blob, replayed = bench.open().replay()
+    blob, replayed = replay(bench.open())
     assert (blob, list(replayed)) == (b"state", [b"c", b"d"])
 
 

@@ -65,7 +65,7 @@ class Background:
 
     async def run(self, job: Callable[..., T], *args: object) -> T:
         """Return what a job over the objects returns; raise what it raises."""
-        return await self.on_worker(lambda: self.jobs.run(job, *args))
+        return await self.on_worker(self.jobs.prepare(job, *args))
 
     async def write(self, name: str, data: Sequence[Buffer], *, under_name: bool = False) -> str:
         """Write a file into the cache directory, under a name of its own unless `under_name`; return that."""

@@ -95,7 +95,7 @@ class Offloader:
             self._on_damage(damage)
             raise
         finally:
-            await background.discard([written])
+            await background.discard([written, publishing.index_of(written)])
         if (entry.end, entry.last_checksum) != (piece.end, piece.last_checksum):
             raise JournalDamaged(f"the segment of the tail at position {piece.base} does not end as it was appended")
         await background.change([entry], tail_from=piece.end)

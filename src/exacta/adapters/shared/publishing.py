@@ -6,7 +6,6 @@ directory, and what is put is read back. An object counts once the catalog has i
 
 import errno
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TypeVar
 
 from crc32c import crc32c
@@ -37,18 +36,20 @@ _JOB_BLOCKS_BYTES = 32 << 20
 
 
 class ObjectJobs:
-    """Run jobs over the objects of the present catalog; `run` blocks, and is called on a worker."""
+    """Run jobs over the objects of the present catalog."""
 
     def __init__(self, runner: JobRunner, store: ObjectStore, catalog: Catalog) -> None:
         self._runner = runner
         self._store = store
         self._catalog = catalog
 
-    def run(self, job: Callable[..., T], *args: object) -> T:
-        """Return `job(files, *args)`; raise what it raises, Interrupted, or OSError where it cannot be run."""
+    def prepare(self, job: Callable[..., T], *args: object) -> Callable[[], T]:
+        """Return what runs `job(files, *args)` over the catalog as it is now, on a worker.
+
+        That returns what the job returns, and raises what it raises, Interrupted, or OSError where it cannot be run.
+        """
         entries = list(self._catalog.entries.values())
-        result: T = self._runner.run(over_objects, self._store, entries, job, *args)
-        return result
+        return lambda: self._runner.run(over_objects, self._store, entries, job, *args)
 
     def stop(self) -> None:
         """Give up the job that is running, and run no other."""
@@ -62,6 +63,11 @@ def over_objects(
     files = ObjectFiles(scratch, store, Blocks(store, _JOB_BLOCKS_BYTES))
     files.show(entries)
     return job(files, *args)
+
+
+def index_of(name: str) -> str:
+    """Return the name of the index that `publish_tail` writes beside this file."""
+    return name + INDEX_SUFFIX
 
 
 def publish_tail(files: ObjectFiles, name: str, base: int, key: str) -> CatalogEntry:
@@ -83,7 +89,7 @@ def publish_tail(files: ObjectFiles, name: str, base: int, key: str) -> CatalogE
             raise JournalDamaged(f"the tail from position {base} on, byte {scan.fault.offset}: {scan.fault.reason}")
     finally:
         files.close(handle)
-    index_name = name + INDEX_SUFFIX
+    index_name = index_of(name)
     mark = scan.header.mark
     write_temporary(files, index_name, pack_segment_index(segment.growing, mark, scan.end, scan.last_checksum))
     new = NewSegment(SegmentId(base), mark, scan.size, name, index_name)
@@ -142,11 +148,8 @@ def _put_segment(
 
 
 def _put_file(files: ObjectFiles, name: str, key: str) -> tuple[int, int]:
-    """Put a file of the cache directory, and remove it."""
-    put = _put(files.store, key, [files.scratch.map(name)])
-    with suppress(OSError):
-        files.scratch.remove(name)
-    return put
+    """Put a file of the cache directory."""
+    return _put(files.store, key, [files.scratch.map(name)])
 
 
 def _put(store: ObjectStore, key: str, data: Sequence[Buffer]) -> tuple[int, int]:

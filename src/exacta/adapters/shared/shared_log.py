@@ -13,7 +13,7 @@ from exacta.adapters.local.format import MARK_BYTES, SEGMENT_HEADER_BYTES, Segme
 from exacta.adapters.local.framing import PlacedRows
 from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.journal_reader import LocalJournalReader
-from exacta.adapters.local.reading import Reader, assemble, plan
+from exacta.adapters.local.reading import Reader, Run, assemble, plan
 from exacta.adapters.local.worker import Jobs
 from exacta.adapters.shared.blocks import Gone
 from exacta.adapters.shared.catalog import Catalog
@@ -195,29 +195,24 @@ class SharedLog(LocalJournalReader):
 
     async def _read(self, extents: Sequence[Extent], in_tail: Sequence[TailSegment | None]) -> list[Buffer | Failed]:
         await Step[None](lambda done: self._call_soon(done, None))
-        results: list[Buffer | Failed] = []
-        for extent, segment in zip(extents, in_tail, strict=True):
-            results.append(
-                await (self._read_object(extent) if segment is None else self._read_of_tail(extent, segment))
-            )
-        return results
+        both = zip(extents, in_tail, strict=True)
+        return [await self._read_one(extent, segment) for extent, segment in both]
 
-    async def _read_object(self, extent: Extent) -> Buffer | Failed:
-        return (await call(self._reader.read, [extent]))[0]
-
-    async def _read_of_tail(self, extent: Extent, in_tail: TailSegment) -> Buffer | Failed:
+    async def _read_one(self, extent: Extent, in_tail: TailSegment | None) -> Buffer | Failed:
         segment, runs = plan(extent)
         try:
-            buffers = [
-                _joined(await self._tail.pieces(in_tail, segment.base + run.offset - SEGMENT_HEADER_BYTES, run.size))
-                for run in runs
-            ]
+            if in_tail is not None:
+                return assemble(runs, [await self._run_of_tail(segment.base, in_tail, run) for run in runs])
         except Gone as error:
-            # It has become an object meanwhile, and the index says so as soon as the catalog is loaded.
-            return Failed(str(error)) if segment.index is None else await self._read_object(extent)
+            if segment.index is None:
+                return Failed(str(error))
+            # It has become an object meanwhile, and the batches lie where they did.
         except OSError as error:
             return Failed(str(error))
-        return assemble(runs, buffers)
+        return (await call(self._reader.read, [extent]))[0]
+
+    async def _run_of_tail(self, base: int, in_tail: TailSegment, run: Run) -> Buffer:
+        return _joined(await self._tail.pieces(in_tail, base + run.offset - SEGMENT_HEADER_BYTES, run.size))
 
 
 def _joined(pieces: Sequence[Buffer]) -> Buffer:

@@ -12,9 +12,10 @@ from exacta.adapters.local.format import SEGMENT_SUFFIX, SegmentId, file_name, p
 from exacta.adapters.local.snapshots import snapshot_files
 from exacta.adapters.shared import publishing
 from exacta.adapters.shared.background import Background
+from exacta.adapters.shared.blocks import Gone
 from exacta.adapters.shared.catalog import Catalog
 from exacta.adapters.shared.steps import Step
-from exacta.adapters.shared.tail import Tail, TailSegment
+from exacta.adapters.shared.tail import Tail
 from exacta.ports.journal import Failed, Fold
 from exacta.ports.shared import CatalogEntry, Kind
 
@@ -95,11 +96,12 @@ class SharedSnapshots:
         growing = self._tail.growing
         sealed_to = self._catalog.tail_from if growing is None else growing.base
         targets = sorted({min(sealed_to, position), position})
+        bases = await self._write_tail(begin, position)
+        names = [file_name(base, SEGMENT_SUFFIX) for base in bases]
         ids = [each.id for each in self._catalog.segments if each.index is not None]
-        names = [await self._write_tail(each, min(each.end, position)) for each in self._tail_after(begin, position)]
-        ids += [SegmentId(int(name.removesuffix(SEGMENT_SUFFIX))) for name in names]
+        ids += [SegmentId(base) for base in bases if base >= self._catalog.tail_from]
         try:
-            folded = await background.run(snapshot_files.fold, sorted(ids), targets, fold)
+            folded = await background.run(snapshot_files.fold, ids, targets, fold)
         finally:
             await background.discard(names)
         if not folded:
@@ -112,16 +114,19 @@ class SharedSnapshots:
             await background.discard([name for name, _ in folded])
         await self._register(entries)
 
-    def _tail_after(self, begin: int, position: int) -> list[TailSegment]:
-        """Return the segments of the tail that have events from `begin` to `position`, or where it is empty, one."""
-        segments = [*self._tail.sealed, *([] if self._tail.growing is None else [self._tail.growing])]
-        return [each for each in segments if each.end > begin and each.base < position]
-
-    async def _write_tail(self, segment: TailSegment, end: int) -> str:
-        """Write a segment of the tail, up to `end`, where a job finds it by its name."""
-        pieces = await self._tail.pieces(segment, segment.base, end - segment.base)
-        data = [pack_segment_header(segment.header), *pieces]
-        return await self._background.write(file_name(segment.base, SEGMENT_SUFFIX), data, under_name=True)
+    async def _write_tail(self, begin: int, position: int) -> list[int]:
+        """Write what the tail has from `begin` to `position` into files, which a job finds; return their bases."""
+        written: list[int] = []
+        for segment in [each for each in self._tail.segments if each.end > begin and each.base < position]:
+            try:
+                end = min(segment.end, position)
+                pieces = await self._tail.pieces(segment, segment.base, end - segment.base)
+            except Gone:
+                continue  # it is an object by now
+            data = [pack_segment_header(segment.header), *pieces]
+            await self._background.write(file_name(segment.base, SEGMENT_SUFFIX), data, under_name=True)
+            written.append(segment.base)
+        return written
 
     def _new_key(self, position: int) -> str:
         return self._background.changes.new_key("snapshots", f"{position:020d}")

@@ -147,7 +147,8 @@ class SharedSpace:
         """See `JournalSpace.clean`; what is sealed is offloaded before, if that can be done now."""
 
         def clean() -> None:
-            sealed = list(takewhile(lambda segment: segment.index is not None, self._catalog.segments))
+            # The newest one stays: its end bears witness of what was there before the tail.
+            sealed = list(takewhile(lambda segment: segment.index is not None, self._catalog.segments))[:-1]
             waits_for_offload = bool(self._tail.sealed)
             kept = {stream: max(floor, self._catalog.index.compacted_to(stream)) for stream, floor in floors.items()}
 

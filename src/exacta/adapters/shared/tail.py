@@ -115,6 +115,11 @@ class Tail:
         return self._segments.get(base)
 
     @property
+    def segments(self) -> Sequence[TailSegment]:
+        """All segments of the tail, oldest first."""
+        return list(self._segments.values())
+
+    @property
     def sealed(self) -> Sequence[TailSegment]:
         """The segments that do not grow any more, oldest first."""
         return [each for each in self._segments.values() if each is not self.growing]
