@@ -10,6 +10,8 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
+from exacta.store_addresses import problem_of_objects, problem_of_postgres
+
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
@@ -20,8 +22,8 @@ class ClusterOptions:
         Meta(
             description="URL of the PostgreSQL database that keeps the log, as postgresql://USER@HOST:PORT/DATABASE; "
             "several hosts stand with commas between them. Brokers with the same one are a cluster. A password has no "
-            "place in it: PGPASSWORD or the file of PGPASSFILE gives it. Beyond this machine it needs "
-            "?sslmode=verify-full. Empty: the log lies in the data directory, and this broker is alone.",
+            "place in it: PGPASSWORD or the file of PGPASSFILE gives it. Beyond this machine it is reached by TLS. "
+            "Empty: the log lies in the data directory, and this broker is alone.",
         ),
     ] = ""
     postgres_schema: Annotated[
@@ -60,6 +62,8 @@ def problem_of(options: ClusterOptions, *, syncs_every_write: bool) -> str:
         if alone:
             return f"{alone[0].replace('_', '.')} is for a log in PostgreSQL: name that by postgres too"
         return ""
+    if problem := problem_of_postgres(options.postgres) or (options.objects and problem_of_objects(options.objects)):
+        return problem
     if not syncs_every_write:
         return (
             "transaction.sync.every.write=false is for a log in the data directory: over PostgreSQL every write is "

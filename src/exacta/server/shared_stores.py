@@ -6,14 +6,18 @@ Imported only by a broker of a cluster.
 import asyncio
 
 from exacta.adapters.local.files import PosixFiles
+from exacta.adapters.shared.follower import SharedFollower
 from exacta.adapters.shared.opening import open_follower
 from exacta.adapters.shared.shared_log import Witness
+from exacta.config.configuration import Configuration
 from exacta.ports.following import Follower
 from exacta.ports.journal import Failed, JournalDamaged
 from exacta.ports.shared import Ledger, ObjectStore
 from exacta.server.errors import ServerError
 from exacta.server.identity import CACHE_DIRECTORY
 from exacta.server.journals import OpenShared, SharedPlace
+from exacta.server.requirement import require
+from exacta.store_addresses import PostgresAddress, postgres_address
 
 
 class FollowedStore:
@@ -27,7 +31,7 @@ class FollowedStore:
 
     async def follow(self) -> Follower:
         """See `SharedStore.follow`."""
-        opened: asyncio.Future[Follower | Failed | JournalDamaged] = asyncio.get_running_loop().create_future()
+        opened: asyncio.Future[SharedFollower | Failed | JournalDamaged] = asyncio.get_running_loop().create_future()
         open_follower(
             self.ledger,
             self._objects,
@@ -52,14 +56,17 @@ class FollowedStore:
         self._objects.close()
 
 
+def _objects(configuration: Configuration, address: PostgresAddress) -> ObjectStore:
+    raise ServerError("not yet")
+
+
 def in_postgres(place: SharedPlace) -> OpenShared:
     """Return what opens them at the addresses that the options name. Raises ServerError."""
     require("asyncpg", "a log in PostgreSQL needs asyncpg", extra="cluster")
-    from exacta.adapters.postgres import Doubt, PostgresLedger, Refused  # loads asyncpg
+    from exacta.adapters.postgres import Doubt, PostgresLedger, Refused
 
     configuration, witness = place.configuration, Witness()
     address = postgres_address(configuration.postgres)
-    make_objects = _maker_of_objects(configuration, address)
 
     async def open_store() -> FollowedStore:
         ledger = PostgresLedger(address, configuration.postgres_schema)
@@ -70,7 +77,7 @@ def in_postgres(place: SharedPlace) -> OpenShared:
             raise ServerError(str(error)) from error
         except (Doubt, OSError) as error:
             ledger.close()
-            raise ConnectionError(f"PostgreSQL cannot be reached: {error}") from error
-        return FollowedStore(place, witness, ledger, make_objects())
+            raise ConnectionError(str(error)) from error
+        return FollowedStore(place, witness, ledger, _objects(configuration, address))
 
     return open_store
