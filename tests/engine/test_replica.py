@@ -1,105 +1,29 @@
 """A follower's log: it is the leader's at each position, decides nothing, and an engine goes on with it."""
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import pytest
 
 from exacta.adapters.memory import MemoryJournal, MemoryStorage
 from exacta.core.commands import (
-    AddPartitions,
     CreateAcls,
     DeleteTopic,
-    EndTransaction,
-    Heartbeat,
-    InitProducerId,
 )
 from exacta.core.events import AclsCreated, Event
-from exacta.core.ids import Offset
 from exacta.core.rejections import Rejection
-from exacta.core.replies import DONE, Appended, Joined, ProducerBoundReply
 from exacta.core.snapshot import is_same
 from exacta.core.values.limits import Limits
-from exacta.engine.engine import Engine, EngineFailed
 from exacta.engine.recovery import go_on, replay
 from exacta.engine.replica import DecidesNothing, Replica
 from exacta.ports.following import Delivered
 from exacta.ports.journal import Failed, Journal
-from exacta.ports.log import FetchPartition, FetchRequest, FetchResult, Log
-from exacta.server.assembly import assemble_engine
+from exacta.ports.log import FetchResult
 from tests.engine.corpus import Play
 from tests.engine.corpus.access import access_commands
-from tests.engine.following import MemoryFollower, led
+from tests.engine.following import Followed, MemoryFollower, fetched, replica_of
 from tests.engine.producer import Producer
-from tests.engine.rig import PlainRecords, Rig, batch
-from tests.engine.test_groups import join, sync
-
-EVERYTHING = 1 << 30
-
-
-def replica_of(rig: Rig, failures: list[EngineFailed] | None = None) -> tuple[MemoryFollower, Replica]:
-    follower = MemoryFollower(rig.storage, rig.loop.call_soon)
-    replica = Replica(
-        follower,  # type: ignore[arg-type]  # its `lead` does not wait
-        rig.format,
-        scheduler=rig.loop,
-        clock=lambda: rig.loop.now_ms,
-        limits=rig.limits,
-        on_failure=(failures if failures is not None else []).append,
-    )
-    return follower, replica
-
-
-class Followed(Rig):
-    """A leader, and a broker that follows it: `settle` also delivers what is new."""
-
-    def __init__(self) -> None:
-        super().__init__(is_exclusive=False)
-        self.failures_of_replica: list[EngineFailed] = []
-        self.follower, self.replica = replica_of(self, self.failures_of_replica)
-
-    def follow(self) -> None:
-        self.loop.settle()
-        self.follower.catch_up()
-        self.loop.settle()
-
-    def take_over(self) -> Engine:
-        """Let the follower lead, and its leader be gone; return the engine that goes on, which `engine` is now."""
-        self.follow()
-        self.engine.abandon()
-        journal = self.journal = led(self.follower)
-        self.engine = assemble_engine(
-            journal,
-            self.loop,
-            records=self.format,
-            clock=lambda: self.loop.now_ms,
-            limits=self.limits,
-            on_failure=self.failures.append,
-            recovered=self.replica.hand_over(journal),
-            node_id=1,
-        )
-        self.loop.settle()
-        return self.engine
-
-
-@pytest.fixture
-def followed() -> Followed:
-    rig = Followed()
-    rig.topic()
-    rig.follow()
-    return rig
-
-
-def fetched(log: Log, partitions: list[tuple[str, int]], offset: int = 0, **options: Any) -> list[FetchResult]:
-    found: list[FetchResult] = []
-    wanted = [FetchPartition(topic, index, offset, EVERYTHING) for topic, index in partitions]
-    options = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": EVERYTHING, "read_committed": True} | options
-    log.fetch(FetchRequest(wanted, **options), found.extend)
-    return found
-
-
-# --- following --------------------------------------------------------------------------------------------------------
+from tests.engine.rig import PlainRecords, Rig
 
 
 class _FollowedPlay(Play):
@@ -120,7 +44,7 @@ class _FollowedPlay(Play):
         self.loop.settle()
         if self.follower is None or self.follower.position == self.storage.position:
             return
-        self.follower.catch_up()
+        self.follower.deliver_new()
         self.positions += 1
         engine, replica = self.engine, self.replica
         assert is_same(replica._state, engine._state)
@@ -302,88 +226,6 @@ def test_a_log_that_cannot_be_followed_any_more_is_begun_again(followed: Followe
     assert followed.replica.failed is failure
 
 
-# --- taking the lead --------------------------------------------------------------------------------------------------
-
-
-def test_an_engine_goes_on_without_a_replay(followed: Followed, monkeypatch: pytest.MonkeyPatch) -> None:
-    followed.append(b"one")
-
-    def never(journal: MemoryJournal) -> Any:
-        raise AssertionError("the log is read again")
-
-    monkeypatch.setattr(MemoryJournal, "replay", never)
-    followed.take_over()
-    assert followed.records() == b"one"
-    assert followed.engine.advice.leader_epoch == 2
-    answers = followed.append(b"two")
-    followed.settle()
-    assert answers == [Appended(base_offset=Offset(1))]
-    assert followed.records() == b"onetwo"
-
-
-def test_the_old_replica_answers_nobody_then(followed: Followed) -> None:
-    waiting = fetched(followed.replica, [("t", 0)], max_wait_ms=10_000)
-    followed.take_over()
-    followed.append(b"one")
-    followed.loop.pass_time(20_000)
-    told: list[object] = []
-    followed.replica.read(lambda state, now_ms: 1, told.append)
-    assert (waiting, fetched(followed.replica, [("t", 0)]), told) == ([], [], [])
-    assert followed.failures_of_replica == []
-
-
-def test_members_stay_members(followed: Followed) -> None:
-    joined = followed.ask(join(followed))
-    assert isinstance(joined, Joined)
-    followed.ask(sync(followed, joined.generation))
-    followed.take_over()
-    beat = Heartbeat(group_id="g", member_id="m", generation=joined.generation)
-    assert followed.ask(beat) is DONE
-    followed.loop.pass_time(5_999)
-    assert followed.ask(beat) is DONE, "its session began again"
-    followed.loop.pass_time(6_001)
-    assert followed.ask(beat) is not DONE
-
-
-def test_a_transaction_goes_on_and_its_time_out_runs(followed: Followed) -> None:
-    bound = followed.ask(InitProducerId(transactional_id="x", transaction_timeout_ms=1_000))
-    assert isinstance(bound, ProducerBoundReply)
-    who: dict[str, Any] = {
-        "transactional_id": "x",
-        "producer_id": bound.producer_id,
-        "producer_epoch": bound.producer_epoch,
-    }
-    followed.ask(AddPartitions(**who, partitions=(("t", 0), ("t", 1))))
-    write = batch(b"one", producer=(bound.producer_id, bound.producer_epoch), sequence=0, transactional_id="x")
-    assert followed.ask(write, payloads=[b"one"]) == Appended(base_offset=Offset(0))
-    followed.take_over()
-    repeated = followed.ask(write, payloads=[b"one"])
-    assert isinstance(repeated, Appended)
-    assert (repeated.base_offset, repeated.repeated) == (0, True)
-    followed.loop.pass_time(1_001)
-    assert isinstance(followed.ask(EndTransaction(**who, commit=True)), Rejection), "it was aborted in time"
-    assert not followed.engine._state.transactions
-
-
-def test_no_id_is_given_out_twice(followed: Followed) -> None:
-    def new_id() -> int:
-        bound = followed.ask(InitProducerId(transactional_id=None, transaction_timeout_ms=1_000))
-        assert isinstance(bound, ProducerBoundReply)
-        return bound.producer_id
-
-    given = [new_id(), new_id()]
-    followed.take_over()
-    assert new_id() not in given
-
-
-def test_time_does_not_go_back_over_leaders(followed: Followed) -> None:
-    Producer(followed).begin()
-    noted_ms = max(each.start_ms for each in followed.engine._state.transactions.values())
-    followed.loop.now_ms -= 60_000
-    followed.take_over()
-    assert followed.engine.now_ms() >= noted_ms > followed.loop.now_ms
-
-
 def test_a_follower_may_begin_at_any_group() -> None:
     rig = Rig(is_exclusive=False)
     rig.topic()
@@ -403,7 +245,18 @@ def test_a_follower_may_begin_at_any_group() -> None:
             on_failure=lambda failed: None,
         )
         storage.groups += whole[count:]
-        follower.catch_up(most_groups=1)
-        follower.catch_up()
+        follower.deliver_new(most_groups=1)
+        follower.deliver_new()
         assert is_same(replica._state, rig.engine._state)
         assert replica._visible == rig.engine._visible
+
+
+def test_it_catches_up_before_it_is_asked(followed: Followed) -> None:
+    followed.append(b"one")
+    followed.loop.settle()
+    seen: list[int] = []
+    followed.replica.catch_up(lambda: seen.append(followed.replica.visible("t", 0).high_watermark))  # type: ignore[union-attr]
+    assert seen == [1]
+    followed.follower.fail(Failed("gone"))
+    followed.replica.catch_up(lambda: seen.append(-1))
+    assert seen == [1]

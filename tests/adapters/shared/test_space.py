@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from exacta.adapters.memory.objects import StoreFault
-from exacta.ports.journal import Cleaned, CompactionOrder, Failed, Joining
+from exacta.ports.journal import Cleaned, CompactionOrder, Failed, Joining, Room
 from exacta.ports.shared import Appended, Kind, SharedBroker
 from tests.adapters.bench import EVERYTHING
 from tests.adapters.compacting import RULES, keyed, keys_of, last_of_each_key
@@ -40,6 +40,16 @@ def fill(led: Led, count: int = 40) -> None:
 def fold(led: Led) -> Failed | None:
     result: Failed | None = led.turns.wait(lambda done: led.space.fold_snapshot(joined, led.position, done))
     return result
+
+
+def wants(led: Led) -> bool:
+    """Return whether a snapshot is wanted now. (Type checkers take an attribute for what it was a line above.)"""
+    return led.space.wants_snapshot
+
+
+def room(led: Led) -> Room | None:
+    """Return the room that there is now."""
+    return led.space.room
 
 
 def clean(led: Led, floors: dict[int, int]) -> int:
@@ -113,7 +123,7 @@ class TestSnapshots:
         fill(led, 4)
         cluster.store.fault = lambda call, key: StoreFault.REFUSED if call == "put" else None
         assert isinstance(fold(led), Failed)
-        assert led.space.wants_snapshot
+        assert wants(led)
         cluster.store.fault = lambda call, key: None
         assert fold(led) is None
         assert led.lost == []
@@ -121,17 +131,17 @@ class TestSnapshots:
     def test_one_is_wanted_by_a_leader_that_finds_more_than_a_segment_behind_the_last(
         self, cluster: Cluster, led: Led
     ) -> None:
-        assert not led.space.wants_snapshot
+        assert not wants(led)
         fill(led)
         led.offloaded()
-        assert led.space.wants_snapshot
+        assert wants(led)
         other = Led(cluster, 2)
-        assert other.space.wants_snapshot
+        assert wants(other)
         assert fold(other) is None
-        assert not other.space.wants_snapshot
+        assert not wants(other)
         other.close()
         third = Led(cluster, 3)
-        assert not third.space.wants_snapshot
+        assert not wants(third)
         third.close()
 
 
@@ -225,6 +235,9 @@ class TestCleaning:
         other.close()
 
 
+LAST = [(26, "c"), (27, "d"), (28, "a"), (29, "b")]
+
+
 class TestCompaction:
     def keyed_and_sealed(self, led: Led) -> None:
         for number in range(60):
@@ -239,19 +252,17 @@ class TestCompaction:
     def found(self, led: Led, stream: int) -> list[tuple[int, str]]:
         return list(keys_of(led.content(stream)))
 
-    LAST = [(26, "c"), (27, "d"), (28, "a"), (29, "b")]
-
     def test_it_is_one_object_that_the_next_leader_finds(self, cluster: Cluster, led: Led) -> None:
         self.keyed_and_sealed(led)
         assert compact(led, CompactionOrder(1, EVERYTHING, RULES), floors={1: 0, 2: 0}) is None
-        assert self.found(led, 1) == self.LAST
+        assert self.found(led, 1) == LAST
         assert len(cluster.keys(Kind.COMPACTED)) == 1
         other = Led(cluster, 2)
-        assert self.found(other, 1) == self.LAST
+        assert self.found(other, 1) == LAST
         self.sealed(other)
         assert compact(other, CompactionOrder(2, EVERYTHING, RULES), floors={1: 0, 2: 0}) is None
-        assert self.found(other, 1) == self.LAST
-        assert self.found(other, 2) == self.LAST
+        assert self.found(other, 1) == LAST
+        assert self.found(other, 2) == LAST
         assert clean(other, {1: 0, 2: 0, 9: 0}) == 0
         other.close()
 
@@ -285,19 +296,19 @@ class TestCompaction:
         assert self.found(led, 1) == [(36, "a"), (37, "b"), (38, "c"), (39, "d")]
 
 
+def room_left(led: Led) -> int:
+    """Return what the ledger may take of batches: three quarters, less what the tail has."""
+    return (1 << 30) - 1 - (1 << 28) - led.position
+
+
 class TestRoom:
     def test_appends_are_held_back_while_objects_cannot_be_put(self, cluster: Cluster) -> None:
         led = Led(cluster)
-        assert led.space.room is None
+        assert room(led) is None
         cluster.store.fault = lambda call, key: StoreFault.REFUSED
         led.space._tail_bytes = (1 << 30) - 1
         fill(led)
-        room = led.space.room
-        assert room is not None
-        assert not room.is_used_up
+        assert room(led) == Room(append_bytes=room_left(led), is_used_up=False, is_low=False)
         led.space._tail_bytes = 10_000
-        room = led.space.room
-        assert room is not None
-        assert room.is_used_up
-        assert room.append_bytes == 0
+        assert room(led) == Room(append_bytes=0, is_used_up=True, is_low=True)
         led.close()

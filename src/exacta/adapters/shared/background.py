@@ -1,4 +1,4 @@
-"""What the long jobs of a leader have in common: workers, catalog changes, and what becomes of a failure."""
+"""The long jobs of a leader: their workers, their changes of the catalog, and what becomes of their failures."""
 
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from exacta.adapters.local.format import INDEX_SUFFIX
 from exacta.adapters.local.index.segment_rows import Segment
 from exacta.adapters.local.worker import Jobs
-from exacta.adapters.shared.catalog import Catalog, Prepared
+from exacta.adapters.shared.catalog import Catalog, PreparedCatalog
 from exacta.adapters.shared.files import ObjectFiles
 from exacta.adapters.shared.steps import Step, call, call_in
 from exacta.ports.journal import Failed
@@ -25,7 +25,7 @@ class GivenUp(Exception):
     """A job of the leader came to nothing, and nothing was changed; or this broker leads no more (`on_lost`)."""
 
 
-class _Waiting(NamedTuple):
+class _WaitingChange(NamedTuple):
     change: CatalogChange
     done: Callable[[int | Superseded | Failed], None]
 
@@ -47,7 +47,7 @@ class CatalogChanges:
         self._files = files
         self._epoch = epoch
         self._on_lost = on_lost
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_WaitingChange] = deque()
         self._is_changing = False
         self._number = 0
         self._lost: Failed | None = None
@@ -75,7 +75,7 @@ class CatalogChanges:
     ) -> None:
         """Change the catalog, and know it from then on; raise GivenUp. What was put for nothing is deleted.
 
-        If `leads_log` the index follows; else whoever calls this brings it in step before anything else happens.
+        If `leads_log` the index follows; else the caller brings it in step before anything else happens.
         """
         change = CatalogChange(list(added), list(removed), tail_from)
         result = await Step[int | Superseded | Failed](lambda done: self._ask(change, done))
@@ -90,9 +90,9 @@ class CatalogChanges:
         seen = CatalogSeen(result, self._catalog.tail_from if tail_from is None else tail_from, list(entries.values()))
         opened = {entry.key: segment for entry, segment in added.items() if segment is not None}
         if leads_log:
-            self._catalog.follow_log(Prepared(seen, opened))
+            self._catalog.follow_log(PreparedCatalog(seen, opened))
         else:
-            self._catalog.note(Prepared(seen, opened))
+            self._catalog.note(PreparedCatalog(seen, opened))
 
     def _why(self, result: Superseded | Failed) -> str:
         """Return why a change was not made; tell it if this broker leads no more."""
@@ -105,7 +105,7 @@ class CatalogChanges:
         return self._lost.reason
 
     def _ask(self, change: CatalogChange, done: Callable[[int | Superseded | Failed], None]) -> None:
-        self._waiting.append(_Waiting(change, done))
+        self._waiting.append(_WaitingChange(change, done))
         self._next()
 
     def _next(self) -> None:

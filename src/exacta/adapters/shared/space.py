@@ -1,4 +1,4 @@
-"""What a leader does beside appending: offload, snapshots, cleaning, compaction, sweeping; and how much room there is.
+"""The work of a leader beside appending: offload, snapshots, cleaning, compaction, sweeping; and the room there is.
 
 This module puts these together as the ports `JournalSnapshots` and `JournalSpace` want them. The journal calls
 `appended` after each append, and asks `wants_seal` before the next one.
@@ -23,7 +23,7 @@ from exacta.adapters.shared.publishing import ObjectJobs
 from exacta.adapters.shared.reading import ObjectReader
 from exacta.adapters.shared.rewriting import ObjectRewrites
 from exacta.adapters.shared.snapshots import Done, SharedSnapshots
-from exacta.adapters.shared.sweeping import Sweeper
+from exacta.adapters.shared.sweeping import ObjectSweeper
 from exacta.adapters.shared.tail import Tail
 from exacta.ports.compaction import Compact
 from exacta.ports.journal import Cleaned, CompactionOrder, Failed, Fold, JournalDamaged, Room
@@ -101,7 +101,7 @@ class SharedSpace:
             post,
             segment_bytes=segment_bytes,
         )
-        self._sweeper = Sweeper(ledger, self._keeping, call_later)
+        self._sweeper = ObjectSweeper(ledger, self._keeping, call_later)
         self._wants_seal = False
 
     def begin(self) -> None:

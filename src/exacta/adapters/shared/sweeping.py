@@ -16,7 +16,7 @@ from exacta.ports.shared import Ledger
 SWEEP_SECONDS = 3600.0
 
 
-class Sweeper:
+class ObjectSweeper:
     """Sweep at the beginning of a lead, and each hour."""
 
     def __init__(self, ledger: Ledger, background: Background, call_later: Callable[..., Any]) -> None:
