@@ -25,6 +25,9 @@ class ServedConnection(RevocableConnection, Protocol):
     def close(self) -> None:
         """Close once everything that is ready has been sent."""
 
+    def hand_over(self) -> None:
+        """Close as well, and tell the client who leads now where its protocol has a word for that."""
+
     def abort(self) -> None:
         """Close at once."""
 

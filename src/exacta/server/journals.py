@@ -101,10 +101,3 @@ OpenShared: TypeAlias = Callable[[], Coroutine[Any, Any, SharedStore]]
 """Opens what is shared. Raises ServerError where another try would end in the same way, and OSError where not."""
 ShareJournal: TypeAlias = Callable[[SharedPlace], OpenShared]
 """Is called once in the life of a process, which never forgets how far it has seen the log."""
-
-
-def share_in_postgres(place: SharedPlace) -> OpenShared:
-    """Share a journal in PostgreSQL and an object store; needs the extra `cluster`. Raises ServerError."""
-    from exacta.server.shared_stores import in_postgres  # loads a driver of PostgreSQL
-
-    return in_postgres(place)

@@ -6,7 +6,14 @@ from msgspec import Struct
 
 from exacta.adapters.clock import Clock
 from exacta.server.fronts import FRONTS, FrontRow
-from exacta.server.journals import JOURNALS, LOCAL, OpenJournal, ShareJournal, share_in_postgres
+from exacta.server.journals import JOURNALS, LOCAL, OpenJournal, OpenShared, SharedPlace, ShareJournal
+
+
+def share_in_postgres(place: SharedPlace) -> OpenShared:
+    """Share a journal in PostgreSQL and an object store; needs the extra `cluster`. Raises ServerError."""
+    from exacta.server.shared_stores import in_postgres  # loads what a broker alone does not need
+
+    return in_postgres(place)
 
 
 class Seams(Struct, frozen=True, kw_only=True):

@@ -21,8 +21,10 @@ from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_sche
 from exacta.server.cluster.opening import Opened
 from exacta.server.connections import Connections
 from exacta.server.first_user import first_user_token
+from exacta.server.journals import SharedPlace
 from exacta.server.logins import logins_of
 from exacta.server.reception import Reception
+from exacta.server.seams import Seams
 from exacta.server.serving import Serving
 
 
@@ -35,7 +37,21 @@ class Making(Struct, frozen=True, kw_only=True):
     clock: Clock
     reception: Reception
     connections: Connections
-    loopback_has_share: bool
+    seams: Seams
+
+    def place(self, instance: str) -> SharedPlace:
+        """Return the place of what the cluster shares, for this start of the broker."""
+        return SharedPlace(
+            directory=self.data,
+            scheduler=self.loop,
+            call_soon=self._call_soon_threadsafe,
+            configuration=self.configuration,
+            instance=instance,
+        )
+
+    def _call_soon_threadsafe(self, callback: Callable[..., object], *args: object) -> None:
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(callback, *args)
 
     def replica(self, opened: Opened, on_failure: Callable[[EngineFailed], None]) -> Replica:
         """Return the log as a follower has it, which it begins to follow."""
@@ -75,7 +91,7 @@ class Making(Struct, frozen=True, kw_only=True):
         state, founded, found = opened.replayed.state, opened.founded, opened.for_logins
         require_authorizer(configuration, state, self.data, doors)
         first_user = first_user_token(self.data, advice, configuration, state, doors, founded.first_user_token)
-        log.owner_of = share_of if self.loopback_has_share else share_beyond_loopback
+        log.owner_of = share_of if self.seams.loopback_has_share else share_beyond_loopback
         broker = assemble_broker(
             log,
             configuration,

@@ -13,6 +13,7 @@ from exacta.config.configuration import Configuration
 from exacta.engine.recovery import Replayed, replay
 from exacta.ports.following import Follower
 from exacta.ports.journal import Failed
+from exacta.ports.shared import Ledger
 from exacta.server.cluster import founding
 from exacta.server.cluster.founding import Founded
 from exacta.server.cluster.nodes import AnnouncedCluster
@@ -30,7 +31,9 @@ class SharedAway(Exception):
 class Opened(Struct, frozen=True, kw_only=True):
     """All that a follower has."""
 
+    ledger: Ledger
     follower: Follower
+    """The follower owns the ledger."""
     replayed: Replayed
     """The state as of the follower's position."""
     founded: Founded
@@ -64,7 +67,7 @@ async def open_shared(
         cluster.stop()
         (store if follower is None else follower).close()  # a follower owns its ledger
         raise
-    return Opened(follower=follower, replayed=replayed, founded=founded, for_logins=for_logins)
+    return Opened(ledger=store.ledger, follower=follower, replayed=replayed, founded=founded, for_logins=for_logins)
 
 
 async def _to_its_end(reading: "asyncio.Future[T]") -> T:

@@ -32,14 +32,15 @@ from exacta.ports.log import Log
 from exacta.release import release
 from exacta.security.first_user import FirstUserToken
 from exacta.server.cluster.addresses import addresses_of
+from exacta.server.cluster.belongings import Belongings
+from exacta.server.cluster.handing_over import hand_over
 from exacta.server.cluster.making import Making
-from exacta.server.cluster.nodes import About, AnnouncedCluster, Knowledge
-from exacta.server.cluster.opening import Opened, SharedAway, open_shared
+from exacta.server.cluster.nodes import SEEN_S, About, AnnouncedCluster, Knowledge
+from exacta.server.cluster.opening import SharedAway, open_shared
 from exacta.server.cluster.roles import BrokerRole, Happened, next_role, serves_clients
 from exacta.server.connections import Connections
 from exacta.server.errors import ServerError
 from exacta.server.host import Host
-from exacta.server.journals import SharedPlace
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
 from exacta.server.seams import Seams
@@ -83,25 +84,17 @@ class ClusterServer:
         self._progress = Progress()
         self._connections = Connections(loop, configuration, self.reception.is_early)
         self._connections.is_open = False
+        self._instance = uuid.uuid4().hex
         self._making = Making(
             loop=loop,
             configuration=configuration,
             data=data,
+            seams=seams,
             clock=seams.clock(),
             reception=self.reception,
             connections=self._connections,
-            loopback_has_share=seams.loopback_has_share,
         )
-        self._instance = uuid.uuid4().hex
-        self._open_store = seams.shared(
-            SharedPlace(
-                directory=data,
-                scheduler=loop,
-                call_soon=self._call_soon_threadsafe,
-                configuration=configuration,
-                instance=self._instance,
-            )
-        )
+        self._open_store = seams.shared(self._making.place(self._instance))
         self._cluster: AnnouncedCluster | None = None
         self._number = 0
         """The number of the present role: what an earlier one calls back is not heard."""
@@ -109,10 +102,10 @@ class ClusterServer:
         """Set once this broker has followed, or cannot."""
         self._ended = asyncio.Event()
         self._beginning: asyncio.Task[None] | None = None
-        self._opened: Opened | None = None
-        self._replica: Replica | None = None
-        self._journal: LedJournal | None = None
-        self._engine: Engine | None = None
+        self._handing: asyncio.Task[None] | None = None
+        self._has = Belongings()
+        self._resigned = False
+        """True: this broker has given up its lead by itself, and what its journal says of that is no failure."""
         self._serving: Serving | None = None
         self._listens = False
         self._asks = False
@@ -129,9 +122,8 @@ class ClusterServer:
     @property
     def engine(self) -> Log:
         """The log as the present role has it, once the server is open."""
-        log = self._engine or self._replica
-        assert log is not None
-        return log
+        assert self._has.log is not None
+        return self._has.log
 
     # --- the beginning and the end ------------------------------------------------------------------------------------
 
@@ -158,6 +150,9 @@ class ClusterServer:
             await self._follows.wait()
             if self.failure.done():
                 raise self.failure.result()
+            if len(self.cluster.nodes) > 1:
+                # A client that comes before the others know this broker would be told by them that there is none.
+                await asyncio.sleep(SEEN_S)
         except BaseException:
             self.abandon()
             raise
@@ -217,7 +212,7 @@ class ClusterServer:
         if role in (BrokerRole.LEAVING, BrokerRole.STOPPING):
             self._connections.part(lambda each: each.stop_taking_requests())
         elif what in (Happened.HAS_LEAD, Happened.FINISHED, Happened.STOP):
-            self._connections.part(lambda each: each.close())
+            self._connections.part(lambda each: each.hand_over())
         else:
             self._connections.part(lambda each: each.abort())
         self._enter(role)
@@ -260,15 +255,8 @@ class ClusterServer:
             self._cluster.stop()
         if self._beginning is not None:
             self._beginning.cancel()
-        for log in (self._engine, self._replica):
-            if log is not None and log.failed is None:
-                log.abandon()
-        if self._journal is not None:
-            self._journal.close()
-        elif self._opened is not None:
-            self._opened.follower.close()
-        self._engine = self._replica = self._journal = self._opened = None
-        self._progress.engine = None
+        self._has.drop()
+        self._progress.engine, self._resigned = None, False
 
     def _refuse(self, reason: str) -> None:
         """Go on no more: another start would end in the same way."""
@@ -298,19 +286,19 @@ class ClusterServer:
         except (SharedAway, JournalError, OSError) as error:
             self._failed(str(error))
         else:
-            self._opened = opened
+            self._has.opened = opened
             self._happened(Happened.READ)
 
     def _follow(self) -> None:
-        opened = self._opened
+        opened = self._has.opened
         assert opened is not None
         follower = opened.follower
         self._asks = False
-        self._replica = self._making.replica(opened, self._engine_failed)
+        replica = self._has.replica = self._making.replica(opened, self._engine_failed)
         follower.on_leader(self._note_leader)
         self.cluster.knows(lambda: Knowledge(follower.catalog, follower.position))
         self._note_leader()
-        self._serve(self._replica)
+        self._serve(replica)
         if self.role is BrokerRole.FOLLOWING:
             self._follows.set()
             if self._yields:
@@ -319,14 +307,14 @@ class ClusterServer:
                 self._ask_for_lead()
 
     def _note_leader(self) -> None:
-        assert self._opened is not None
-        leader = self._opened.follower.leader
+        assert self._has.opened is not None
+        leader = self._has.opened.follower.leader
         self.cluster.led(leader, leads=False)
         if self._yields and leader is not None and leader.node_id != self.cluster.node_id:
             self._ask_for_lead()
 
     def _ask_for_lead(self) -> None:
-        assert self._opened is not None
+        assert self._has.opened is not None
         if self._asks:
             return
         self._asks, self._yields, number = True, False, self._number
@@ -338,34 +326,47 @@ class ClusterServer:
             elif isinstance(journal, Failed):
                 self._failed(journal.reason)
             else:
-                self._journal = journal
+                self._has.journal = journal
                 self._happened(Happened.HAS_LEAD)
 
-        self._opened.follower.lead(led)
+        self._has.opened.follower.lead(led)
 
     def _lead(self) -> None:
-        replica, journal = self._replica, self._journal
+        replica, journal = self._has.replica, self._has.journal
         assert replica is not None
         assert journal is not None
-        self._engine, self._replica = self._making.engine(replica, journal, self._engine_failed), None
+        engine = self._has.engine = self._making.engine(replica, journal, self._engine_failed)
         self.leads_taken += 1
         self.cluster.knows(lambda: Knowledge(journal.catalog, journal.position))
         self.cluster.led(None, leads=True)
-        self._serve(self._engine)
+        self._serve(engine)
 
     def _finish(self) -> None:
-        """Make durable what has gathered."""
-        engine = self._engine
+        """Make durable what has gathered, and let another broker lead."""
+        engine = self._has.engine
         assert engine is not None
-        finished = self._unless_late(lambda: self._happened(Happened.FINISHED))
+
+        def finished() -> None:
+            self._handing = self._loop.create_task(self._hand_over(self._number))
+
         with contextlib.suppress(JournalDamaged):  # the engine has failed, and has said so
-            engine.close(finished)
+            engine.close(self._unless_late(finished))
+
+    async def _hand_over(self, number: int) -> None:
+        opened, journal = self._has.opened, self._has.journal
+        assert opened is not None
+        assert journal is not None
+        self._resigned = True
+        if len(self.cluster.nodes) > 1:
+            await hand_over(opened.ledger, journal, lambda leader: self.cluster.led(leader, leads=False))
+        if number == self._number:
+            self._happened(Happened.FINISHED)
 
     def _serve(self, log: Engine | Replica) -> None:
         """Let a broker over this log have the clients."""
-        assert self._opened is not None
+        assert self._has.opened is not None
         try:
-            self._serving, self.first_user = self._making.serving(log, self._opened, self.cluster)
+            self._serving, self.first_user = self._making.serving(log, self._has.opened, self.cluster)
         except ServerError as error:
             self._refuse(str(error))
             return
@@ -378,6 +379,8 @@ class ClusterServer:
     # --- callbacks ----------------------------------------------------------------------------------------------------
 
     def _engine_failed(self, failure: EngineFailed) -> None:
+        if self._resigned:
+            return
         if failure.another_may_lead:
             self._happened(Happened.FAILED, str(failure))
         else:
@@ -393,10 +396,6 @@ class ClusterServer:
 
     def _let_in(self) -> None:
         self._connections.is_open = self._listens and serves_clients(self.role, in_touch=self.cluster.in_touch)
-
-    def _call_soon_threadsafe(self, callback: Callable[..., object], *args: object) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(callback, *args)
 
     def _host(self) -> Host:
         return Host(
