@@ -9,9 +9,10 @@ from exacta.adapters.memory import DatabaseWire, MemoryDatabase, MemoryLedger, M
 from exacta.adapters.shared.follower import SharedFollower
 from exacta.adapters.shared.journal import SharedJournal
 from exacta.adapters.shared.opening import open_follower
-from exacta.adapters.shared.shared_log import Witness
+from exacta.adapters.shared.shared_log import Limits, Witness
 from exacta.ports.following import Delivered
-from exacta.ports.journal import Failed, GroupAppended, JournalDamaged, JournalEntry
+from exacta.ports.journal import Buffer, Failed, GroupAppended, JournalDamaged, JournalEntry
+from simulation.disk.in_place import InPlace
 from simulation.disk.simulated import SimulatedDisk
 from simulation.loop import SimulatedLoop
 
@@ -57,8 +58,9 @@ class BrokerOf:
             instance=f"instance {node_id}",
             witness=witness,
             done=self._opened,
-            segment_bytes=brokers.segment_bytes,
+            limits=Limits(segment_bytes=brokers.segment_bytes),
             new_worker=lambda name, threads: InTurn(brokers.loop),
+            new_job_runner=lambda: InPlace(self.disk),
             elapsed_seconds=brokers.loop.time,
         )
 
@@ -111,6 +113,16 @@ class BrokerOf:
         self.brokers.until(lambda: bool(results))
         assert results == [GroupAppended(end)]
         return end
+
+    def read(self, stream: int, offset: int, end_offset: int) -> bytes:
+        """Return the batches of these offsets, as this broker finds and reads them."""
+        reader = self.led if isinstance(self.led, SharedJournal) else self.follower
+        results: list[list[Buffer | Failed]] = []
+        reader.read(reader.find(stream, offset, end_offset, 1 << 40), results.append)
+        self.brokers.until(lambda: bool(results))
+        buffers = [each for each in results[0] if not isinstance(each, Failed)]
+        assert buffers == results[0]
+        return b"".join(buffers)
 
     def kill(self) -> None:
         """End its process: the kernel closes its connections."""

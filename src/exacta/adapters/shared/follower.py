@@ -30,7 +30,7 @@ from exacta.adapters.shared.steps import Step, Steps, call, call_in
 from exacta.adapters.shared.unproven import Contradiction, Unproven
 from exacta.ports.following import Delivered, Leader
 from exacta.ports.journal import Failed, JournalDamaged
-from exacta.ports.shared import Appended, Claimed, Head, Kind, TailGroup
+from exacta.ports.shared import Appended, Claimed, Head, TailGroup
 
 logger = logging.getLogger(__name__)
 
@@ -171,6 +171,9 @@ class SharedFollower(SharedLog):
         while True:
             try:
                 head, has_more = await self._read_on()
+            except LedgerAway:
+                self._unproven.forget()  # the next answer may be another database's
+                raise
             except Contradiction as contradiction:
                 self._wait_out(contradiction)
             self._contradicted_at = None
@@ -219,14 +222,9 @@ class SharedFollower(SharedLog):
 
     def _check_end(self, head: Head) -> None:
         """Raise Contradiction if what was read to its end lacks what was durable."""
-        durable = max([self._parts.witness.position, *self._snapshots()])
+        durable = max([self._parts.witness.position, *self._parts.catalog.snapshots])
         if max(self._unproven.end, head.tail_from) < durable:
             raise Contradiction(f"the log ends at position {self._unproven.end}, and was durable up to {durable}")
-
-    def _snapshots(self) -> dict[int, int]:
-        """Return the positions of all snapshots, and the checksums of the groups that end there."""
-        entries = self._parts.catalog.entries.values()
-        return {each.end: each.last_checksum for each in entries if each.kind is Kind.SNAPSHOT}
 
     async def _read_tail(self, position: int, max_bytes: int = READ_BYTES) -> Sequence[TailGroup]:
         groups: Sequence[TailGroup] | Failed = await call(self._ledger.read_tail, position, max_bytes)
@@ -265,7 +263,7 @@ class SharedFollower(SharedLog):
 
     async def _take_in_proven(self, version: int = 0) -> None:
         catalog = self._parts.catalog
-        for position, checksum in self._snapshots().items():
+        for position, checksum in catalog.snapshots.items():
             self._unproven.vouch(position, checksum)
         taken = self._unproven.take()
         version = max([version, *(group.catalog for group in taken)])

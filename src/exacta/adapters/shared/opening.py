@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+from exacta.adapters.local.child_process import ChildProcess, JobRunner
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.worker import NewWorker, Worker
 from exacta.adapters.shared.blocks import Blocks
@@ -11,15 +12,12 @@ from exacta.adapters.shared.catalog_loader import CatalogLoader
 from exacta.adapters.shared.files import ObjectFiles
 from exacta.adapters.shared.follower import POLL_SECONDS, SharedFollower
 from exacta.adapters.shared.reading import ObjectReader
-from exacta.adapters.shared.shared_log import LedgerAway, LedgerWavers, Parts, Witness
+from exacta.adapters.shared.shared_log import LedgerAway, LedgerWavers, Limits, Parts, Witness
 from exacta.adapters.shared.steps import Step, Steps, call
 from exacta.adapters.shared.tail import Tail
 from exacta.ports.journal import Failed, JournalDamaged
 from exacta.ports.scheduler import Scheduler
 from exacta.ports.shared import Ledger, ObjectStore
-
-SEGMENT_BYTES = 64 << 20
-"""So much of the tail is offloaded at once: one put, which is whole or not there at all."""
 
 
 def open_follower(
@@ -33,16 +31,18 @@ def open_follower(
     instance: str,
     witness: Witness,
     done: Callable[[SharedFollower | Failed | JournalDamaged], None],
-    segment_bytes: int = SEGMENT_BYTES,
+    limits: Limits = Limits(),  # noqa: B008  # it is frozen
     new_worker: NewWorker = Worker,
+    new_job_runner: Callable[[], JobRunner] | None = None,
     elapsed_seconds: Callable[[], float] = time.monotonic,
 ) -> None:
     """Open the log that this ledger and this store keep, and hand out a follower.
 
     `call_soon(callback, *arguments)` is called from any thread, and runs the callback on the event loop, where
     `scheduler` is. The follower, and the journal that it hands out, own the ledger: closing them closes it. `cache` is
-    the cache directory. One `witness` serves a broker for as long as its process lives. A leader seals a segment of the
-    tail once it has `segment_bytes`. `new_worker` makes what runs jobs that block: threads, except in simulations.
+    the cache directory. One `witness` serves a broker for as long as its process lives. `new_worker` makes what runs
+    jobs that block: threads, except in simulations. `new_job_runner` makes what runs long jobs over the files: child
+    processes unless given.
 
     `done` gets Failed where ledger or store are away, and JournalDamaged where they have lost what was durable; then
     the ledger is closed.
@@ -80,7 +80,9 @@ def open_follower(
         reader=ObjectReader(files, catalog, reload, call_soon, new_worker),
         worker=worker,
         witness=witness,
-        segment_bytes=segment_bytes,
+        new_worker=new_worker,
+        new_job_runner=new_job_runner or (lambda: ChildProcess(cache.directory)),
+        limits=limits,
     )
 
     async def steps() -> SharedFollower:

@@ -9,16 +9,19 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
+from exacta.adapters.local.child_process import JobRunner
 from exacta.adapters.local.format import MARK_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader
 from exacta.adapters.local.framing import PlacedRows
 from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.journal_reader import LocalJournalReader
-from exacta.adapters.local.reading import Reader, Run, assemble, plan
-from exacta.adapters.local.worker import Jobs
+from exacta.adapters.local.reading import Run, assemble, plan
+from exacta.adapters.local.worker import Jobs, NewWorker
 from exacta.adapters.shared.blocks import Gone
 from exacta.adapters.shared.catalog import Catalog
 from exacta.adapters.shared.catalog_loader import CatalogLoader
 from exacta.adapters.shared.files import ObjectFiles
+from exacta.adapters.shared.reading import ObjectReader
+from exacta.adapters.shared.space import SEGMENT_BYTES, SNAPSHOT_EVENTS, TAIL_BYTES
 from exacta.adapters.shared.steps import Step, Steps, call
 from exacta.adapters.shared.tail import Tail, TailSegment
 from exacta.ports.journal import Buffer, Extent, Failed
@@ -51,6 +54,17 @@ class Witness(Struct):
             self.position, self.checksum = position, checksum
 
 
+class Limits(Struct, frozen=True, kw_only=True):
+    """What a leader goes by."""
+
+    segment_bytes: int = SEGMENT_BYTES
+    """A segment of the tail is sealed once it has so much."""
+    snapshot_events: int = SNAPSHOT_EVENTS
+    """After so many events a snapshot is wanted."""
+    tail_bytes: int = TAIL_BYTES
+    """The tail may have so much while nothing can be offloaded."""
+
+
 class Parts(Struct, frozen=True, kw_only=True):
     """What a follower hands on to the journal that takes its place."""
 
@@ -63,11 +77,13 @@ class Parts(Struct, frozen=True, kw_only=True):
     catalog: Catalog
     loader: CatalogLoader
     tail: Tail
-    reader: Reader
+    reader: ObjectReader
     worker: Jobs
-    """Does what blocks and takes long, one after the other."""
+    """Fetches indexes."""
     witness: Witness
-    segment_bytes: int
+    new_worker: NewWorker
+    new_job_runner: Callable[[], JobRunner]
+    limits: Limits
 
     def post(self, callback: Callable[..., None], *arguments: object) -> None:
         """Run a callback on the event loop, from any thread."""
