@@ -40,6 +40,13 @@ class ClusterOptions:
             "store is reached (AWS_ACCESS_KEY_ID and so on). Empty: in PostgreSQL too.",
         ),
     ] = ""
+    objects_credentials_file: Annotated[
+        str,
+        Meta(
+            description="File with the keys to the object store, in lines NAME=VALUE by the names of the environment. "
+            "Empty: they come from the environment."
+        ),
+    ] = ""
     broker_rack: Annotated[
         str,
         Meta(description="Rack or zone of this broker: consumers with this client.rack read from it (KIP-392)."),
@@ -58,10 +65,13 @@ def settle(values: Mapping[str, Any]) -> dict[str, Any]:
 def problem_of(options: ClusterOptions, *, syncs_every_write: bool) -> str:
     """Return what is wrong with the options together, as a line; empty: nothing is."""
     if not options.postgres:
-        alone = [name for name in ("objects", "postgres_schema") if getattr(options, name) != getattr(_DEFAULTS, name)]
+        of_clusters = ("objects", "postgres_schema", "objects_credentials_file")
+        alone = [name for name in of_clusters if getattr(options, name) != getattr(_DEFAULTS, name)]
         if alone:
             return f"{alone[0].replace('_', '.')} is for a log in PostgreSQL: name that by postgres too"
         return ""
+    if options.objects_credentials_file and not options.objects:
+        return "objects.credentials.file has the keys to an object store: name that by objects too"
     if problem := problem_of_postgres(options.postgres) or (options.objects and problem_of_objects(options.objects)):
         return problem
     if not syncs_every_write:

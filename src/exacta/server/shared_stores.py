@@ -4,6 +4,7 @@ Imported only by a broker of a cluster.
 """
 
 import asyncio
+from pathlib import Path
 
 from exacta.adapters.local.files import PosixFiles
 from exacta.adapters.shared.follower import SharedFollower
@@ -12,12 +13,12 @@ from exacta.adapters.shared.shared_log import Witness
 from exacta.config.configuration import Configuration
 from exacta.ports.following import Follower
 from exacta.ports.journal import Failed, JournalDamaged
-from exacta.ports.shared import Ledger, ObjectStore
+from exacta.ports.shared import Ledger, ObjectStore, StoreFailed
 from exacta.server.errors import ServerError
 from exacta.server.identity import CACHE_DIRECTORY
 from exacta.server.journals import OpenShared, SharedPlace
 from exacta.server.requirement import require
-from exacta.store_addresses import PostgresAddress, postgres_address
+from exacta.store_addresses import PostgresAddress, objects_address, postgres_address
 
 
 class FollowedStore:
@@ -57,13 +58,25 @@ class FollowedStore:
 
 
 def _objects(configuration: Configuration, address: PostgresAddress) -> ObjectStore:
-    raise ServerError("not yet")
+    """Return the store that the options name. Raises ServerError."""
+    if not configuration.objects:
+        from exacta.adapters.postgres import PostgresObjects
+
+        return PostgresObjects(address, configuration.postgres_schema)
+    require("obstore", "an object store needs obstore", extra="cluster")
+    from exacta.adapters.objects import ObstoreObjects
+
+    credentials = configuration.objects_credentials_file
+    try:
+        return ObstoreObjects(objects_address(configuration.objects), Path(credentials) if credentials else None)
+    except StoreFailed as error:
+        raise ServerError(f"objects: {error}") from error
 
 
 def in_postgres(place: SharedPlace) -> OpenShared:
     """Return what opens them at the addresses that the options name. Raises ServerError."""
     require("asyncpg", "a log in PostgreSQL needs asyncpg", extra="cluster")
-    from exacta.adapters.postgres import Doubt, PostgresLedger, Refused
+    from exacta.adapters.postgres import Doubt, PostgresLedger, PostgresRefused
 
     configuration, witness = place.configuration, Witness()
     address = postgres_address(configuration.postgres)
@@ -72,7 +85,7 @@ def in_postgres(place: SharedPlace) -> OpenShared:
         ledger = PostgresLedger(address, configuration.postgres_schema)
         try:
             await ledger.open()
-        except Refused as error:
+        except PostgresRefused as error:
             ledger.close()
             raise ServerError(str(error)) from error
         except (Doubt, OSError) as error:
