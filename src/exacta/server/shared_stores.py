@@ -1,4 +1,4 @@
-"""What the brokers of a cluster share, opened: the ledger in PostgreSQL, the objects there or in an object store.
+"""The stores that the brokers of a cluster share: the ledger in PostgreSQL, the objects there or in an object store.
 
 Imported only by a broker of a cluster.
 """

@@ -1,4 +1,4 @@
-"""What a broker of a cluster has in memory in its present role; all of it goes with a failure."""
+"""The belongings of a broker of a cluster in its present role: all of them are in memory, and go with a failure."""
 
 from exacta.engine.engine import Engine
 from exacta.engine.replica import Replica

@@ -1,4 +1,4 @@
-"""What is one for all brokers of a cluster and yet no part of its log: the cluster's id, and the secret of its logins.
+"""The founding of a cluster: its id and the secret of its logins are one for all brokers, and no part of the log.
 
 A broker alone keeps both in files of its data directory. Here the first broker draws them, and the ledger keeps them.
 From the secret follow the salts that users are shown who do not exist (else two brokers would show two, and tell that

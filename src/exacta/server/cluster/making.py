@@ -1,4 +1,4 @@
-"""How a broker of a cluster makes what a role needs: the replica that follows, the engine that leads, their service."""
+"""The making of what a role of a broker needs: the replica that follows, the engine that leads, and their service."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,9 +15,12 @@ from exacta.front.hosts import share_beyond_loopback, share_of
 from exacta.ports.cluster import Cluster
 from exacta.ports.following import LedJournal
 from exacta.records.record_format import KafkaRecordFormat
+from exacta.release import release
 from exacta.security.first_user import FirstUserToken
 from exacta.server.access import require_authorizer
 from exacta.server.assembly import assemble_broker, assemble_engine, upkeep_schedule
+from exacta.server.cluster.addresses import addresses_of
+from exacta.server.cluster.nodes import About, AnnouncedCluster
 from exacta.server.cluster.opening import Opened
 from exacta.server.connections import Connections
 from exacta.server.first_user import first_user_token
@@ -47,6 +50,20 @@ class Making(Struct, frozen=True, kw_only=True):
             call_soon=self._call_soon_threadsafe,
             configuration=self.configuration,
             instance=instance,
+        )
+
+    def cluster(
+        self, instance: str, *, touched: Callable[[bool], None], refused: Callable[[str], None]
+    ) -> AnnouncedCluster:
+        """Return the cluster as this broker sees it, once its doors are bound. Raises ServerError."""
+        addresses, rack = addresses_of(self.reception.doors), self.configuration.broker_rack or None
+        return AnnouncedCluster(
+            self.configuration.node_id,
+            instance,
+            About(addresses, rack=rack, release=release()),
+            self.loop,
+            touched=touched,
+            refused=refused,
         )
 
     def _call_soon_threadsafe(self, callback: Callable[..., object], *args: object) -> None:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class SharedAway(Exception):
-    """What is shared cannot be reached; the message is for a log line."""
+    """The database or the objects cannot be reached; the message is for a log line."""
 
 
 class Opened(Struct, frozen=True, kw_only=True):

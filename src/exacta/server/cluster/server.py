@@ -29,13 +29,11 @@ from exacta.front.doors import Door
 from exacta.ports.following import LedJournal
 from exacta.ports.journal import Failed, JournalDamaged, JournalError
 from exacta.ports.log import Log
-from exacta.release import release
 from exacta.security.first_user import FirstUserToken
-from exacta.server.cluster.addresses import addresses_of
 from exacta.server.cluster.belongings import Belongings
 from exacta.server.cluster.handing_over import hand_over
 from exacta.server.cluster.making import Making
-from exacta.server.cluster.nodes import SEEN_S, About, AnnouncedCluster, Knowledge
+from exacta.server.cluster.nodes import SEEN_S, AnnouncedCluster, Knowledge
 from exacta.server.cluster.opening import SharedAway, open_shared
 from exacta.server.cluster.roles import BrokerRole, Happened, next_role, serves_clients
 from exacta.server.connections import Connections
@@ -73,7 +71,7 @@ class ClusterServer:
         """The future that is done when this broker must not go on."""
         self.role = BrokerRole.BEGINNING
         self.leads_taken = 0
-        """How often this broker has taken the lead."""
+        """The number of times that this broker has taken the lead."""
         self.first_user: FirstUserToken | None = None
         """The token that makes the first user; None: none is needed."""
         self.reception = Reception(doors, seams.fronts, configuration)
@@ -135,15 +133,7 @@ class ClusterServer:
         """Bind the ports, and follow the log. Raises ServerError, and leaves nothing behind then."""
         try:
             self.reception.bind()
-            rack = self._configuration.broker_rack or None
-            self._cluster = AnnouncedCluster(
-                self._configuration.node_id,
-                self._instance,
-                About(addresses_of(self.reception.doors), rack=rack, release=release()),
-                self._loop,
-                touched=self._touched,
-                refused=self._refuse,
-            )
+            self._cluster = self._making.cluster(self._instance, touched=self._touched, refused=self._refuse)
             await self.reception.start_early(self._host())
             self._begins()
             self._enter(BrokerRole.BEGINNING)
@@ -175,7 +165,8 @@ class ClusterServer:
         self._connections.stop_taking_requests()
         self._happened(Happened.STOP)
         await self._ended.wait()
-        await self._join()
+        if self._beginning is not None:
+            await asyncio.wait((self._beginning,))  # a thread may still read the log
         await self._connections.close(_DRAIN_SECONDS)
 
     def abandon(self) -> None:
@@ -186,11 +177,6 @@ class ClusterServer:
         self._drop()
         self._ended.set()
         self._connections.abort()
-
-    async def _join(self) -> None:
-        """Wait for a beginning that is under way: a thread may still read the log."""
-        if self._beginning is not None:
-            await asyncio.wait((self._beginning,))
 
     def move(self) -> bool:
         """Let another broker lead; False: this one does not."""
