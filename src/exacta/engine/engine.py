@@ -291,6 +291,10 @@ class Engine:
             return 0
         return self._writer.release(answer)
 
+    def catch_up(self, done: Callable[[], None]) -> None:
+        """See `Log.catch_up`."""
+        done()
+
     def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
         """See `Log.read`."""
         if self.failed is not None:
