@@ -1,4 +1,4 @@
-"""Random histories of a catalog: who follows change by change finds what somebody finds who begins with the last one."""
+"""Random histories of a catalog: following it change by change finds what beginning with the last one finds."""
 
 from random import Random
 
