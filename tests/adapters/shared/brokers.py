@@ -5,6 +5,8 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
+import pytest
+
 from exacta.adapters.memory import DatabaseWire, MemoryDatabase, MemoryLedger, MemoryObjects
 from exacta.adapters.shared.follower import SharedFollower
 from exacta.adapters.shared.journal import SharedJournal
@@ -12,7 +14,7 @@ from exacta.adapters.shared.opening import open_follower
 from exacta.adapters.shared.shared_log import Limits, Witness
 from exacta.ports.following import Delivered
 from exacta.ports.journal import AppendResult, Buffer, Failed, GroupAppended, JournalDamaged, JournalEntry
-from exacta.ports.shared import Ledger
+from exacta.ports.shared import Appended, Ledger, Superseded, TailGroup
 from simulation.disk.in_place import InPlace
 from simulation.disk.simulated import SimulatedDisk
 from simulation.loop import SimulatedLoop
@@ -83,9 +85,15 @@ class BrokerOf:
         """All events that it has seen, the first ones included."""
         return self.begun + [event for delivered in self.delivered for event in delivered.events]
 
+    def open(self) -> SharedFollower | Failed | JournalDamaged:
+        """Wait until it is open, or cannot be opened."""
+        self.brokers.until(lambda: self.opened is not None)
+        assert self.opened is not None
+        return self.opened
+
     def follow(self) -> "BrokerOf":
         """Open, and follow from now on."""
-        self.brokers.until(lambda: self.opened is not None)
+        self.open()
         self.blob, events = self.follower.begin()
         self.begun = list(events)
         self.follower.on_failure(self.failures.append)
@@ -129,6 +137,15 @@ class BrokerOf:
         results: list[AppendResult] = []
         self.journal.append(self.journal.position, entries, results.append)
         return results
+
+    def delay_appends(self, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+        """Let what it appends be on its way for this long."""
+        append = self.ledger.append
+
+        def later(group: TailGroup, done: Callable[[Appended | Superseded | Failed], None]) -> None:
+            self.brokers.loop.call_later(seconds, append, group, done)
+
+        monkeypatch.setattr(self.ledger, "append", later)
 
     def again(self) -> "BrokerOf":
         """Close it, and open it once more in the same process."""
