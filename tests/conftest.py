@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests import order, shares
+from tests import crashes, order, shares
 from tests.shares import changed, chosen, closing_line, examples
 
 # A share has the same examples each time: its seed is set below, also where CI is set. A slow example does not fail.
@@ -46,6 +46,9 @@ def pytest_configure(config: pytest.Config) -> None:
     found = getattr(config, "workerinput", {}).get("changed")
     if found is not None:
         shares.handed_on = frozenset(map(Path, found))
+        config.pluginmanager.register(crashes.InWorker(config.workerinput["crash"]))  # type: ignore[attr-defined]
+    else:
+        config.pluginmanager.register(crashes.InController(config.stash.setdefault(_REPORTS, [])))
 
 
 @pytest.hookimpl(optionalhook=True)
