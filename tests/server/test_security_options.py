@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.config.options import DYNAMIC, SECURITY, configure, options
 from exacta.core.commands import CreateTopic
 from exacta.core.queries.topic_lists import topic_names

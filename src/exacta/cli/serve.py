@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from msgspec.structs import replace
 
 from exacta.cli.data_directory import DEFAULT_DATA
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.config.options import PASSED_OVER, configure, options, parse_setting
 from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.server.door_options import ENDPOINTS, doors_of

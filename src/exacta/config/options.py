@@ -16,11 +16,12 @@ from typing import Any, get_args, get_type_hints
 from msgspec import Struct
 
 from exacta.config import pulsar_logins
-from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.configuration import Configuration
 from exacta.config.doors import DoorOptions
+from exacta.config.errors import ConfigurationError
 from exacta.config.logins import LoginOptions
 from exacta.config.pulsar_logins import PulsarLoginOptions
-from exacta.config.security import SecurityOptions, problem_of
+from exacta.config.security import SecurityOptions, require_security
 from exacta.config.tls import TlsOptions
 from exacta.core.values.secret import HIDDEN
 from exacta.spelling import did_you_mean
@@ -173,9 +174,8 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
         values[option.field] = parse_value(option, value)
     configuration = Configuration(**values)
     require_order(configuration)
-    problem = problem_of(configuration) or pulsar_logins.problem_of(configuration)
-    if problem:
-        raise ConfigurationError(problem)
+    require_security(configuration)
+    pulsar_logins.require_logins(configuration)
     return configuration
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.config.tls import TlsOptions
 from exacta.extras import install_extra
 from exacta.key_stores import (

@@ -20,7 +20,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KeyClass, kafka_key
 from exacta.config.options import PASSED_OVER, SECURITY, Option, configure, options, parse_value, refuse_unserved
 from exacta.front.doors import Door, Endpoint, TransportSecurity

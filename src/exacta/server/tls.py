@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.front.doors import Door
 from exacta.front.hosts import share_of
 from exacta.front.identity import NOBODY, Identity, NotIdentified
