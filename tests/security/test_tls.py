@@ -108,7 +108,10 @@ def test_stores_of_every_form_are_read(stores: Stores, text: str, trusts: int) -
         ("ssl.keystore.location=only.p12 ssl.keystore.password=secret", "holds no private key with its certificate"),
         ("ssl.keystore.location=java.jks", "convert it once with: keytool -importkeystore -srckeystore "),
         ("ssl.keystore.location=both.pem ssl.keystore.type=JKS", "convert it once with: keytool -importkeystore "),
-        (f"{KEYSTORE} ssl.truststore.location=key.pem ssl.client.auth=required", "no certificate that can be read"),
+        (
+            f"{KEYSTORE} ssl.truststore.location=key.pem ssl.client.auth=required",
+            "no certificate in PEM that can be read",
+        ),
         (f"{KEYSTORE} ssl.truststore.location=java.jks ssl.client.auth=required", "convert it once with: keytool "),
     ],
 )

@@ -167,7 +167,7 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
     """
     values: dict[str, Any] = {}
     for given, value in settings.items():
-        if (gone := PASSED_OVER.get(given.replace("_", "."))) is not None:
+        if (gone := passed_over(given.replace("_", "."))) is not None:
             logger.warning(gone)
             continue
         option = _find(given)
@@ -209,10 +209,10 @@ _ELSEWHERE = {
 """Options of Kafka's configuration that `exacta serve` has on its command line."""
 
 
-RENAMED = {"pulsar.tls.certificate": "tlsCertificateFilePath", "pulsar.tls.key": "tlsKeyFilePath"}
+_RENAMED = {"pulsar.tls.certificate": "tlsCertificateFilePath", "pulsar.tls.key": "tlsKeyFilePath"}
 """Options by the names that they had once."""
 
-PASSED_OVER = {
+_PASSED_OVER = {
     "web.allow.anonymous": "web.allow.anonymous has no effect any more: allow.anonymous=WEB lets everybody in by HTTP"
 }
 """Options that are gone, and what is said of them."""
@@ -224,21 +224,24 @@ def _find(given: str) -> Option:
     if option is None:
         if name in _ELSEWHERE:
             raise ConfigurationError(f"unknown option {given}: give {_ELSEWHERE[name]} to `exacta serve`")
-        refuse_unserved(name)
         _refuse_kafkas(given, name)
         meant = did_you_mean(name, options())
         raise ConfigurationError(f"unknown option {given}" + (f"; {meant}" if meant else ""))
     return option
 
 
-def refuse_unserved(name: str) -> None:
-    """Raise ConfigurationError for a name that an option had once, or one of Apache Pulsar's that is not served."""
-    if name in RENAMED:
-        raise ConfigurationError(f"{name} is called {RENAMED[name]} now")
+def passed_over(name: str) -> str | None:
+    """Return what is said of an option that is gone and harms nobody; None: it is none.
+
+    Raises ConfigurationError for a name that an option had once, and for one of Apache Pulsar's that is not served.
+    """
+    if name in _RENAMED:
+        raise ConfigurationError(f"{name} is called {_RENAMED[name]} now")
     if name in pulsar_logins.REFUSED:
         raise ConfigurationError(
             f"{name} is an option of Apache Pulsar that is not here: {pulsar_logins.REFUSED[name]}"
         )
+    return _PASSED_OVER.get(name)
 
 
 def _refuse_kafkas(given: str, name: str) -> None:

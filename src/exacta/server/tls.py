@@ -91,7 +91,7 @@ class Certificate:
         return self._settings.client_auth is not ClientAuth.NONE
 
     @property
-    def is_login(self) -> bool:
+    def requires(self) -> bool:
         """True if every client must have a certificate that is accepted."""
         return self._settings.client_auth is ClientAuth.REQUIRED
 
@@ -133,7 +133,7 @@ class Certificate:
         connection = transport.get_extra_info("ssl_object")
         shown = None if connection is None else connection.getpeercert(binary_form=True)
         if shown is None:
-            if self.is_login:
+            if self.requires:
                 raise NotIdentified("it has shown no certificate")
             return NOBODY
         try:
@@ -171,7 +171,7 @@ class TlsListener(Listener):
     @property
     def has_login(self) -> bool:
         """See `Listener`; a certificate that every client must have is a login."""
-        return self.door.login or self.certificate.is_login
+        return self.door.login or self.certificate.requires
 
     async def start(self, connect: Callable[[], asyncio.BaseProtocol]) -> None:
         """Accept clients; `connect` makes the protocol of each. Raises ServerError."""
