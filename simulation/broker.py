@@ -258,7 +258,7 @@ class Broker:
         )
         self._takes_lead = not self._takes_lead
         if self._takes_lead:  # as a broker among others would, before it serves anybody
-            engine.submit((TakeLead(node_id=context.node_id),), lambda answers: None)
+            engine.submit((TakeLead(node_id=context.cluster.node_id),), lambda answers: None)
         self.life = _Life(process, journal, engine, context)
 
     def _cleaned(self, result: Cleaned | Failed) -> None:

@@ -10,6 +10,7 @@ from dataclasses import fields
 
 from exacta.cli.data_directory import DEFAULT_DATA
 from exacta.cli.serve import argument_help
+from exacta.config.cluster import ClusterOptions
 from exacta.config.configuration import Configuration
 from exacta.config.doors import DoorOptions
 from exacta.config.groups import GroupOptions
@@ -45,6 +46,7 @@ ROOMS: dict[str, type] = {
     "Kafka's clients": KafkaOptions,
     "Pulsar's clients": PulsarOptions,
     "HTTP": WebOptions,
+    "Several brokers": ClusterOptions,
 }
 """The headings of the options of the broker -> where they lie."""
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from exacta.server.configuration_file import ConfigurationFile
 
 EXIT_USAGE = 2
+_OF_CLUSTERS = ("postgres", "objects", "node_id")
+"""Options of the broker that are flags, too."""
 
 T = TypeVar("T")
 
@@ -61,6 +63,7 @@ def run(arguments: Sequence[str]) -> int:
             log |= file.log
         # The command line wins over the file. Both forms of a name are one option.
         settings |= _set(parsed.set)
+        settings |= {name: value for name in _OF_CLUSTERS if (value := getattr(parsed, name)) is not None}
         configuration = configure(settings)
         doors = doors_at(endpoints, kafka_doors)
     except ConfigurationError as error:
@@ -218,6 +221,12 @@ def _parser() -> argparse.ArgumentParser:
         help="what clients are told to connect to, where that is not what is listened on",
     )
     _add_pulsars_doors(parser)
+    _add_cluster(parser)
+    _add_ways_to_set(parser)
+    return parser
+
+
+def _add_ways_to_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set",
         type=_usage(parse_setting),
@@ -245,7 +254,30 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--log-format", choices=FORMATS, help=f"the form of the log's lines on stderr (default: {DEFAULT_FORMAT})"
     )
-    return parser
+
+
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    for flag, metavar, words in (
+        (
+            "--postgres",
+            "URL",
+            "the PostgreSQL database that keeps the log, as postgresql://USER@HOST:PORT/DATABASE; brokers with the "
+            "same one are a cluster, and --data is a cache (default: the log lies in the data directory)",
+        ),
+        (
+            "--objects",
+            "URL",
+            "where the older part of a log in PostgreSQL lies, as s3://BUCKET/PREFIX (default: in PostgreSQL, too)",
+        ),
+        ("--node-id", "N", "the id of this broker, which no other broker of its cluster has (default: 0)"),
+    ):
+        parser.add_argument(flag, type=_usage(_something), metavar=metavar, help=words)
+
+
+def _something(text: str) -> str:
+    if not text.strip():
+        raise ValueError("expected a value, not an empty one")
+    return text
 
 
 def _add_pulsars_doors(parser: argparse.ArgumentParser) -> None:

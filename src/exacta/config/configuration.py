@@ -5,6 +5,7 @@ The rooms are frozen dataclasses, since `msgspec.Struct`s cannot have several ba
 
 from dataclasses import asdict, dataclass
 
+from exacta.config.cluster import ClusterOptions
 from exacta.config.doors import DoorOptions
 from exacta.config.groups import GroupOptions
 from exacta.config.kafka import KafkaOptions
@@ -34,6 +35,7 @@ class Configuration(
     LoginOptions,
     PulsarLoginOptions,
     KafkaOptions,
+    ClusterOptions,
 ):
     """Every option with its default. `exacta serve --help` lists them from the last base to the first."""
 

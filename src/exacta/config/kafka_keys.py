@@ -38,7 +38,7 @@ SAME = "The option of the same name."
 
 _SERVED = {
     SAME: """
-        allow.everyone.if.no.acl.found authorizer.class.name auto.create.topics.enable
+        allow.everyone.if.no.acl.found authorizer.class.name auto.create.topics.enable broker.rack
         connection.failed.authentication.delay.ms connections.max.idle.ms connections.max.reauth.ms fetch.max.bytes
         group.consumer.assignors group.consumer.heartbeat.interval.ms group.consumer.max.size
         group.consumer.session.timeout.ms group.initial.rebalance.delay.ms group.max.session.timeout.ms group.max.size

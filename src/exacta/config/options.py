@@ -15,7 +15,7 @@ from typing import Any, get_args, get_type_hints
 
 from msgspec import Struct
 
-from exacta.config import pulsar_logins
+from exacta.config import cluster, pulsar_logins
 from exacta.config.configuration import Configuration
 from exacta.config.doors import DoorOptions
 from exacta.config.errors import ConfigurationError
@@ -172,10 +172,11 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
             continue
         option = _find(given)
         values[option.field] = parse_value(option, value)
-    configuration = Configuration(**values)
+    configuration = Configuration(**cluster.settle(values))
     require_order(configuration)
     require_security(configuration)
     pulsar_logins.require_logins(configuration)
+    cluster.require_one_log(configuration, syncs_every_write=configuration.transaction_sync_every_write)
     return configuration
 
 

@@ -11,8 +11,12 @@ where the disk is quick (decision 0023). The state in memory is therefore ahead 
 held back until the group that holds the state it was taken from is durable. Some answers come earlier
 (`answers_ahead`). What readers see (`Visible`) is taken down when a group is sealed, and shown when it is durable.
 
+Where others may append to the journal, an answer waits for a group that begins after its question came, and a group
+without entries is confirmed. So a leader that was replaced tells nobody what holds no more (decision 0072). Such an
+engine takes the lead of the log by its first event.
+
 A failed or conflicting append, or a defect of ours, makes the state in memory worthless: the engine answers nobody any
-more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
+more and says so once through `on_failure`. The caller must read what is really there, and `EngineFailed` says how.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -20,7 +24,7 @@ from functools import partial
 from typing import TypeVar
 
 from exacta.core.apply import apply
-from exacta.core.commands import AppendBatch, Command, Parked
+from exacta.core.commands import AppendBatch, Command, Parked, TakeLead
 from exacta.core.decide import decide, undecided
 from exacta.core.events import ConsumerConnected, Event, LeadTaken, TopicDeleted
 from exacta.core.ids import ConsumerId, PartitionId, Ticket
@@ -57,7 +61,15 @@ T = TypeVar("T")
 
 
 class EngineFailed(Exception):
-    """The state in memory is worthless (a group was not taken, or a defect): end the process and recover."""
+    """The state in memory is worthless (a group was not taken, or a defect): drop the engine.
+
+    With `another_may_lead` it is a journal's failure that others may append to: follow the log from what is there.
+    Otherwise end the process and recover.
+    """
+
+    def __init__(self, reason: str, *, another_may_lead: bool = False) -> None:
+        super().__init__(reason)
+        self.another_may_lead = another_may_lead
 
 
 class Engine:
@@ -82,11 +94,13 @@ class Engine:
         schedule: Schedule | None = None,
         fold_every_ms: int = FOLD_EVERY_MS,
         recovered: Recovered | None = None,
+        node_id: int = 0,
     ) -> None:
         """Recover from the journal, unless that is done. Blocks. Without a `schedule` everything is kept for ever.
 
         `clock` gives milliseconds since 1970, and never jumps while the engine lives (see `clock.Clock`). Fetches wait
-        by `wait_clock`, or by the same. `fold_every_ms` is the shortest time between two snapshots.
+        by `wait_clock`, or by the same. `fold_every_ms` is the shortest time between two snapshots. `node_id` is the
+        broker that takes the lead, where others may append to the journal.
 
         Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
         """
@@ -99,7 +113,7 @@ class Engine:
         self._sinks = Sinks()
         self.owner_of: Callable[[str], str] = str
 
-        journal.on_failure(lambda failed: self._fail(failed.reason))
+        journal.on_failure(lambda failed: self._fail(failed.reason, True))
         recovered = recovered or recover(journal, limits, clock)
         self._state, self._clock = recovered.state, recovered.clock
         self._visible: dict[PartitionId, Visible] = {}
@@ -120,22 +134,27 @@ class Engine:
             journal, self.deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
         )
         self._upkeep = None if schedule is None else self._make_upkeep(schedule, clock)
-        self._room = RoomWatch(
-            self._state,
-            journal,
-            self.deadlines,
-            submit=lambda commands: self.submit(commands, _nobody),
-            gathering_bytes=lambda: self._writer.gathering.payload_bytes,
-        )
-        self._begin(recovered)
+        self._room = self._make_room()
+        self._begin(recovered, node_id)
 
-    def _begin(self, recovered: Recovered) -> None:
+    def _begin(self, recovered: Recovered, node_id: int) -> None:
         self._show(visible_changes(self._state, self._state.partitions))
+        if not self._journal.is_exclusive:
+            self.submit((TakeLead(node_id=node_id),), _nobody)
         for timer in recovered.timers:
             self._timers.set(timer)
         if recovered.fences:
             self.submit(recovered.fences, _nobody)
         self._room.start()
+
+    def _make_room(self) -> RoomWatch:
+        return RoomWatch(
+            self._state,
+            self._journal,
+            self.deadlines,
+            submit=lambda commands: self.submit(commands, _nobody),
+            gathering_bytes=lambda: self._writer.gathering.payload_bytes,
+        )
 
     def _make_writer(self, records: RecordFormat, marker_clock: Callable[[], int]) -> JournalWriter:
         return JournalWriter(
@@ -215,7 +234,7 @@ class Engine:
                     notices += outcome.notices
         except Exception as defect:
             # Memory may be ahead of what will ever be written: as worthless as after a failed append.
-            self._fail(f"{type(commands[0]).__name__}: {defect!r}")
+            self._fail(f"{type(commands[0]).__name__}: {defect!r}", False)
             raise
         for waiting, answer in woken:  # as late as the answer to the request that woke them
             writer.release(partial(waiting, [answer]), waits_for)
@@ -263,7 +282,7 @@ class Engine:
 
     def confirm(self, answer: Callable[[], None], is_shown: bool = False) -> int:
         """See `Log.confirm`."""
-        if is_shown:
+        if is_shown and self._journal.is_exclusive:
             answer()
             return 0
         return 0 if self.failed is not None else self._writer.release(answer)
@@ -301,6 +320,9 @@ class Engine:
         self, partitions: Iterable[tuple[str, int]] | None, done: Callable[[], None], after: int = 0
     ) -> None:
         """See `Log.when_shown`."""
+        if not self._journal.is_exclusive:
+            self.confirm(done)  # nobody is acknowledged before the group is durable that holds the write
+            return
 
         def confirm() -> None:
             self.confirm(done, True)
@@ -417,10 +439,10 @@ class Engine:
         if self._upkeep is not None:
             self._upkeep.may_free()
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, is_of_journal: bool) -> None:
         if self.failed is not None:
             return
-        self.failed = EngineFailed(reason)
+        self.failed = EngineFailed(reason, another_may_lead=is_of_journal and not self._journal.is_exclusive)
         self.abandon()
         self._on_failure(self.failed)
 

@@ -53,9 +53,9 @@ class Fetcher:
         deadlines: Deadlines,
         counts: Counts,
         scheduler: Scheduler,
-        confirm: Callable[[Callable[[], None], bool], object],
+        confirm: Callable[[Callable[[], None]], object],
     ) -> None:
-        """`confirm` hands out an answer, and is told whether it rests only on what readers see (`Log.confirm`)."""
+        """`confirm` hands out an answer that refuses something (`Log.confirm`). Another one shows what is durable."""
         self._scheduler = scheduler
         self._confirm = confirm
         self._planner = Planner(state, journal, visible)
@@ -254,7 +254,7 @@ class Fetcher:
     ) -> None:
         """Read what is planned, or what `again` plans where there is room only later, or for less."""
         if not plan.extents:
-            self._confirm(partial(done, plan.results), not plan.final)
+            self._give(plan, done)
             return
         found: Plan | None = plan
         plan_again = again or partial(self._plan, request)
@@ -271,7 +271,7 @@ class Fetcher:
 
     def _read_now(self, request: FetchRequest, plan: Plan, done: Callable[[list[FetchResult]], None]) -> None:
         if not plan.extents:
-            self._confirm(partial(done, plan.results), not plan.final)
+            self._give(plan, done)
             return
         for owner, extent in zip(plan.owners, plan.extents, strict=True):
             self._read_bytes[plan.look.wanted[owner].topic] += extent.size
@@ -297,7 +297,7 @@ class Fetcher:
                     result.aborted = ()
         foreign = [result for result in plan.results if result.room and result.records]
         if not foreign or request.convert is None:
-            self._confirm(partial(done, plan.results), not plan.final)
+            self._give(plan, done)
             return
 
         def is_wanted() -> bool:
@@ -308,7 +308,14 @@ class Fetcher:
                 result.records = records
                 if not records:
                     result.aborted = ()
-            self._confirm(partial(done, plan.results), not plan.final)
+            self._give(plan, done)
 
         shares = [Share(result.records, result.offset_count, result.room) for result in foreign]
         request.convert(shares, is_wanted, converted)
+
+    def _give(self, plan: Plan, done: Callable[[list[FetchResult]], None]) -> None:
+        """Hand out an answer. One that refuses nothing shows a durable prefix of the log, which any leader has."""
+        if plan.final:
+            self._confirm(partial(done, plan.results))
+        else:
+            done(plan.results)

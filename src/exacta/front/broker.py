@@ -18,7 +18,9 @@ from exacta.front.memory import Memory
 from exacta.front.meter import Meter
 from exacta.front.quotas import Quotas
 from exacta.front.request import Request
+from exacta.front.single_broker import SingleBroker
 from exacta.ports.authorizer import Authorizer, Operation, Resource
+from exacta.ports.cluster import Cluster
 from exacta.ports.entropy import Entropy
 from exacta.ports.log import Answer, FetchRequest, FetchResult, Log, View
 from exacta.ports.record_format import Buffer
@@ -29,7 +31,10 @@ T = TypeVar("T")
 
 
 class Broker:
-    """One per server. `wall_clock` gives the time for timestamps of records, in milliseconds since 1970."""
+    """One for each role that a server takes; without a `cluster` nobody shares the log, and there is one.
+
+    `wall_clock` gives the time for timestamps of records, in milliseconds since 1970.
+    """
 
     def __init__(
         self,
@@ -41,6 +46,7 @@ class Broker:
         *,
         logins: Logins | None = None,
         cluster_id: str,
+        cluster: Cluster | None = None,
         log_dir: Path | None = None,
         wall_clock: Callable[[], int] | None = None,
     ) -> None:
@@ -57,7 +63,8 @@ class Broker:
         self.arrivals = Arrivals(engine.scheduler)
         """The connections that have not logged in yet."""
         self.cluster_id = cluster_id
-        self.node_id = configuration.node_id
+        self.cluster: Cluster = SingleBroker(configuration.node_id) if cluster is None else cluster
+        """The brokers that share the log; which of them leads it is the same for the life of this object."""
         self.log_dir = log_dir
         """The directory in which everything lies; None: in memory."""
         self.wall_ms = wall_clock or engine.now_ms

@@ -20,7 +20,23 @@ class Leader(NamedTuple):
     epoch: int
 
 
-class Follower(JournalReader, Protocol):
+class SharedReader(JournalReader, Protocol):
+    """Read a shared log, and tell what the cluster is told of that."""
+
+    @property
+    def catalog(self) -> int:
+        """The version of the catalog by which this broker reads objects; 0: it reads none."""
+
+    @property
+    def tail_from(self) -> int:
+        """The position at which the tail begins, as last read; what lies before it is in objects."""
+
+
+class LedJournal(SharedReader, Journal, Protocol):
+    """The journal of a shared log, as the broker that leads has it. Closing it lets another lead at once."""
+
+
+class Follower(SharedReader, Protocol):
     """Read a shared log as it grows, and take its lead when nobody else leads.
 
     Threads and callbacks are as for `exacta.ports.journal`. What was delivered is durable: no change of leader takes it
@@ -36,7 +52,7 @@ class Follower(JournalReader, Protocol):
     def follow(self, deliver: Callable[[Delivered], None]) -> None:
         """Deliver what follows, in order, from now on; `find` sees its batches when `deliver` is called."""
 
-    def lead(self, done: Callable[[Journal | Failed], None]) -> None:
+    def lead(self, done: Callable[[LedJournal | Failed], None]) -> None:
         """Wait for the lead, however long, and take it; deliver the rest; then hand out the journal that appends.
 
         The journal begins at `position`, sees what the follower sees, and is the follower's successor: the follower is
@@ -46,3 +62,6 @@ class Follower(JournalReader, Protocol):
     @property
     def leader(self) -> Leader | None:
         """The broker that leads; None: nobody does, or nobody knows."""
+
+    def on_leader(self, changed: Callable[[], None]) -> None:
+        """Call back when `leader` has changed. To be called once."""

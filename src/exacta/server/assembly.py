@@ -19,8 +19,10 @@ from exacta.engine.upkeep import Schedule
 from exacta.front.broker import Broker
 from exacta.front.memory import Memory
 from exacta.ports.authorizer import Authorizer
+from exacta.ports.cluster import Cluster
 from exacta.ports.entropy import Entropy
 from exacta.ports.journal import Journal
+from exacta.ports.log import Log
 from exacta.ports.record_format import RecordFormat
 from exacta.ports.scheduler import Scheduler
 from exacta.records.compaction import compaction
@@ -64,12 +66,13 @@ def assemble_engine(
     records: RecordFormat | None = None,
     make: Callable[..., E] = Engine,  # type: ignore[assignment]
     recovered: Recovered | None = None,
+    node_id: int = 0,
 ) -> E:
     """Recover an engine from the journal. Blocks; raises what `Engine` raises.
 
     `make` is the engine's class, or a partial of a subclass; `records` is the format of record batches, Kafka's by
     default. Without a `schedule` all records are kept for ever. `recovered` is the state, where the journal has been
-    read already.
+    read already. `node_id` takes the lead where others may append to the journal.
     """
     return make(
         journal,
@@ -82,14 +85,16 @@ def assemble_engine(
         schedule=schedule,
         fold_every_ms=fold_every_ms,
         recovered=recovered,
+        node_id=node_id,
     )
 
 
 def assemble_broker(
-    engine: Engine,
+    engine: Log,
     configuration: Configuration,
     *,
     cluster_id: str,
+    cluster: Cluster | None = None,
     log_dir: Path | None = None,
     wall_clock: Callable[[], int] | None = None,
     entropy: Entropy | None = None,
@@ -111,6 +116,7 @@ def assemble_broker(
         authorizer_of(configuration, engine.advice) if authorizer is None else authorizer,
         logins=logins,
         cluster_id=cluster_id,
+        cluster=cluster,
         log_dir=log_dir,
         wall_clock=wall_clock,
     )

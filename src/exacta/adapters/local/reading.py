@@ -175,12 +175,16 @@ class Reader:
                         opened.append((segment, handle))
                     results.append(assemble(runs, [self._read_run(segment, handle, run) for run in runs]))
                 except OSError as error:
-                    results.append(Failed(str(error)))
+                    results.append(self._failed(error))
         finally:
             results += [Failed("the read did not finish")] * (len(plans) - len(results))
             self._opened.extend(opened)  # not before: of two handles of one segment the second is closed at once
             with suppress(RuntimeError):  # the event loop is closed: nobody waits any more
                 self._call_soon(self._finish, list(handles), results, done)
+
+    @staticmethod
+    def _failed(error: OSError) -> Failed:
+        return Failed(str(error))
 
     def _read_run(self, segment: Segment, handle: int, run: Run) -> bytes:
         data = self._files.read(handle, run.size, run.offset)

@@ -9,6 +9,7 @@ from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.front.topics import create_missing
 from exacta.kafka.access import allows
+from exacta.kafka.at_follower import by_request
 from exacta.kafka.authorized_operations import NOT_ASKED_FOR, on_cluster, on_topic
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -16,6 +17,7 @@ from exacta.kafka.internal_topics import MADE
 from exacta.kafka.listing import describe_all
 from exacta.kafka.mutations import Mutations
 from exacta.kafka.needs import Inside, or_on_cluster
+from exacta.kafka.nodes import ToldCluster, told_cluster
 from exacta.kafka.parts import Parts, Repeats
 from exacta.kafka.request_size import first_time
 from exacta.kafka.topic_names import is_legal_name
@@ -30,13 +32,15 @@ from exacta.protocol.kafka.messages.k03_metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from exacta.protocol.kafka.schema import NO_UUID
+from exacta.protocol.kafka.schema import NO_UUID, Message
 
 FIRST_VERSION_WITH_NULL_NAMES = 12
+FIRST_VERSION_WITH_LISTENERS = 6
+"""Older clients do not know LISTENER_NOT_FOUND."""
 
 
 def handle(broker: Broker, request: MetadataRequest, context: RequestContext, reply: Reply) -> None:
-    """Create what is missing and may be created first, so that the first answer names it already."""
+    """Create what is missing and may be created first, so that the first answer names it already; a leader does."""
     refused: dict[str, ErrorCode] = {}
     wanted = request.topics
     if wanted is None or (context.version == 0 and not wanted):
@@ -63,10 +67,25 @@ def handle(broker: Broker, request: MetadataRequest, context: RequestContext, re
         elif not allows(broker, context, Operation.CREATE, ResourceKind.TOPIC, topic, or_on_cluster(Operation.CREATE)):
             refused[topic] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     legal = [topic for topic in to_create if topic not in refused]
-    if context.charge is not None:
+    if context.charge is not None and broker.cluster.leads:
         missing = [topic for topic in legal if broker.engine.visible(topic, 0) is None]
         mutations.take(len(missing) * broker.configuration.num_partitions)
-    create_missing(broker, context, legal, created, MADE)
+    if broker.cluster.leads:
+        create_missing(broker, context, legal, created, MADE)
+        return
+    absent = [topic for topic in legal if broker.engine.visible(topic, 0) is None]
+    refused |= dict.fromkeys(absent, ErrorCode.LEADER_NOT_AVAILABLE)
+    _answer(broker, request, context, wanted, refused, unseen, partial(_send_elsewhere, context, reply, bool(absent)))
+
+
+def _send_elsewhere(context: RequestContext, reply: Reply, is_elsewhere: bool, answer: Message | None) -> None:
+    """Reply, and end the connection where only the leader creates what the client asks for.
+
+    Clients ask for metadata where they have a connection already, which would be this broker again and again.
+    """
+    reply(answer)
+    if is_elsewhere:
+        context.connection.close()
 
 
 def _answer(
@@ -79,7 +98,9 @@ def _answer(
     reply: Reply,
 ) -> None:
     """Describe the topics that are wanted, or all; `unseen` are the answers to those that are not looked at."""
-    nobody, leader_epoch = _nobody(context), broker.engine.advice.leader_epoch
+    nobody, cluster = _nobody(context), told_cluster(broker, context)
+    if cluster.error and context.version < FIRST_VERSION_WITH_LISTENERS:
+        cluster = cluster._replace(error=ErrorCode.LEADER_NOT_AVAILABLE)
 
     def with_operations(told: MetadataResponseTopic) -> MetadataResponseTopic:
         wanted_of = request.include_topic_authorized_operations and told.name
@@ -88,20 +109,19 @@ def _answer(
         return told
 
     def described(topic: TopicShape) -> MetadataResponseTopic:
-        return with_operations(_describe(topic, broker.node_id, leader_epoch))
+        return with_operations(_describe(topic, cluster))
 
     def described_if_seen(name: str, topic: TopicShape) -> MetadataResponseTopic | None:
         is_seen = allows(broker, context, Operation.DESCRIBE, ResourceKind.TOPIC, name)
         return described(topic) if is_seen else None
 
     def done(topics: list[MetadataResponseTopic]) -> None:
-        host, port = context.endpoint
         operations = request.include_cluster_authorized_operations
         reply(
             MetadataResponse(
-                brokers=[MetadataResponseBroker(node_id=broker.node_id, host=host, port=port)],
+                brokers=[MetadataResponseBroker(**each._asdict()) for each in cluster.nodes],
                 cluster_id=broker.cluster_id,
-                controller_id=broker.node_id,
+                controller_id=cluster.leader_id,
                 topics=topics + unseen,
                 cluster_authorized_operations=on_cluster(broker, context) if operations else NOT_ASKED_FOR,
             )
@@ -157,18 +177,19 @@ def _missing(asked: MetadataRequestTopic, refused: dict[str, ErrorCode], nobody:
     return MetadataResponseTopic(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS)
 
 
-def _describe(topic: TopicShape, node_id: int, leader_epoch: int) -> MetadataResponseTopic:
+def _describe(topic: TopicShape, cluster: ToldCluster) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=[
             MetadataResponsePartition(
+                error_code=cluster.error,
                 partition_index=index,
-                leader_id=node_id,
-                leader_epoch=leader_epoch,
-                replica_nodes=[node_id],
-                isr_nodes=[node_id],
+                leader_id=cluster.leader_id,
+                leader_epoch=cluster.leader_epoch,
+                replica_nodes=cluster.replicas,
+                isr_nodes=cluster.replicas,
             )
             for index in range(topic.partition_count)
         ],
@@ -182,6 +203,10 @@ HANDLER = Handler(
         Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
         Inside(Operation.CREATE, ResourceKind.TOPIC),
         Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),
+    ),
+    at_follower=by_request(
+        "It describes what it has followed, and creates nothing. For a topic that the leader would create it says "
+        "LEADER_NOT_AVAILABLE and ends the connection, so that the client asks another broker."
     ),
     handle=handle,
     parts=(Parts("topics", "topics", most=100, repeats=Repeats.LEFT_OUT),),

@@ -11,6 +11,7 @@ import re
 from exacta.config.configuration import Configuration
 from exacta.core.ids import TransactionVersion
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import SERVES
 from exacta.kafka.context import ApiVersions, RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import OPEN_TO_ALL
@@ -63,7 +64,7 @@ def _refusal(broker: Broker, request: ApiVersionsRequest, version: int) -> Error
     software = request.client_software_name, request.client_software_version
     if names_cluster != names_node or (version >= _NAMED_SINCE and not all(map(_SOFTWARE.fullmatch, software))):
         return ErrorCode.INVALID_REQUEST
-    if names_cluster and (request.cluster_id, request.node_id) != (broker.cluster_id, broker.node_id):
+    if names_cluster and (request.cluster_id, request.node_id) != (broker.cluster_id, broker.cluster.node_id):
         return ErrorCode.REBOOTSTRAP_REQUIRED
     return ErrorCode.NONE
 
@@ -102,6 +103,7 @@ HANDLER = Handler(
     ApiKey.API_VERSIONS,
     versions=(0, 5),
     needs=OPEN_TO_ALL,
+    at_follower=SERVES,
     handle=handle,
     answer_unserved=answer_unserved,
 )

@@ -1,4 +1,4 @@
-"""CreateTopics creates topics. There is one broker, hence one replica."""
+"""CreateTopics creates topics. Every broker is a replica of each of them, however many are asked for."""
 
 from collections import Counter
 
@@ -10,11 +10,13 @@ from exacta.core.replies import TopicCreatedReply
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.kafka.access import allows
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.config_source import SOURCE_NUMBERS
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.mutations import EXCEEDED, Mutations
 from exacta.kafka.needs import Each, Inside, or_on_cluster
+from exacta.kafka.nodes import can_be_on, node_ids
 from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
 from exacta.ports.authorizer import Operation, ResourceKind
@@ -91,11 +93,12 @@ def _command(broker: Broker, topic: CreatableTopic, validate_only: bool) -> Crea
     if topic.assignments:
         partition_count = _assigned_partitions(broker, topic)
     else:
-        takes_it = broker.configuration.accept_any_replication_factor and topic.replication_factor > 0
-        if not takes_it and topic.replication_factor not in (1, DEFAULT):
+        takes_any, brokers = broker.configuration.accept_any_replication_factor, len(node_ids(broker))
+        most = topic.replication_factor if takes_any else brokers
+        if topic.replication_factor != DEFAULT and not 0 < topic.replication_factor <= most:
             raise _Refused(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"replication factor {topic.replication_factor} is not possible: there is one broker. Ask for 1; or "
+                f"replication factor {topic.replication_factor} is not possible: {_brokers(brokers)}; or "
                 "let the broker take any, by accept.any.replication.factor=true",
             )
         partition_count = (
@@ -121,16 +124,18 @@ def _command(broker: Broker, topic: CreatableTopic, validate_only: bool) -> Crea
     )
 
 
+def _brokers(count: int) -> str:
+    return "there is one broker. Ask for 1" if count == 1 else f"there are {count} brokers. Ask for 1 to {count}"
+
+
 def _assigned_partitions(broker: Broker, topic: CreatableTopic) -> int:
     if topic.num_partitions != DEFAULT or topic.replication_factor != DEFAULT:
         raise _Refused(ErrorCode.INVALID_REQUEST, "with assignments, the numbers of partitions and replicas must be -1")
     indexes = sorted(assignment.partition_index for assignment in topic.assignments)
-    if indexes != list(range(len(indexes))) or any(
-        assignment.broker_ids != [broker.node_id] for assignment in topic.assignments
-    ):
-        raise _Refused(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"every partition, from 0 on, must be assigned to [{broker.node_id}]"
-        )
+    assigned = (assignment.broker_ids for assignment in topic.assignments)
+    if indexes != list(range(len(indexes))) or not all(can_be_on(broker, each) for each in assigned):
+        message = f"every partition, from 0 on, must be assigned to {node_ids(broker)}"
+        raise _Refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
     return len(indexes)
 
 
@@ -155,7 +160,7 @@ def _fill(
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         return
     result.num_partitions = answer.partition_count
-    result.replication_factor = 1
+    result.replication_factor = len(node_ids(broker))
     result.configs = []
     for name in TOPIC_CONFIGS:
         [(_, value, source), *_] = values_of(command.configs, name, broker.options)
@@ -166,6 +171,7 @@ HANDLER = Handler(
     ApiKey.CREATE_TOPICS,
     versions=(2, 7),
     needs=NEEDS,
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     parts=(divided_by(NEEDS[0], size="num_partitions", most=50, most_in_all=MOST_AT_ONCE, repeats=Repeats.REFUSED),),
 )

@@ -11,6 +11,7 @@ from exacta.config.topic import TOPIC_CONFIGS, ConfigType
 from exacta.config.topic_values import values_of
 from exacta.front.broker import Broker
 from exacta.kafka import loggers
+from exacta.kafka.at_follower import SERVES
 from exacta.kafka.config_source import BROKER_LOGGER_SOURCE, SOURCE_NUMBERS, ResourceType, configured
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -59,7 +60,7 @@ class _Describer:
     def result(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
         """Return the answer about one resource."""
         result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
-        name, node_id = resource.resource_name, str(self._broker.node_id)
+        name, node_id = resource.resource_name, str(self._broker.cluster.node_id)
         keys = frozenset(resource.configuration_keys or ())
         configs: list[DescribeConfigsResourceResult] = []
         match resource.resource_type:
@@ -161,6 +162,7 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_CONFIGS,
     versions=(1, 4),
     needs=NEEDS,
+    at_follower=SERVES,
     handle=handle,
     parts=(divided_by(NEEDS[0], most=50, repeats=Repeats.LEFT_OUT),),
 )

@@ -1,4 +1,4 @@
-"""CreatePartitions lets topics grow; with one broker, a partition can be assigned to that one only (KIP-195)."""
+"""CreatePartitions lets topics grow; a partition is on every broker, whichever it is assigned to (KIP-195)."""
 
 from collections import Counter
 
@@ -6,10 +6,12 @@ from exacta.core.commands import Command, CreatePartitions
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.mutations import EXCEEDED, Mutations
 from exacta.kafka.needs import Each
+from exacta.kafka.nodes import can_be_on, node_ids
 from exacta.kafka.parts import Repeats, divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
@@ -79,9 +81,9 @@ def _command(topic: CreatePartitionsTopic, *, validate_only: bool) -> CreatePart
 
 
 def _wrong_assignment(broker: Broker, topic: CreatePartitionsTopic) -> str | None:
-    if all(assignment.broker_ids == [broker.node_id] for assignment in topic.assignments or ()):
+    if all(can_be_on(broker, assignment.broker_ids) for assignment in topic.assignments or ()):
         return None
-    return f"every new partition must be assigned to [{broker.node_id}]"
+    return f"every new partition must be assigned to {node_ids(broker)}"
 
 
 def _why(broker: Broker, wanted: CreatePartitionsTopic, present: int, rejection: Rejection) -> str:
@@ -100,6 +102,7 @@ HANDLER = Handler(
     ApiKey.CREATE_PARTITIONS,
     versions=(0, 3),
     needs=NEEDS,
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     parts=(divided_by(NEEDS[0], size="count", most=50, repeats=Repeats.REFUSED),),
 )

@@ -1,9 +1,11 @@
-"""AlterPartitionReassignments: with one broker, every partition is where it can be (KIP-455)."""
+"""AlterPartitionReassignments: every partition is on every broker, and stays there (KIP-455)."""
 
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
+from exacta.kafka.nodes import can_be_on, node_ids
 from exacta.kafka.parts import Parts
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -39,8 +41,8 @@ def _answer(broker: Broker, topic: str, wanted: ReassignablePartition) -> Reassi
         code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the topic has no partition {index}"
     elif wanted.replicas is None:
         code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-    elif wanted.replicas != [broker.node_id]:
-        code, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"a partition can only be on [{broker.node_id}]"
+    elif not can_be_on(broker, wanted.replicas):
+        code, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"a partition can only be on {node_ids(broker)}"
     else:
         code = ErrorCode.NONE
     return ReassignablePartitionResponse(partition_index=index, error_code=code, error_message=message)
@@ -50,6 +52,7 @@ HANDLER = Handler(
     ApiKey.ALTER_PARTITION_REASSIGNMENTS,
     versions=(0, 1),
     needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     parts=(Parts("topics", "responses", inner="partitions", inner_answers="partitions"),),
 )

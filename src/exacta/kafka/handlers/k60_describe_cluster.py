@@ -1,10 +1,12 @@
-"""DescribeCluster: one broker, which is its own controller; it is never fenced (KIP-1073)."""
+"""DescribeCluster: the brokers that live, of which none is fenced (KIP-1073); the one that leads is the controller."""
 
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import SERVES
 from exacta.kafka.authorized_operations import NOT_ASKED_FOR, on_cluster
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
+from exacta.kafka.nodes import told_cluster
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -28,13 +30,16 @@ def handle(broker: Broker, request: DescribeClusterRequest, context: RequestCont
             )
         )
         return
-    host, port = context.endpoint
+    cluster = told_cluster(broker, context)
     reply(
         DescribeClusterResponse(
             endpoint_type=BROKERS,
             cluster_id=broker.cluster_id,
-            controller_id=broker.node_id,
-            brokers=[DescribeClusterBroker(broker_id=broker.node_id, host=host, port=port)],
+            controller_id=cluster.leader_id,
+            brokers=[
+                DescribeClusterBroker(broker_id=each.node_id, host=each.host, port=each.port, rack=each.rack)
+                for each in cluster.nodes
+            ],
             cluster_authorized_operations=on_cluster(broker, context)
             if request.include_cluster_authorized_operations
             else NOT_ASKED_FOR,
@@ -46,5 +51,6 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_CLUSTER,
     versions=(0, 2),
     needs=(Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),),
+    at_follower=SERVES,
     handle=handle,
 )

@@ -10,10 +10,12 @@ from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.kafka.access import allows
+from exacta.kafka.at_follower import SERVES
 from exacta.kafka.authorized_operations import on_topic
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
+from exacta.kafka.nodes import ToldCluster, told_cluster
 from exacta.kafka.topic_names import is_legal_name
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
@@ -58,7 +60,8 @@ def handle(broker: Broker, request: DescribeTopicPartitionsRequest, context: Req
             there = set(named or broker.engine.view(sorted_topic_names))  # some may have gone since the first step
             names = [name for name in seen if name in there]
         page = broker.engine.view(partial(topic_page, names=names, begin=begin, limit=limit))
-        topics = [_told(each, broker.node_id, broker.engine.advice.leader_epoch) for each in page.topics]
+        cluster = told_cluster(broker, context)
+        topics = [_told(each, cluster) for each in page.topics]
         for topic in topics:
             topic.topic_authorized_operations = on_topic(broker, context, topic.name or "")
             yield None
@@ -80,7 +83,7 @@ def _refused(name: str) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
 
-def _told(found: PagedTopic, node_id: int, leader_epoch: int) -> DescribeTopicPartitionsResponseTopic:
+def _told(found: PagedTopic, cluster: ToldCluster) -> DescribeTopicPartitionsResponseTopic:
     if found.shape is None:
         return _missing(found.name)
     return DescribeTopicPartitionsResponseTopic(
@@ -89,11 +92,12 @@ def _told(found: PagedTopic, node_id: int, leader_epoch: int) -> DescribeTopicPa
         is_internal=found.name in INTERNAL_TOPICS,
         partitions=[
             DescribeTopicPartitionsResponsePartition(
+                error_code=cluster.error,
                 partition_index=index,
-                leader_id=node_id,
-                leader_epoch=leader_epoch,
-                replica_nodes=[node_id],
-                isr_nodes=[node_id],
+                leader_id=cluster.leader_id,
+                leader_epoch=cluster.leader_epoch,
+                replica_nodes=cluster.replicas,
+                isr_nodes=cluster.replicas,
                 eligible_leader_replicas=[],
                 last_known_elr=[],
             )
@@ -106,5 +110,6 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     versions=(0, 0),
     needs=(Inside(Operation.DESCRIBE, ResourceKind.TOPIC),),
+    at_follower=SERVES,
     handle=handle,
 )

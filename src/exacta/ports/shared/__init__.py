@@ -1,4 +1,4 @@
-"""What a log that several brokers share is kept in: a ledger, which is a database's part, and an object store.
+"""The places of a log that several brokers share: a ledger, which is a database's part, and an object store.
 
 The *ledger* has what must be compared and appended: who leads, the end of the log (its *tail*), and the *catalog*,
 which says which objects are the rest of the log. The *object store* has these objects: sealed segments, their indexes,

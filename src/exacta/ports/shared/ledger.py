@@ -8,7 +8,7 @@ from exacta.ports.journal import Buffer, Failed
 
 
 class Head(NamedTuple):
-    """What the ledger says of the lead and of the log's tail."""
+    """The state of the lead and of the log's tail, as the ledger has it."""
 
     epoch: int
     """The number of leaders that there have been; 0: nobody has led yet."""
@@ -62,7 +62,7 @@ class Kind(IntEnum):
     WRITTEN = 0
     """A segment as it was written."""
     CLEANED = 1
-    """What cleaning has left of neighbouring segments."""
+    """The rest of neighbouring segments that cleaning has left."""
     COMPACTED = 2
     """The beginnings of streams, as compaction has left them."""
     SNAPSHOT = 3
@@ -116,7 +116,7 @@ class SharedBroker(NamedTuple):
     instance: str
     """A name that each start of a broker draws at random."""
     about: bytes
-    """What the other brokers are to know of it (its addresses, its rack), opaque."""
+    """The facts that other brokers are to know (addresses, rack), opaque."""
     catalog: int
     """The version of the catalog that it knows: it reads no object that was removed before."""
     position: int
@@ -173,6 +173,12 @@ class Ledger(Protocol):
 
     # --- what every broker does ---------------------------------------------------------------------------------------
 
+    def found(self, about: bytes, done: Done[bytes]) -> None:
+        """Note what the cluster is founded with (its id, its secret), unless it was founded; hand out what is noted.
+
+        The bytes are opaque, at most 4 KiB, and never change. Of several first brokers one founds the cluster.
+        """
+
     def read_head(self, done: Done[Head]) -> None:
         """Read the head."""
 
@@ -201,7 +207,11 @@ class Ledger(Protocol):
         """Tell the other brokers that there is more to read."""
 
     def announce(self, broker: SharedBroker, done: Guarded[Appended]) -> None:
-        """Say that this broker lives. `Superseded(0)`: another instance with its node id does."""
+        """Say that this broker lives. `Superseded(0)`: another instance with its node id does.
+
+        An instance lives as long as the session in which it has announced itself lasts, and it is not gone
+        (`GONE_AFTER_MS`). So the next instance of a broker that was killed need not wait.
+        """
 
     def read_brokers(self, done: Done[Sequence[BrokerSeen]]) -> None:
         """Return all brokers that are not gone, by node id."""
@@ -212,7 +222,10 @@ class Ledger(Protocol):
         """Read the catalog."""
 
     def intend(self, keys: Sequence[str], done: Done[None]) -> None:
-        """Note that objects are about to be put under these keys, so that they are swept if nothing comes of it."""
+        """Note that objects are about to be put under these keys, so that they are swept if nothing comes of it.
+
+        The keys are those of entries. The object of an index is intended, swept and forgotten with its entry's key.
+        """
 
     def change_catalog(self, epoch: int, change: CatalogChange, done: Guarded[int]) -> None:
         """Change the catalog in this epoch, and hand out its new version.

@@ -5,8 +5,8 @@ temporary names that nobody else can have chosen. They become part of the journa
 """
 
 import errno
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeAlias
 
 from exacta.adapters.local import writer
 from exacta.adapters.local.errors import damaged
@@ -28,6 +28,9 @@ from exacta.ports.journal import Buffer, IndexEntry, JournalEntry
 
 GROUP_BYTES = 1 << 20
 GROUP_ROWS = 5_000
+
+OpenSegment: TypeAlias = Callable[[Files, SegmentId], Segment]
+"""Opens a sealed segment with its index, as `open_sealed` does; a function that can be imported."""
 
 
 def read_header(files: Files, segment: Segment) -> SegmentHeader:

@@ -66,15 +66,17 @@ def _block_checksums(numbers: Iterable[Buffer]) -> "array[int]":
     return checksums
 
 
-def unpack_segment_index(name: str, data: memoryview, mark: bytes) -> SegmentIndex | None:
+def unpack_segment_index(name: str, data: memoryview, mark: bytes | None) -> SegmentIndex | None:
     """Return the segment index with its columns as views of `data`; None if its segment has another mark.
+
+    Without a mark that of any segment is taken: the caller knows that these bytes belong to it.
 
     Its numbers are checked when they are looked up; the rest is unchecked (see `is_sound`).
     """
     if len(data) < HEADER_BYTES:
         return None
     magic, version, _, found_mark, end, last_checksum, stream_count, row_count = _HEADER.unpack_from(data)
-    if (magic, version, found_mark) != (_MAGIC, VERSION, mark):
+    if (magic, version) != (_MAGIC, VERSION) or mark not in (found_mark, None):
         return None
     number_count = 2 * stream_count + COLUMN_COUNT * row_count
     checksums_at = HEADER_BYTES + number_count * NUMBER_BYTES

@@ -80,18 +80,21 @@ class Rows:
         "positions",
         "record_counts",
         "segment",
+        "stream",
         "timestamps",
     )
 
     def __init__(
         self,
         segment: "Segment",
+        stream: int,
         columns: Sequence[Numbers],
         low: int,
         high: int,
         segment_index: "SegmentIndex | None" = None,
     ) -> None:
         self.segment = segment
+        self.stream = stream
         self.index = segment_index
         (
             self.first_offsets,
@@ -258,7 +261,7 @@ class Segment:
         if segment_index is None:
             return self.growing.get(stream)
         bounds = segment_index.find(stream)
-        return None if bounds is None else Rows(self, segment_index.columns, *bounds, segment_index)
+        return None if bounds is None else Rows(self, stream, segment_index.columns, *bounds, segment_index)
 
     def last_offset(self, stream: int) -> int:
         """Return the last offset here of a stream that has rows here. Raises DamagedIndex."""
@@ -287,7 +290,7 @@ class Segment:
         rows = self.growing.get(stream)
         is_first = rows is None
         if rows is None:
-            rows = self.growing[stream] = Rows(self, [array("q") for _ in range(COLUMN_COUNT)], 0, 0)
+            rows = self.growing[stream] = Rows(self, stream, [array("q") for _ in range(COLUMN_COUNT)], 0, 0)
             end = size
             latest = max_timestamp_ms
         else:

@@ -23,6 +23,7 @@ from exacta.adapters.local.format import ROW_BYTES, SEGMENT_HEADER_BYTES, Segmen
 from exacta.adapters.local.index.sealed_segment import (
     NewSegment,
     NewSegmentWriter,
+    OpenSegment,
     check_indexes,
     open_sealed,
     read_header,
@@ -58,10 +59,16 @@ class Made(NamedTuple):
     waits_for_snapshot: bool = False
 
 
-def make_room(files: Files, sealed_ids: Sequence[SegmentId], floors: Mapping[int, int], segment_bytes: int) -> Made:
+def make_room(
+    files: Files,
+    sealed_ids: Sequence[SegmentId],
+    floors: Mapping[int, int],
+    segment_bytes: int,
+    open_segment: OpenSegment = open_sealed,
+) -> Made:
     """Choose among the oldest, sealed segments, and write what takes their place; raise OSError or JournalDamaged."""
     replays_begin_at = snapshot_files.replays_begin_at(files)
-    sealed = [open_sealed(files, each) for each in sealed_ids]
+    sealed = [open_segment(files, each) for each in sealed_ids]
     # What one says of its end is checked before the choice: one left out by that would part its neighbours.
     for each, following in pairwise(sealed):
         if each.index is None or each.index.end != following.base:

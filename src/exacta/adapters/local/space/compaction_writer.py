@@ -26,6 +26,7 @@ from exacta.adapters.local.format import SegmentId
 from exacta.adapters.local.index.sealed_segment import (
     NewSegment,
     NewSegmentWriter,
+    OpenSegment,
     check_indexes,
     open_sealed,
     require_space,
@@ -105,6 +106,7 @@ def compact(
     number: int,
     reserve_bytes: int,
     key_bytes: int = KEY_BYTES,
+    open_segment: OpenSegment = open_sealed,
 ) -> Compacted:
     """Write the compacted segment of this number; raise OSError, also where it would leave less than the reserve.
 
@@ -112,7 +114,7 @@ def compact(
     """
     lists = [source.segments for source in sources]
     lists += [each.segments for source in sources for each in source.joining]
-    opened = {each: open_sealed(files, each) for each in sorted({each for segments in lists for each in segments})}
+    opened = {each: open_segment(files, each) for each in sorted({each for segments in lists for each in segments})}
     check_indexes(files, opened.values())
     pieces = {source.stream: _pieces_of(source, opened) for source in sources}
     most_records = max(
