@@ -44,7 +44,7 @@ __all__ = [
 _HOMES = {
     "Broker": "exacta.testing",
     "ClientError": "exacta.client.errors",
-    "ConfigurationError": "exacta.config.configuration",
+    "ConfigurationError": "exacta.config.errors",
     "NotJoined": "exacta.client.joint",
     "OutcomeUnknown": "exacta.databases.errors",
     "PartlyCommitted": "exacta.databases.errors",

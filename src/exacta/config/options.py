@@ -232,7 +232,7 @@ def _find(given: str) -> Option:
 
 
 def passed_over(name: str) -> str | None:
-    """Return what is said of an option that is gone and harms nobody; None: it is none.
+    """Return what is said of an option that is gone and harms nobody; None for any other name.
 
     Raises ConfigurationError for a name that an option had once, and for one of Apache Pulsar's that is not served.
     """
