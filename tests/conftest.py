@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from exacta.security import backoff
 from tests import crashes, order, shares
 from tests.shares import changed, chosen, closing_line, examples
 
@@ -36,6 +37,13 @@ def _log_as_before() -> Iterator[None]:
     root.setLevel(level)
     for handler in [each for each in root.handlers if type(each) is logging.StreamHandler]:
         root.removeHandler(handler)
+
+
+@pytest.fixture
+def unpaced_logins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let one address be wrong as often as it likes, and no refusal wait: `tests/security/test_backoff.py` has these."""
+    monkeypatch.setattr(backoff, "MOST_OPEN", 1_000_000)
+    monkeypatch.setattr(backoff, "LONGEST_S", 0.0)
 
 
 @pytest.hookimpl(tryfirst=True)

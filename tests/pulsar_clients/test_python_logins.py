@@ -16,7 +16,10 @@ from tests.pulsar_clients.brokers import ON_PULSAR
 from tests.pulsar_clients.logins import PASSWORD, SECONDS, SECRET, USER, broker_with_logins, token
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.skipif(ON_PULSAR, reason="the broker under test has no logins")
+pytestmark = [
+    pytest.mark.skipif(ON_PULSAR, reason="the broker under test has no logins"),
+    pytest.mark.usefixtures("unpaced_logins"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,8 @@ from exacta.server.event_loop import new_event_loop
 from exacta.server.server import Server
 from tests.server.closed_ways import Made
 
+pytestmark = pytest.mark.usefixtures("unpaced_logins")
+
 ROOT = Path(__file__).parents[2]
 HIDDEN = "hid7e3a"
 ANSWER_SECONDS = 10
