@@ -41,7 +41,7 @@ def _log_as_before() -> Iterator[None]:
 
 @pytest.fixture
 def unpaced_logins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let one address be wrong as often as it likes, and no refusal wait: `tests/security/test_backoff.py` has these."""
+    """Let an address be wrong as often as it likes, and no refusal wait; `tests/security/test_backoff.py` has both."""
     monkeypatch.setattr(backoff, "MOST_OPEN", 1_000_000)
     monkeypatch.setattr(backoff, "LONGEST_S", 0.0)
 

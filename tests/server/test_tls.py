@@ -6,6 +6,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -294,10 +295,12 @@ def test_a_stop_ends_the_connections_of_all_listeners(files: Files) -> None:
             if url in (broker.pulsar_tls_url, broker.web_tls_url):
                 opened = files.client_context().wrap_socket(opened, server_hostname="localhost")
             sockets.append(opened)
-        broker.stop()
-        for each in sockets:
-            assert each.recv(1) == b""
-            each.close()
+        with ThreadPoolExecutor(1) as thread:
+            stopping = thread.submit(broker.stop)
+            for each in sockets:
+                assert each.recv(1) == b""
+                each.close()
+            stopping.result()
         broker.restart(clean=False)
     finally:
         broker.close()
