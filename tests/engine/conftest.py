@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.engine.following import Followed
 from tests.engine.rig import Rig
 
 JOURNALS = {"exclusive": True, "shared": False}
@@ -22,3 +23,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _is_shared(item: pytest.Item) -> bool:
     return isinstance(item, pytest.Function) and "rig" in item.fixturenames and item.callspec.params["rig"] == "shared"
+
+
+@pytest.fixture
+def followed() -> Followed:
+    """Return a rig with topic `t` that is followed."""
+    rig = Followed()
+    rig.topic()
+    rig.follow()
+    return rig

@@ -26,7 +26,7 @@ from typing import TypeVar
 from exacta.core.apply import apply
 from exacta.core.commands import AppendBatch, Command, Parked, TakeLead
 from exacta.core.decide import decide, undecided
-from exacta.core.events import ConsumerConnected, Event, LeadTaken, TopicDeleted
+from exacta.core.events import ConsumerConnected, Event
 from exacta.core.ids import ConsumerId, PartitionId, Ticket
 from exacta.core.outcome import Notice, Outcome
 from exacta.core.rejections import Rejection
@@ -51,7 +51,7 @@ from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, SnapshotSchedule
 from exacta.engine.staged_batches import StreamsLetGo, held_for, with_bytes
 from exacta.engine.timers import ENDINGS, Timers
 from exacta.engine.upkeep import Schedule, Upkeep
-from exacta.engine.visible import Changes, visible_changes, visible_of
+from exacta.engine.visible import TOUCHES, Changes, show, visible_changes, visible_of
 from exacta.ports.journal import Journal
 from exacta.ports.log import Answer, DiskLevel, FetchRequest, FetchResult, OnAnswers, Sink, Visible
 from exacta.ports.record_format import Buffer, RecordFormat
@@ -282,10 +282,16 @@ class Engine:
 
     def confirm(self, answer: Callable[[], None], is_shown: bool = False) -> int:
         """See `Log.confirm`."""
+        if self.failed is not None:
+            return 0
         if is_shown and self._journal.is_exclusive:
             answer()
             return 0
-        return 0 if self.failed is not None else self._writer.release(answer)
+        return self._writer.release(answer)
+
+    def catch_up(self, done: Callable[[], None]) -> None:
+        """See `Log.catch_up`."""
+        done()
 
     def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
         """See `Log.read`."""
@@ -393,10 +399,8 @@ class Engine:
     def _take(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
         """Apply the event, and let it be written if it is durable."""
         gathering = self._writer.gathering
-        if type(event) is TopicDeleted:  # afterwards the state no longer knows which partitions these were
-            gathering.touched.update(self._state.topics[event.topic].partition_ids)
-        elif type(event) is LeadTaken:
-            gathering.touched.update(self._state.partitions)
+        if (touches := TOUCHES.get(type(event))) is not None:
+            gathering.touched.update(touches(self._state, event))
         if type(event) in ENDINGS:
             self._timers.drop_ended(event, self._state)
         if (hears := self._observer.hears.get(type(event))) is not None:
@@ -427,13 +431,10 @@ class Engine:
         self._room.look()
 
     def _show(self, changes: Changes) -> None:
-        for partition_id, seen in changes:
-            if self._upkeep is not None:
-                self._upkeep.shown(partition_id, seen)
-            if seen is None:
-                self._visible.pop(partition_id, None)
-            else:
-                self._visible[partition_id] = seen
+        show(self._visible, changes)
+        if self._upkeep is not None:
+            for change in changes:
+                self._upkeep.shown(*change)
 
     def _snapshot_saved(self) -> None:
         if self._upkeep is not None:

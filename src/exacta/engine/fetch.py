@@ -71,6 +71,7 @@ class Fetcher:
         self._looks_soon = False
         self._count = 0
         self._has_finished = False
+        self._is_abandoned = False
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
         """Answer now, or when there is enough, or when the time is over."""
@@ -136,7 +137,8 @@ class Fetcher:
         self._look_on()
 
     def abandon(self) -> None:
-        """Look at nothing any more: the engine has failed."""
+        """Answer nothing any more: the engine has failed."""
+        self._is_abandoned = True
         self._concerned.clear()
 
     def finish(self) -> None:
@@ -317,5 +319,5 @@ class Fetcher:
         """Hand out an answer. One that refuses nothing shows a durable prefix of the log, which any leader has."""
         if plan.final:
             self._confirm(partial(done, plan.results))
-        else:
+        elif not self._is_abandoned:
             done(plan.results)

@@ -97,6 +97,13 @@ class Log(Protocol):
         `when_shown` and what `fetch` refuses pass here by themselves. Returns what `submit` returns.
         """
 
+    def catch_up(self, done: Callable[[], None]) -> None:
+        """Call back once this broker knows all that was decided before this call; nobody is called if that fails.
+
+        A leader calls back at once. At a follower, what is looked up then is not behind any earlier answer of
+        another broker.
+        """
+
     def read(self, view: View[T], done: Callable[[T], None]) -> int:
         """Take a view of the state (and the time, in ms) now, and `confirm` it.
 
