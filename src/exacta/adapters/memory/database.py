@@ -49,7 +49,6 @@ class DatabaseSession:
         self.locks: set[int] = set()
         self.instance: str | None = None
         """The broker that has announced itself in this session."""
-        self.is_open = True
         self.is_refused = False
         """True if the server has ended it."""
         self._waiting: list[Reply] = []
@@ -74,8 +73,6 @@ class DatabaseSession:
 
     def end(self, *, by_server: bool) -> None:
         """End it: its locks are released. Callers are told if it is the server who ends it."""
-        self.is_open = False
-        self.locks.clear()
         if self._lose in self.wire.on_lost:
             self.wire.on_lost.remove(self._lose)
         if by_server:
