@@ -205,9 +205,8 @@ class DatabaseServer:
     def stop(self, *, kept: int = 0) -> None:
         """Stop at once. Of what is written and not committed the disk keeps the first `kept` transactions."""
         self.is_up = False
-        commits = [commit for commit in self._commits if commit.writes]
+        self._unreplicated += self.in_flight()[:kept]
         self._commits = []
-        self._unreplicated += [commit.tables for commit in commits[:kept]]
         if self._unreplicated:
             self.visible = self._unreplicated[-1]
         for session in list(self.sessions):
@@ -217,9 +216,13 @@ class DatabaseServer:
         """Serve again."""
         self.is_up = True
 
+    def in_flight(self) -> list[Tables]:
+        """Return the tables after each transaction that is written and not committed, in order."""
+        return [commit.tables for commit in self._commits if commit.writes]
+
     def unacknowledged(self) -> list[Tables]:
         """Return the tables after each transaction that nobody was told is committed, in order."""
-        return [*self._unreplicated, *(commit.tables for commit in self._commits if commit.writes)]
+        return [*self._unreplicated, *self.in_flight()]
 
     def on_standby(self, *, received: int, lost: int) -> Tables:
         """Return what a standby has that lacks `lost` acknowledged commits, or has `received` that are not."""
