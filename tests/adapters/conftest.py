@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exacta.ports.journal import Journal
-from tests.adapters import ledger_benches, object_benches
+from tests.adapters import ledger_benches, object_benches, real_postgres
 from tests.adapters.bench import Bench
 from tests.adapters.ledger_benches import LedgerBench
 from tests.adapters.object_benches import ObjectBench
@@ -28,6 +28,12 @@ def turns(bench: Bench) -> Turns:
 @pytest.fixture
 def journal(bench: Bench) -> Journal:
     return bench.open()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def end_of_real_servers() -> Iterator[None]:
+    yield
+    real_postgres.end()
 
 
 @pytest.fixture(params=ledger_benches.BENCHES)

@@ -111,7 +111,15 @@ def memory() -> Iterator[LedgerBench]:
     bench.loop.close()
 
 
-BENCHES: dict[str, Callable[[], AbstractContextManager[LedgerBench]]] = {"memory": memory}
+@contextmanager
+def postgres() -> Iterator[LedgerBench]:
+    from tests.adapters.postgres_bench import postgres_bench  # the extra, where it is needed
+
+    with postgres_bench(TIMEOUT_SECONDS) as bench:
+        yield bench
+
+
+BENCHES: dict[str, Callable[[], AbstractContextManager[LedgerBench]]] = {"memory": memory, "postgres": postgres}
 
 
 def call(bench: LedgerBench, start: Callable[..., object], *arguments: object) -> "asyncio.Future[Any]":

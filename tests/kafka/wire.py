@@ -102,7 +102,7 @@ class Front:
         self.connections: set[KafkaClientConnection] = set()
         self._configuration = configure(options)
         self._logins = logins
-        self._loop = loop or new_event_loop()
+        self.loop = loop or new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._wires: list[Wire] = []
@@ -119,7 +119,7 @@ class Front:
         async def run() -> T:
             return call()
 
-        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(ANSWER_SECONDS)
+        return asyncio.run_coroutine_threadsafe(run(), self.loop).result(ANSWER_SECONDS)
 
     def __enter__(self) -> "Front":
         self._thread.start()
@@ -129,29 +129,29 @@ class Front:
     def __exit__(self, *exc: object) -> None:
         for wire in self._wires:
             wire.socket.close()
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        listener = self._loop.run_until_complete(self._start())
+        asyncio.set_event_loop(self.loop)
+        listener = self.loop.run_until_complete(self._start())
         self._ready.set()
-        self._loop.run_forever()
+        self.loop.run_forever()
         listener.close()
         for connection in list(self.connections):
             connection.abort()
-        self._loop.run_until_complete(asyncio.sleep(0))
-        self._loop.close()
+        self.loop.run_until_complete(asyncio.sleep(0))
+        self.loop.close()
 
     async def _start(self) -> asyncio.Server:
         self.engine = assemble_engine(
-            MemoryJournal(self.storage, self._loop.call_soon),
-            self._loop,
+            MemoryJournal(self.storage, self.loop.call_soon),
+            self.loop,
             clock=lambda: time.time_ns() // 1_000_000,
             limits=self._configuration.limits(),
-            on_failure=lambda failure: self._loop.stop(),
+            on_failure=lambda failure: self.loop.stop(),
         )
-        listener = await self._loop.create_server(self._connection, "127.0.0.1", 0)
+        listener = await self.loop.create_server(self._connection, "127.0.0.1", 0)
         self.address = listener.sockets[0].getsockname()
         self.context = assemble_broker(
             self.engine,
@@ -165,7 +165,7 @@ class Front:
 
     def _connection(self) -> KafkaClientConnection:
         door = Door(front="kafka", name="PLAINTEXT", endpoint=Endpoint(*self.address), login=self._logins is not None)
-        return KafkaClientConnection(self.kafka, door, self._loop, self._let_in, self._forget)
+        return KafkaClientConnection(self.kafka, door, self.loop, self._let_in, self._forget)
 
     def _forget(self, connection: KafkaClientConnection) -> None:
         self.connections.discard(connection)

@@ -6,9 +6,10 @@ before what is set for all, and both count before the file and the command line,
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from exacta.config.configuration import ConfigurationError
-from exacta.config.dynamic import DynamicConfiguration, in_force, text_of
+from exacta.config.dynamic import ALL_BROKERS, DynamicConfiguration, in_force, text_of
 from exacta.config.options import is_of_security, options, parse_run_time_value, require_order
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation
 from exacta.protocol.kafka.errors import ErrorCode
@@ -41,8 +42,12 @@ def changed(present: Mapping[str, str], changes: Sequence[Change]) -> dict[str, 
 
 
 def require_possible(configs: Mapping[str, str], broker_id: str, broker: DynamicConfiguration) -> None:
-    """Refuse options that do not go together with the others in force. Raises ChangeRefused."""
+    """Refuse options that do not go together with the others in force. Raises ChangeRefused.
+
+    Another broker is taken to have been started like this one.
+    """
     try:
-        require_order(in_force(broker.static, broker.all_with(broker_id, configs)))
+        static = broker.static if broker_id == ALL_BROKERS else replace(broker.static, node_id=int(broker_id))
+        require_order(in_force(static, broker.all_with(broker_id, configs)))
     except ConfigurationError as wrong:
         raise ChangeRefused(ErrorCode.INVALID_REQUEST, str(wrong)) from wrong

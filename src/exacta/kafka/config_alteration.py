@@ -9,15 +9,18 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from exacta.config.dynamic import ALL_BROKERS
 from exacta.core.commands import Command, SetBrokerConfigs, SetTopicConfigs
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.kafka import broker_config_changes, loggers
+from exacta.kafka.at_follower import by_request
 from exacta.kafka.config_source import ResourceType, configured
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import CODES
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
+from exacta.kafka.nodes import node_ids
 from exacta.kafka.parts import Repeats, divided_by
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation, changed, require_well_formed
 from exacta.kafka.topic_names import LEGAL_NAMES, is_legal_name
@@ -39,6 +42,8 @@ class Alteration(NamedTuple):
     changes: Sequence[Change]
     replaces: bool
 
+
+AT_FOLLOWER = by_request("It changes the levels of its own loggers. It refuses all other resources by NOT_CONTROLLER.")
 
 _Altered = tuple[ErrorCode, str | None]
 
@@ -82,7 +87,7 @@ def altering(key: ApiKey, versions: tuple[int, int], result: type[Structure], *,
     kind = _replaced if replaces else configured
     need = Each(Operation.ALTER_CONFIGS, kind, "resources", "responses", name="resource_name")
     parts = divided_by(need, most=50, repeats=Repeats.REFUSED)
-    return Handler(key, versions=versions, needs=(need,), handle=handle, parts=(parts,))
+    return Handler(key, versions=versions, needs=(need,), at_follower=AT_FOLLOWER, handle=handle, parts=(parts,))
 
 
 def alter(
@@ -127,12 +132,13 @@ def _command(broker: Broker, wanted: Alteration, validate_only: bool) -> Command
     require_well_formed(wanted.changes)
     name = wanted.resource_name
     given = [change.name for change in wanted.changes if change.operation != ConfigOperation.DELETE]
+    if not broker.cluster.leads and wanted.resource_type != ResourceType.BROKER_LOGGER:
+        raise ChangeRefused(ErrorCode.NOT_CONTROLLER, "this broker does not lead: ask the controller")
     match wanted.resource_type:
         case ResourceType.TOPIC:
             return _topic_command(broker, wanted, validate_only)
         case ResourceType.BROKER:
-            if name not in ("", str(broker.cluster.node_id)):
-                raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"this is broker {broker.cluster.node_id}")
+            _require_known(broker, name)
             return _broker_command(broker, wanted, validate_only)
         case ResourceType.BROKER_LOGGER:
             if name != str(broker.cluster.node_id):
@@ -153,6 +159,15 @@ def _command(broker: Broker, wanted: Alteration, validate_only: bool) -> Command
         case unknown:
             raise ChangeRefused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {unknown}")
     return None
+
+
+def _require_known(broker: Broker, broker_id: str) -> None:
+    """Refuse the options of a broker that does not live, but for those that it has left behind."""
+    known = node_ids(broker)
+    if broker_id in map(str, known) or broker_id == ALL_BROKERS or broker.options.of(broker_id):
+        return
+    told = f"this is broker {known[0]}" if len(known) == 1 else f"the brokers are {known}"
+    raise ChangeRefused(ErrorCode.INVALID_REQUEST, told)
 
 
 def _broker_command(broker: Broker, wanted: Alteration, validate_only: bool) -> SetBrokerConfigs:

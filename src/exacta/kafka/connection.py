@@ -32,7 +32,6 @@ from exacta.core.values.quotas import QuotaKey
 from exacta.front.connection import SIZE_BYTES, FramedConnection
 from exacta.front.doors import TLS_HANDSHAKE, Door
 from exacta.front.turns import STEP_ELEMENTS, Steps
-from exacta.kafka.access import serve
 from exacta.kafka.context import ApiVersions, Fetch, RequestContext, TokenContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.handlers import HANDLERS
@@ -40,6 +39,7 @@ from exacta.kafka.login import Login
 from exacta.kafka.long_answers import LONG_ANSWERS
 from exacta.kafka.parts import in_parts, is_too_much, parts_of
 from exacta.kafka.request_size import most_elements
+from exacta.kafka.serving import serve
 from exacta.kafka.shared import KafkaShared
 from exacta.ports.authorizer import Operation, Resource, ResourceKind
 from exacta.ports.log import Admitted
@@ -252,10 +252,7 @@ class KafkaClientConnection(FramedConnection):
             self._hand(handler, context, request, context.reply)
 
     def _hand(self, handler: Handler, context: RequestContext, request: Message, reply: Reply) -> None:
-        if self._broker.authorizer.allows_all:
-            handler.handle(self._broker, request, context, reply)
-        else:
-            serve(handler, self._broker, request, context, reply)
+        serve(handler, self._broker, request, context, reply)
 
     def _serve_long(self, handler: Handler, decode: Callable[[], Message], context: RequestContext) -> Steps:
         """Serve a request of many elements, which is decoded on a thread."""

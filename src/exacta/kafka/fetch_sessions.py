@@ -66,13 +66,20 @@ class Asked(Struct, gc=False):
     max_bytes: int = 0
     refused: ErrorCode = ErrorCode.NONE
     """The reason why it is not even read."""
-    last_fetched_epoch: int = -1
+    believed_epoch: int = -1
+    """The epoch of the leader in which its reader believes; -1: it did not say."""
+    fetched_epoch: int = -1
+    """The epoch of the last record that its reader has read; -1: it did not say."""
+    judged_under: int = -1
+    """The leader epoch under which it was found out whether it can be read."""
     wanted: Wanted | None = None
     """The same for the engine; made once, since most requests of a session repeat it."""
     sent: Visible | None = None
     """The state that its reader was told last; None makes it hear of whatever comes next."""
     ended: tuple[int, int] | None = None
     """The epoch of which its reader has read beyond the end, and that end: it is told this, and not read for."""
+    preferred_replica: int = -1
+    """The broker that its reader is told to read from, so that it is not read here; -1: none."""
 
     @property
     def key(self) -> Key:
@@ -82,8 +89,17 @@ class Asked(Struct, gc=False):
     def named(self, topic: str) -> None:
         """Learn which topic the id is of, which nobody had when the partition was asked for."""
         self.topic = topic
-        if self.refused is ErrorCode.NONE and self.ended is None:
-            self.wanted = Wanted(topic, self.partition, self.fetch_offset, self.max_bytes, self.topic_id)
+        self.judged(self.refused, self.ended, self.judged_under)
+
+    def judged(self, refused: ErrorCode, ended: tuple[int, int] | None, leader_epoch: int) -> None:
+        """Learn whether it can be read under a leader."""
+        self.refused, self.ended, self.judged_under = refused, ended, leader_epoch
+        is_read = self.topic is not None and refused is ErrorCode.NONE and ended is None
+        self.wanted = (
+            Wanted(self.topic or "", self.partition, self.fetch_offset, self.max_bytes, self.topic_id)
+            if is_read
+            else None
+        )
 
     def must_answer(self, result: FetchResult | None) -> bool:
         """Say whether the reader must hear of this, and remember that it does. None: refused before it was read.

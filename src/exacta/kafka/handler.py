@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from exacta.config.configuration import Configuration
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import AtFollower
 from exacta.kafka.coded_answers import NOTHING, Given, coded, has_array, has_room_in, refused
 from exacta.kafka.context import RequestContext
 from exacta.kafka.needs import Each, Needs, Whole
@@ -19,6 +20,7 @@ from exacta.protocol.kafka.schema import Buffer, Message
 Reply: TypeAlias = Callable[[Message | None], None]
 Handle: TypeAlias = Callable[[Broker, Any, RequestContext, Reply], None]
 Refused: TypeAlias = Callable[[Any, ErrorCode, int], Message | None]
+Hint: TypeAlias = Callable[[Broker, RequestContext, Any], None]
 AnswerUnserved: TypeAlias = Callable[[RequestContext, memoryview], list[Buffer] | None]
 
 FIRST_RELEASE = "0.1"
@@ -35,6 +37,8 @@ class Handler(_OfApi, frozen=True, kw_only=True):
     """The first and the last version that is served."""
     needs: Needs
     """The operations on resources that a request needs of its client."""
+    at_follower: AtFollower
+    """What a broker does with a request that does not lead the log."""
     handle: Handle
     parts: tuple[Parts, ...] = ()
     """The arrays by which a long request may be divided, the first that it has. Without one it is served in one step.
@@ -44,6 +48,8 @@ class Handler(_OfApi, frozen=True, kw_only=True):
     refused: Refused | None = None
     """A function that makes the answer which refuses all elements of a request with a code, in a version, where that
     does not follow from the schema (`coded_answers.py`). It returns None where the request wants no answer."""
+    hint: Hint | None = None
+    """A function that tells, in the refusal of a follower, who leads (KIP-951)."""
     always_plain: bool = False
     """True: the error code alone is an answer in every version, also in those that have no room for it."""
     answer_unserved: AnswerUnserved | None = None

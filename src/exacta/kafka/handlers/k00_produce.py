@@ -17,11 +17,13 @@ from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.front.words import words_of
 from exacta.kafka.access import allows
+from exacta.kafka.at_follower import NOT_LEADER
 from exacta.kafka.coded_answers import coded
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, transactional_id
+from exacta.kafka.nodes import told_cluster
 from exacta.kafka.parts import divided_by
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Answer
@@ -31,6 +33,8 @@ from exacta.protocol.kafka.codec import decode
 from exacta.protocol.kafka.errors import ErrorCode
 from exacta.protocol.kafka.messages.k00_produce import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -53,6 +57,8 @@ NO_RESPONSE_ACKS = 0
 VALID_ACKS = (-1, 0, 1)
 MOST_RECORD_ERRORS = 100
 """The bound on the records of one batch that are named: the text about one is longer than a record without a key."""
+LEADER_SINCE = 10
+"""The first version that tells a client which broker leads a partition instead of this one (KIP-951)."""
 _UNSUPPORTED = int(ErrorCode.UNSUPPORTED_VERSION)
 
 NEEDS = (
@@ -296,10 +302,22 @@ def refused(request: ProduceRequest, code: ErrorCode, version: int) -> ProduceRe
     return coded(ProduceResponse, NEEDS[1], request, repeat(code), version, {"base_offset": -1})
 
 
+def hint(broker: Broker, context: RequestContext, response: ProduceResponse) -> None:
+    """Tell who leads, in the answer of a follower that has refused every partition."""
+    leader, leader_epoch = told_cluster(broker, context)[1:3]
+    if leader is None or context.version < LEADER_SINCE:
+        return
+    for answer in (each for topic in response.responses for each in topic.partition_responses):
+        answer.current_leader = LeaderIdAndEpoch(leader_id=leader.node_id, leader_epoch=leader_epoch)
+    response.node_endpoints = [NodeEndpoint(**leader._asdict())]
+
+
 HANDLER = Handler(
     ApiKey.PRODUCE,
     versions=(MIN_VERSION, 13),
     needs=NEEDS,
+    at_follower=NOT_LEADER,
+    hint=hint,
     handle=handle,
     parts=(divided_by(NEEDS[1], inner="partition_data", inner_answers="partition_responses"),),
     refused=refused,

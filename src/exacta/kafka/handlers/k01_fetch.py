@@ -6,11 +6,13 @@ from msgspec import Struct
 
 from exacta.core.ids import Body
 from exacta.core.rejections import Rejection
-from exacta.core.values.leader_epochs import FIRST_EPOCH, end_of, last_epoch
+from exacta.core.values.leader_epochs import FIRST_EPOCH, last_epoch
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import by_request
 from exacta.kafka.context import RequestContext
 from exacta.kafka.errors import error_code
 from exacta.kafka.fetch_quota import most_bytes, within_quota
+from exacta.kafka.fetch_refusals import Reasons, is_ahead, is_replica, unread
 from exacta.kafka.fetch_rights import take_out_unreadable
 from exacta.kafka.fetch_sessions import (
     FINAL_EPOCH,
@@ -21,9 +23,11 @@ from exacta.kafka.fetch_sessions import (
     FetchSession,
 )
 from exacta.kafka.handler import Handler, Reply
-from exacta.kafka.leader_epoch import UNSAID, leader_epoch_error, with_leader_epochs
+from exacta.kafka.leader_epoch import with_leader_epochs
 from exacta.kafka.needs import Inside
+from exacta.kafka.nodes import NOBODY, ToldCluster, told_cluster
 from exacta.kafka.pieces import by_pieces
+from exacta.kafka.preferred_replica import near_followers, preferred_replica
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.ports.log import Convert, FetchResult, Share, Visible
 from exacta.ports.log import FetchPartition as Wanted
@@ -40,11 +44,14 @@ from exacta.protocol.kafka.messages.k01_fetch import (
     FetchResponse,
     FetchTopic,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 from exacta.records.work import SHORT_BYTES, work_bytes
 
 BY_TOPIC_ID_SINCE = 13
+LEADER_UNKNOWN = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+"""The errors that say that a client does not know who leads."""
 LEADER_SINCE = 16
 """The first version that tells a client which broker leads a partition instead of this one (KIP-951)."""
 READ_COMMITTED = 1
@@ -122,9 +129,12 @@ def _serve_incrementally(
                 going_on.answered_with_records(asked)
         answered(told, going_on.session_id)
 
+    reasons = Reasons(broker, context, is_replica=is_replica(request))
     for asked in session.partitions.values():
         if asked.topic is None:
             _name(broker, asked)
+        if asked.judged_under != reasons.leader_epoch:  # a follower has met another leader
+            reasons.judge(asked)
     _read(broker, request, context, list(session.partitions.values()), done, reply)
 
 
@@ -142,31 +152,17 @@ def _asked(
     named: Iterable[tuple[FetchTopic, FetchPartition]],
 ) -> Iterator[Asked]:
     """Yield what the request itself asks for, with its own reasons to refuse it."""
-    is_replica = _is_replica(request)
+    reasons = Reasons(broker, context, is_replica=is_replica(request))
     by_topic_id = context.version >= BY_TOPIC_ID_SINCE
-    leader_epoch = broker.engine.advice.leader_epoch
     for topic, partition in named:
         topic_id = topic.topic_id if by_topic_id else b""
         name = broker.engine.advice.topic_name(topic_id) if by_topic_id else topic.topic
         index, offset = partition.partition, partition.fetch_offset
         max_bytes = max(partition.partition_max_bytes, 0)
-        fetched_epoch = partition.last_fetched_epoch
-        refused, ended = ErrorCode.NONE, None
-        is_unsure = partition.current_leader_epoch not in (UNSAID, leader_epoch) or fetched_epoch > leader_epoch
-        if is_replica or is_unsure:
-            refused = _refusal(partition, is_replica, leader_epoch)
-        if refused is ErrorCode.NONE and leader_epoch != FIRST_EPOCH and name is not None:
-            refused, ended = _divergence(broker.engine.visible(name, index), partition)
-        if refused is not ErrorCode.NONE or ended is not None:
-            yield Asked(name, topic_id, index, offset, max_bytes, refused, fetched_epoch, ended=ended)
-        else:
-            wanted = None if name is None else Wanted(name, index, offset, max_bytes, topic_id)
-            yield Asked(name, topic_id, index, offset, max_bytes, ErrorCode.NONE, fetched_epoch, wanted)
-
-
-def _is_replica(request: FetchRequest) -> bool:
-    state = request.replica_state
-    return (request.replica_id if state is None else state.replica_id) >= 0
+        asked = Asked(name, topic_id, index, offset, max_bytes)
+        asked.believed_epoch, asked.fetched_epoch = partition.current_leader_epoch, partition.last_fetched_epoch
+        reasons.judge(asked)
+        yield asked
 
 
 def _name(broker: Broker, asked: Asked) -> None:
@@ -174,28 +170,6 @@ def _name(broker: Broker, asked: Asked) -> None:
     topic = broker.engine.advice.topic_name(asked.topic_id)
     if topic is not None:
         asked.named(topic)
-
-
-def _divergence(visible: Visible | None, partition: FetchPartition) -> tuple[ErrorCode, tuple[int, int] | None]:
-    """Return where the epoch ended of which the client has last read, if it has read further (KIP-595)."""
-    fetched_epoch = partition.last_fetched_epoch
-    if visible is None or fetched_epoch < 0 or partition.fetch_offset < visible.log_start_offset:
-        return ErrorCode.NONE, None
-    end = end_of(visible.leader_epochs, fetched_epoch, visible.high_watermark)
-    if end is None:
-        return ErrorCode.OFFSET_OUT_OF_RANGE, None
-    return ErrorCode.NONE, end if end[0] < fetched_epoch or end[1] < partition.fetch_offset else None
-
-
-def _refusal(partition: FetchPartition, is_replica: bool, leader_epoch: int) -> ErrorCode:
-    if is_replica:  # there are none, so this one believes in another cluster than this
-        unknown = partition.current_leader_epoch >= 0
-        return ErrorCode.UNKNOWN_LEADER_EPOCH if unknown else ErrorCode.NOT_LEADER_OR_FOLLOWER
-    believed = max(partition.current_leader_epoch, UNSAID)  # here any negative one says nothing
-    code = leader_epoch_error(believed, leader_epoch)
-    if code is ErrorCode.NONE and partition.last_fetched_epoch > leader_epoch:  # of such an epoch there is nothing
-        return ErrorCode.OFFSET_OUT_OF_RANGE
-    return code
 
 
 class _Sorted(Struct):
@@ -218,14 +192,16 @@ def _read(
 ) -> None:
     """Read partitions; `done` gets the answers, and says which of them are sent."""
     found = _Sorted(acl_changes=broker.engine.advice.acl_changes)
-    is_replica = _is_replica(request)
+    from_replica = is_replica(request)
+    near = near_followers(broker, request, context)
 
     def sort(piece: Iterable[Asked]) -> None:
         if not broker.authorizer.allows_all:
-            piece, unreadable = take_out_unreadable(broker, context, piece, is_replica=is_replica)
+            piece, unreadable = take_out_unreadable(broker, context, piece, is_replica=from_replica)
             found.refused.extend((each, None) for each in unreadable)
         for asked in piece:
-            if asked.wanted is None:
+            asked.preferred_replica = preferred_replica(broker, near, asked) if near else NOBODY
+            if asked.wanted is None or asked.preferred_replica != NOBODY:
                 found.refused.append((asked, None))
             else:
                 found.reading.append(asked)
@@ -250,7 +226,7 @@ def _read(
         def check(piece: Sequence[_Answer]) -> None:
             """Take out what the client may not read any more: it has waited, and rules have changed."""
             asked = (each for each, _ in piece)
-            readable, unreadable = take_out_unreadable(broker, context, asked, is_replica=is_replica)
+            readable, unreadable = take_out_unreadable(broker, context, asked, is_replica=from_replica)
             still = {id(each) for each in readable}
             checked.extend(each for each in piece if id(each[0]) in still)
             found.refused.extend((each, None) for each in unreadable)
@@ -325,6 +301,7 @@ def _add(
     answers: Iterable[_Answer],
 ) -> None:
     topic = response.responses[-1] if response.responses else None
+    cluster: ToldCluster | None = None
     for asked, result in answers:
         name = asked.topic or ""
         if topic is None or topic.topic_id != asked.topic_id or topic.topic != name:
@@ -333,40 +310,45 @@ def _add(
         data = PartitionData(partition_index=asked.partition, high_watermark=-1, records=b"")
         topic.partitions.append(data)
         if result is None:
-            data.error_code = _unread(broker, asked)
-            if asked.ended is not None and data.error_code == ErrorCode.NONE:
-                data.diverging_epoch = EpochEndOffset(epoch=asked.ended[0], end_offset=asked.ended[1])
-            if data.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and context.version >= LEADER_SINCE:
-                leader_epoch = broker.engine.advice.leader_epoch
-                data.current_leader = LeaderIdAndEpoch(leader_id=broker.cluster.node_id, leader_epoch=leader_epoch)
+            _refuse(broker, data, asked)
+            if data.error_code in LEADER_UNKNOWN and context.version >= LEADER_SINCE:
+                cluster = cluster or told_cluster(broker, context)
+                data.current_leader = LeaderIdAndEpoch(leader_id=cluster.leader_id, leader_epoch=cluster.leader_epoch)
         else:
-            _fill(data, asked, result, request.isolation_level == READ_COMMITTED, context.version)
+            _fill(broker, data, asked, result, request.isolation_level == READ_COMMITTED, context.version)
+    if cluster is not None and cluster.leader is not None and not broker.cluster.leads:
+        response.node_endpoints = [NodeEndpoint(**cluster.leader._asdict())]
 
 
-def _unread(broker: Broker, asked: Asked) -> ErrorCode:
-    """Return why a partition was not even read; that it is not there comes first, unless it may not be known."""
-    if asked.refused is ErrorCode.TOPIC_AUTHORIZATION_FAILED:
-        return asked.refused
-    if asked.topic is None:
-        return ErrorCode.UNKNOWN_TOPIC_ID
-    if broker.engine.visible(asked.topic, asked.partition) is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return asked.refused
+def _refuse(broker: Broker, data: PartitionData, asked: Asked) -> None:
+    """Answer for a partition that was not read."""
+    data.error_code = unread(broker, asked)
+    if data.error_code != ErrorCode.NONE:
+        return
+    if asked.ended is not None:
+        data.diverging_epoch = EpochEndOffset(epoch=asked.ended[0], end_offset=asked.ended[1])
+    visible = broker.engine.visible(asked.topic or "", asked.partition)
+    if asked.preferred_replica != NOBODY and visible is not None:
+        data.preferred_read_replica = asked.preferred_replica
+        _fill_offsets(data, visible)
 
 
-def _fill(data: PartitionData, asked: Asked, result: FetchResult, read_committed: bool, version: int) -> None:
+def _fill(
+    broker: Broker, data: PartitionData, asked: Asked, result: FetchResult, read_committed: bool, version: int
+) -> None:
     visible = result.visible
     if result.rejection is not None:
+        if is_ahead(broker, visible, asked.fetch_offset) and result.rejection is Rejection.OFFSET_OUT_OF_RANGE:
+            data.error_code = ErrorCode.OFFSET_NOT_AVAILABLE
+            return
         epoch = FIRST_EPOCH if visible is None else last_epoch(visible.leader_epochs)
-        diverges = asked.last_fetched_epoch == epoch and result.rejection is Rejection.OFFSET_OUT_OF_RANGE
+        diverges = asked.fetched_epoch == epoch and result.rejection is Rejection.OFFSET_OUT_OF_RANGE
         if visible is None or not diverges or asked.fetch_offset < visible.log_start_offset:
             data.error_code = error_code(result.rejection, ApiKey.FETCH, version)
             return
         data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=visible.high_watermark)
     assert visible is not None
-    data.high_watermark = visible.high_watermark
-    data.last_stable_offset = visible.last_stable_offset
-    data.log_start_offset = visible.log_start_offset
+    _fill_offsets(data, visible)
     if read_committed:
         data.aborted_transactions = [
             AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
@@ -376,12 +358,22 @@ def _fill(data: PartitionData, asked: Asked, result: FetchResult, read_committed
         data.records = with_leader_epochs(result.records, visible.leader_epochs)
 
 
+def _fill_offsets(data: PartitionData, visible: Visible) -> None:
+    data.high_watermark = visible.high_watermark
+    data.last_stable_offset = visible.last_stable_offset
+    data.log_start_offset = visible.log_start_offset
+
+
 HANDLER = Handler(
     ApiKey.FETCH,
     versions=(4, 18),
     needs=(
         Inside(Operation.READ, ResourceKind.TOPIC),
         Inside(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER),
+    ),
+    at_follower=by_request(
+        "From version 11 on it serves records as far as it has followed them, and says OFFSET_NOT_AVAILABLE beyond. "
+        "Older versions do not know followers: it refuses each partition by NOT_LEADER_OR_FOLLOWER."
     ),
     handle=handle,
 )

@@ -14,6 +14,7 @@ from exacta.core.values.leader_epochs import LeaderEpochs, epoch_at, last_epoch
 from exacta.front.bounded_parallel import Ended, few_at_once, few_in_steps
 from exacta.front.broker import Broker
 from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, find_offset
+from exacta.kafka.at_follower import NOT_LEADER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import leader_epoch_error
@@ -209,5 +210,6 @@ HANDLER = Handler(
     ApiKey.LIST_OFFSETS,
     versions=(1, 11),
     needs=(Each(Operation.DESCRIBE, ResourceKind.TOPIC, "topics", "topics"),),
+    at_follower=NOT_LEADER,
     handle=handle,
 )

@@ -9,6 +9,7 @@ from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
 from exacta.front.topics import create_missing
 from exacta.kafka.access import allows
+from exacta.kafka.at_follower import by_request
 from exacta.kafka.authorized_operations import NOT_ASKED_FOR, on_cluster, on_topic
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -31,7 +32,7 @@ from exacta.protocol.kafka.messages.k03_metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from exacta.protocol.kafka.schema import NO_UUID
+from exacta.protocol.kafka.schema import NO_UUID, Message
 
 FIRST_VERSION_WITH_NULL_NAMES = 12
 FIRST_VERSION_WITH_LISTENERS = 6
@@ -39,7 +40,7 @@ FIRST_VERSION_WITH_LISTENERS = 6
 
 
 def handle(broker: Broker, request: MetadataRequest, context: RequestContext, reply: Reply) -> None:
-    """Create what is missing and may be created first, so that the first answer names it already."""
+    """Create what is missing and may be created first, so that the first answer names it already; a leader does."""
     refused: dict[str, ErrorCode] = {}
     wanted = request.topics
     if wanted is None or (context.version == 0 and not wanted):
@@ -66,10 +67,25 @@ def handle(broker: Broker, request: MetadataRequest, context: RequestContext, re
         elif not allows(broker, context, Operation.CREATE, ResourceKind.TOPIC, topic, or_on_cluster(Operation.CREATE)):
             refused[topic] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     legal = [topic for topic in to_create if topic not in refused]
-    if context.charge is not None:
+    if context.charge is not None and broker.cluster.leads:
         missing = [topic for topic in legal if broker.engine.visible(topic, 0) is None]
         mutations.take(len(missing) * broker.configuration.num_partitions)
-    create_missing(broker, context, legal, created, MADE)
+    if broker.cluster.leads:
+        create_missing(broker, context, legal, created, MADE)
+        return
+    absent = [topic for topic in legal if broker.engine.visible(topic, 0) is None]
+    refused |= dict.fromkeys(absent, ErrorCode.LEADER_NOT_AVAILABLE)
+    _answer(broker, request, context, wanted, refused, unseen, partial(_send_elsewhere, context, reply, bool(absent)))
+
+
+def _send_elsewhere(context: RequestContext, reply: Reply, is_elsewhere: bool, answer: Message | None) -> None:
+    """Reply, and end the connection where only the leader creates what the client asks for.
+
+    Clients ask for metadata where they have a connection already, which would be this broker again and again.
+    """
+    reply(answer)
+    if is_elsewhere:
+        context.connection.close()
 
 
 def _answer(
@@ -187,6 +203,10 @@ HANDLER = Handler(
         Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
         Inside(Operation.CREATE, ResourceKind.TOPIC),
         Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),
+    ),
+    at_follower=by_request(
+        "It describes what it has followed, and creates nothing. For a topic that the leader would create it says "
+        "LEADER_NOT_AVAILABLE and ends the connection, so that the client asks another broker."
     ),
     handle=handle,
     parts=(Parts("topics", "topics", most=100, repeats=Repeats.LEFT_OUT),),

@@ -2,6 +2,7 @@
 
 from exacta.core.commands import CommitOffsets
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, group_id
@@ -47,5 +48,6 @@ HANDLER = Handler(
         Whole(Operation.READ, ResourceKind.GROUP, group_id),
         Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),
     ),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
 )

@@ -12,6 +12,7 @@ from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.front.turns import STEP_ELEMENTS, Steps
 from exacta.kafka.access import allows, describable_topics
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Inside, Whole, group_id
@@ -230,6 +231,7 @@ HANDLER = Handler(
         Each(Operation.DESCRIBE, ResourceKind.GROUP, "groups", "groups", name="group_id", since=SEVERAL_GROUPS_SINCE),
         Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
     ),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
     refusal={"committed_offset": NO_OFFSET, "metadata": ""},
 )

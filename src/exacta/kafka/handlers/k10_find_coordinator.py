@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import SERVES
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.internal_topics import OF_GROUPS, OF_TRANSACTIONS
@@ -83,6 +84,7 @@ HANDLER = Handler(
     ApiKey.FIND_COORDINATOR,
     versions=(0, 6),
     needs=NEEDS,
+    at_follower=SERVES,
     handle=handle,
     parts=(divided_by(NEEDS[2]),),
     refusal={"node_id": -1, "port": -1},

@@ -5,6 +5,7 @@ from exacta.core.groups.consumer_words import subscribed_topics
 from exacta.core.rejections import Rejection
 from exacta.core.replies import Joined, MemberIdRequired
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id
@@ -84,5 +85,6 @@ HANDLER = Handler(
     ApiKey.JOIN_GROUP,
     versions=(0, 9),
     needs=(Whole(Operation.READ, ResourceKind.GROUP, group_id),),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
 )

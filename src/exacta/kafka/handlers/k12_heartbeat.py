@@ -2,6 +2,7 @@
 
 from exacta.core.commands import Heartbeat
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id
@@ -28,5 +29,6 @@ HANDLER = Handler(
     ApiKey.HEARTBEAT,
     versions=(0, 4),
     needs=(Whole(Operation.READ, ResourceKind.GROUP, group_id),),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
 )

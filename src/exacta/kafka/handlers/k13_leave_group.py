@@ -7,6 +7,7 @@ from exacta.core.commands import LeaveGroup, MemberToRemove
 from exacta.core.rejections import Rejection
 from exacta.core.replies import DONE, MembersLeft
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id
@@ -60,6 +61,7 @@ HANDLER = Handler(
     ApiKey.LEAVE_GROUP,
     versions=(0, 5),
     needs=(Whole(Operation.READ, ResourceKind.GROUP, group_id),),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
     parts=(Parts("members", "members", name="member_id"),),
 )

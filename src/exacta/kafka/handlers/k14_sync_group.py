@@ -3,6 +3,7 @@
 from exacta.core.commands import SyncGroup
 from exacta.core.replies import Synced
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id
@@ -51,5 +52,6 @@ HANDLER = Handler(
     ApiKey.SYNC_GROUP,
     versions=(0, 5),
     needs=(Whole(Operation.READ, ResourceKind.GROUP, group_id),),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
 )

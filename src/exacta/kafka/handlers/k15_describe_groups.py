@@ -6,6 +6,7 @@ from exacta.core.groups import description
 from exacta.core.groups.description import DescribedConsumerGroup
 from exacta.core.queries.groups import described_groups
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.authorized_operations import on_group
 from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
@@ -76,6 +77,7 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_GROUPS,
     versions=(0, 6),
     needs=NEEDS,
+    at_follower=NOT_COORDINATOR,
     handle=handle,
     parts=(divided_by(NEEDS[0], most=200, repeats=Repeats.LEFT_OUT),),
 )

@@ -3,6 +3,7 @@
 from exacta.core.groups.description import ListedGroup as Listed
 from exacta.core.queries.groups import listed_group, sorted_group_names
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import EMPTY
 from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
 from exacta.kafka.handler import Handler, Reply
@@ -46,5 +47,6 @@ HANDLER = Handler(
             Operation.DESCRIBE, ResourceKind.GROUP, "groups", name="group_id", instead=or_on_cluster(Operation.DESCRIBE)
         ),
     ),
+    at_follower=EMPTY,
     handle=handle,
 )

@@ -11,6 +11,7 @@ from exacta.core.commands import EndTransactions, TransactionToEnd
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.replies import TransactionsRefused
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
@@ -74,6 +75,7 @@ HANDLER = Handler(
             others=ErrorCode.OPERATION_NOT_ATTEMPTED,
         ),
     ),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
     refused=refused,
 )

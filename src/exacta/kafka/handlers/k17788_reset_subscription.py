@@ -14,6 +14,7 @@ from exacta.core.rejections import Rejection
 from exacta.front.bounded_parallel import Ended, few_at_once
 from exacta.front.broker import Broker
 from exacta.front.offset_for_time import MAX_SEARCHES_IN_FLIGHT, position_of_time
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole
@@ -119,6 +120,7 @@ HANDLER = Handler(
     ApiKey.RESET_SUBSCRIPTION,
     versions=(0, 0),
     needs=NEEDS,
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     parts=(divided_by(NEEDS[0], inner="partitions", inner_answers="partitions"),),
 )

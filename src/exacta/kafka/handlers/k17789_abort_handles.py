@@ -7,6 +7,7 @@ messages only. `k17784_end_transactions` says why our own keys begin where they 
 from exacta.core.commands import EndHandle
 from exacta.core.ids import Cause, TransactionId
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, or_on_cluster
@@ -54,6 +55,7 @@ HANDLER = Handler(
     ApiKey.ABORT_HANDLES,
     versions=(0, 0),
     needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER, instead=or_on_cluster(Operation.CLUSTER_ACTION)),),
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     parts=(Parts("handles", "results", name=""),),
 )

@@ -8,6 +8,7 @@ from exacta.core.ids import ProducerEpoch, ProducerId, TransactionId
 from exacta.core.replies import TransactionJoinedReply
 from exacta.front.broker import Broker
 from exacta.front.transaction_rights import lacking_for
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, transactional_id
@@ -47,5 +48,6 @@ HANDLER = Handler(
     ApiKey.JOIN_TRANSACTION,
     versions=(0, 0),
     needs=(Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
 )

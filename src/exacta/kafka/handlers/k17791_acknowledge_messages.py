@@ -12,6 +12,7 @@ from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.front.transaction_rights import lacking_for
 from exacta.kafka.access import allows
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
@@ -101,6 +102,7 @@ HANDLER = Handler(
         Inside(Operation.READ, ResourceKind.GROUP),
         Inside(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID),  # or `lacking_for` finds another right
     ),
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     parts=(Parts("subscriptions", "subscriptions", inner="partitions", inner_answers="partitions"),),
 )

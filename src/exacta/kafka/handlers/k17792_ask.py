@@ -8,6 +8,7 @@ from msgspec import json
 
 from exacta.front.broker import Broker
 from exacta.front.untrusted_json import NoJson, decode_json
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside
@@ -61,5 +62,6 @@ HANDLER = Handler(
         Inside(Operation.DESCRIBE, ResourceKind.GROUP),
         Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
     ),
+    at_follower=NOT_CONTROLLER,
     handle=handle,
 )

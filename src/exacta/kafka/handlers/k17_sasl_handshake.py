@@ -6,6 +6,7 @@ It reads bytes before a login.
 """
 
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import SERVES
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import OPEN_TO_ALL
@@ -41,4 +42,4 @@ def handle(broker: Broker, request: SaslHandshakeRequest, context: RequestContex
     reply(SaslHandshakeResponse(mechanisms=mechanisms))
 
 
-HANDLER = Handler(ApiKey.SASL_HANDSHAKE, versions=(0, 1), needs=OPEN_TO_ALL, handle=handle)
+HANDLER = Handler(ApiKey.SASL_HANDSHAKE, versions=(0, 1), needs=OPEN_TO_ALL, at_follower=SERVES, handle=handle)

@@ -11,6 +11,7 @@ import re
 from exacta.config.configuration import Configuration
 from exacta.core.ids import TransactionVersion
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import SERVES
 from exacta.kafka.context import ApiVersions, RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import OPEN_TO_ALL
@@ -102,6 +103,7 @@ HANDLER = Handler(
     ApiKey.API_VERSIONS,
     versions=(0, 5),
     needs=OPEN_TO_ALL,
+    at_follower=SERVES,
     handle=handle,
     answer_unserved=answer_unserved,
 )

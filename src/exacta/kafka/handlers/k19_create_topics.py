@@ -10,6 +10,7 @@ from exacta.core.replies import TopicCreatedReply
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
 from exacta.kafka.access import allows
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.config_source import SOURCE_NUMBERS
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -170,6 +171,7 @@ HANDLER = Handler(
     ApiKey.CREATE_TOPICS,
     versions=(2, 7),
     needs=NEEDS,
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     parts=(divided_by(NEEDS[0], size="num_partitions", most=50, most_in_all=MOST_AT_ONCE, repeats=Repeats.REFUSED),),
 )

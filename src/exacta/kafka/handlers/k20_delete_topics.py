@@ -5,6 +5,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import TopicDeletedReply
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.mutations import EXCEEDED, Mutations
@@ -103,6 +104,7 @@ HANDLER = Handler(
     ApiKey.DELETE_TOPICS,
     versions=(1, 6),
     needs=NEEDS,
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     parts=(
         divided_by(NEEDS[1], most=50, repeats=Repeats.REFUSED),

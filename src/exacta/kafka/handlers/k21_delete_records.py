@@ -5,6 +5,7 @@ from exacta.core.commands import Command, DeleteRecords
 from exacta.core.replies import RecordsDeleted
 from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_LEADER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
@@ -59,6 +60,7 @@ HANDLER = Handler(
     ApiKey.DELETE_RECORDS,
     versions=(0, 2),
     needs=NEEDS,
+    at_follower=NOT_LEADER,
     handle=handle,
     refusal={"low_watermark": NO_LOW_WATERMARK},
     parts=(divided_by(NEEDS[0], inner="partitions", inner_answers="partitions"),),

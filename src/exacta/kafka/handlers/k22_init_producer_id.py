@@ -12,6 +12,7 @@ from exacta.core.commands import InitProducerId
 from exacta.core.ids import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerEpoch, ProducerId
 from exacta.core.replies import ProducerBoundReply
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import by_request
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, transactional_id
@@ -39,6 +40,9 @@ def advertised_max_version(configuration: Configuration) -> int:
 
 def handle(broker: Broker, request: InitProducerIdRequest, context: RequestContext, reply: Reply) -> None:
     """Bind the transactional id to this producer, and abort what a predecessor left open."""
+    if not broker.cluster.leads:
+        _send_elsewhere(request, context, reply)
+        return
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         reply(InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=NO_PRODUCER_EPOCH))
         return
@@ -78,6 +82,19 @@ def handle(broker: Broker, request: InitProducerIdRequest, context: RequestConte
     )
 
 
+def _send_elsewhere(request: InitProducerIdRequest, context: RequestContext, reply: Reply) -> None:
+    """Refuse at a follower, which gives no ids.
+
+    Without a transactional id clients ask the broker with the least to do, which would be this one again and again. All
+    of them ask again after this error, and ask another broker once they have lost the connection.
+    """
+    is_bound = request.transactional_id is not None
+    code = ErrorCode.NOT_COORDINATOR if is_bound else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    reply(InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH))
+    if not is_bound:
+        context.connection.close()
+
+
 HANDLER = Handler(
     ApiKey.INIT_PRODUCER_ID,
     versions=(0, TWO_PHASE_SINCE),
@@ -90,6 +107,10 @@ HANDLER = Handler(
             _without_transactional_id,
             instead=((Operation.WRITE, Resource(ResourceKind.TOPIC, "", Pattern.ANY)),),
         ),
+    ),
+    at_follower=by_request(
+        "With a transactional id it refuses by NOT_COORDINATOR. Without one, clients ask any broker: it refuses by "
+        "COORDINATOR_LOAD_IN_PROGRESS and ends the connection, so that they ask another one."
     ),
     handle=handle,
     refusal={"producer_epoch": NO_PRODUCER_EPOCH},

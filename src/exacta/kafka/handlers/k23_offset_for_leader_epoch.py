@@ -2,6 +2,7 @@
 
 from exacta.core.values.leader_epochs import end_of, last_epoch
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_LEADER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.leader_epoch import leader_epoch_error
@@ -68,6 +69,7 @@ HANDLER = Handler(
     ApiKey.OFFSET_FOR_LEADER_EPOCH,
     versions=(2, 4),
     needs=NEEDS,
+    at_follower=NOT_LEADER,
     handle=handle,
     parts=(divided_by(NEEDS[0], inner="partitions", inner_answers="partitions"),),
 )

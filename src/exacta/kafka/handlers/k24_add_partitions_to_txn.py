@@ -13,6 +13,7 @@ from exacta.core.rejections import Rejection
 from exacta.core.replies import PartitionsVerified
 from exacta.core.values.internal_topics import INTERNAL_TOPICS
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole
@@ -140,5 +141,6 @@ HANDLER = Handler(
         ),
         Whole(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, since=SEVERAL_SINCE),
     ),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
 )

@@ -4,6 +4,7 @@ from exacta.core.commands import AddGroup
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, group_id, transactional_id
@@ -40,5 +41,6 @@ HANDLER = Handler(
         Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),
         Whole(Operation.READ, ResourceKind.GROUP, group_id),
     ),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
 )

@@ -4,6 +4,7 @@ from exacta.core.commands import EndTransaction
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.core.replies import TransactionEndedReply
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole, transactional_id
@@ -43,5 +44,6 @@ HANDLER = Handler(
     ApiKey.END_TXN,
     versions=(0, 5),
     needs=(Whole(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, transactional_id),),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
 )

@@ -8,6 +8,7 @@ holder of the transactional id may decide that, by EndTxn.
 from exacta.core.commands import AbortByMarker
 from exacta.core.ids import ProducerEpoch, ProducerId
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_LEADER
 from exacta.kafka.coded_answers import Elements, coded
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -60,5 +61,6 @@ HANDLER = Handler(
     ApiKey.WRITE_TXN_MARKERS,
     versions=(1, 2),
     needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER, instead=or_on_cluster(Operation.CLUSTER_ACTION)),),
+    at_follower=NOT_LEADER,
     handle=handle,
 )

@@ -3,6 +3,7 @@
 from exacta.core.commands import CommitTransactionalOffsets
 from exacta.core.ids import ProducerEpoch, ProducerId, TransactionVersion
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Whole, group_id, transactional_id
@@ -56,5 +57,6 @@ HANDLER = Handler(
         Whole(Operation.READ, ResourceKind.GROUP, group_id),
         Each(Operation.READ, ResourceKind.TOPIC, "topics", "topics"),
     ),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
 )

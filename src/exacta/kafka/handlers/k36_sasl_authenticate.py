@@ -6,6 +6,7 @@ It reads bytes before a login.
 from exacta.front.broker import Broker
 from exacta.front.logging_in import Attempted, let_in, refused_late
 from exacta.front.turns import Steps
+from exacta.kafka.at_follower import SERVES
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.login import Login, Phase
@@ -59,4 +60,4 @@ def _refusal(mechanism: str) -> SaslAuthenticateResponse:
     )
 
 
-HANDLER = Handler(ApiKey.SASL_AUTHENTICATE, versions=(0, 2), needs=OPEN_TO_ALL, handle=handle)
+HANDLER = Handler(ApiKey.SASL_AUTHENTICATE, versions=(0, 2), needs=OPEN_TO_ALL, at_follower=SERVES, handle=handle)

@@ -6,6 +6,7 @@ from exacta.core.commands import Command, CreatePartitions
 from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.mutations import EXCEEDED, Mutations
@@ -101,6 +102,7 @@ HANDLER = Handler(
     ApiKey.CREATE_PARTITIONS,
     versions=(0, 3),
     needs=NEEDS,
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     parts=(divided_by(NEEDS[0], size="count", most=50, repeats=Repeats.REFUSED),),
 )

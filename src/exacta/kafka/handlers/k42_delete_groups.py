@@ -2,6 +2,7 @@
 
 from exacta.core.commands import DeleteGroup
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.coded_answers import coded
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -32,6 +33,7 @@ HANDLER = Handler(
     ApiKey.DELETE_GROUPS,
     versions=(0, 3),
     needs=NEEDS,
+    at_follower=NOT_COORDINATOR,
     handle=handle,
     parts=(divided_by(NEEDS[0], most=100),),
 )

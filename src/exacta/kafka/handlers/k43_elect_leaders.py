@@ -4,6 +4,7 @@ from itertools import repeat
 
 from exacta.core.queries.topics import sorted_topic_names
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.coded_answers import coded
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -71,6 +72,7 @@ HANDLER = Handler(
     ApiKey.ELECT_LEADERS,
     versions=(0, 2),
     needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     parts=(PARTITIONS,),
     refused=refused,

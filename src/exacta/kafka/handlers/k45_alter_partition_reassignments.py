@@ -1,6 +1,7 @@
 """AlterPartitionReassignments: every partition is on every broker, and stays there (KIP-455)."""
 
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -51,6 +52,7 @@ HANDLER = Handler(
     ApiKey.ALTER_PARTITION_REASSIGNMENTS,
     versions=(0, 1),
     needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     parts=(Parts("topics", "responses", inner="partitions", inner_answers="partitions"),),
 )

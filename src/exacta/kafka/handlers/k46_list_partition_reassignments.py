@@ -1,6 +1,7 @@
 """ListPartitionReassignments: every partition is on every broker, so nothing moves (KIP-455)."""
 
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import SERVES
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -21,5 +22,6 @@ HANDLER = Handler(
     ApiKey.LIST_PARTITION_REASSIGNMENTS,
     versions=(0, 0),
     needs=(Whole(Operation.DESCRIBE, ResourceKind.CLUSTER),),
+    at_follower=SERVES,
     handle=handle,
 )

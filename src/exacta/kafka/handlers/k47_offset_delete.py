@@ -3,6 +3,7 @@
 from exacta.core.commands import DeleteOffsets
 from exacta.core.replies import DONE, OffsetsDeletedReply
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.coded_answers import coded
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -42,6 +43,7 @@ HANDLER = Handler(
     ApiKey.OFFSET_DELETE,
     versions=(0, 0),
     needs=NEEDS,
+    at_follower=NOT_COORDINATOR,
     handle=handle,
     parts=(divided_by(NEEDS[1], inner="partitions", inner_answers="partitions"),),
 )

@@ -21,6 +21,7 @@ from exacta.core.values.quotas import (
 )
 from exacta.front.broker import Broker
 from exacta.front.words import words_of
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -130,6 +131,7 @@ HANDLER = Handler(
     ApiKey.ALTER_CLIENT_QUOTAS,
     versions=(0, 1),
     needs=(Whole(Operation.ALTER_CONFIGS, ResourceKind.CLUSTER),),
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     refused=refused,
     parts=(Parts("entries", "entries", most=MOST_AT_ONCE, most_in_all=MOST_AT_ONCE),),

@@ -12,6 +12,7 @@ from exacta.core.replies import ScramKeysAltered
 from exacta.core.values.scram import ScramAlteration, ScramMechanism
 from exacta.front.broker import Broker
 from exacta.kafka.acl_words import NO_AUTHORIZER
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Whole
@@ -106,6 +107,7 @@ HANDLER = Handler(
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     versions=(0, 0),
     needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
+    at_follower=NOT_CONTROLLER,
     handle=handle,
     refused=refused,
     parts=tuple(

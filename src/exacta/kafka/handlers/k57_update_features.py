@@ -4,6 +4,7 @@ All updates of a request are one: where one cannot be, none is.
 """
 
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_CONTROLLER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.handlers.k18_api_versions import features
@@ -51,5 +52,6 @@ HANDLER = Handler(
     ApiKey.UPDATE_FEATURES,
     versions=(0, 2),
     needs=(Whole(Operation.ALTER, ResourceKind.CLUSTER),),
+    at_follower=NOT_CONTROLLER,
     handle=handle,
 )

@@ -1,6 +1,7 @@
 """DescribeCluster: the brokers that live, of which none is fenced (KIP-1073); the one that leads is the controller."""
 
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import SERVES
 from exacta.kafka.authorized_operations import NOT_ASKED_FOR, on_cluster
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
@@ -50,5 +51,6 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_CLUSTER,
     versions=(0, 2),
     needs=(Inside(Operation.DESCRIBE, ResourceKind.CLUSTER),),
+    at_follower=SERVES,
     handle=handle,
 )

@@ -10,6 +10,7 @@ from functools import partial
 from exacta.core.queries.producers import producers_of
 from exacta.core.transactions.description import DescribedProducer
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_LEADER
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each
@@ -72,6 +73,7 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_PRODUCERS,
     versions=(0, 0),
     needs=NEEDS,
+    at_follower=NOT_LEADER,
     handle=handle,
     parts=(divided_by(NEEDS[0], inner="partition_indexes", inner_answers="partitions", repeats=Repeats.LEFT_OUT),),
 )

@@ -9,6 +9,7 @@ from operator import attrgetter
 
 from exacta.core.queries.transactions import all_explained
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Each, Shown
@@ -64,6 +65,7 @@ HANDLER = Handler(
     ApiKey.DESCRIBE_TRANSACTIONS,
     versions=(0, 0),
     needs=NEEDS,
+    at_follower=NOT_COORDINATOR,
     handle=handle,
     refusal={"producer_id": -1},
     parts=(divided_by(NEEDS[0], most=200, repeats=Repeats.LEFT_OUT),),

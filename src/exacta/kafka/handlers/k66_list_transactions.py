@@ -9,6 +9,7 @@ from exacta.core.queries.transactions import listed_transaction, transaction_nam
 from exacta.core.transactions.description import ListedTransaction
 from exacta.core.values.transactions import Phase
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import EMPTY
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.listing import describe_all
@@ -67,5 +68,6 @@ HANDLER = Handler(
     ApiKey.LIST_TRANSACTIONS,
     versions=(0, 2),
     needs=(Shown(Operation.DESCRIBE, ResourceKind.TRANSACTIONAL_ID, "transaction_states", name="transactional_id"),),
+    at_follower=EMPTY,
     handle=handle,
 )

@@ -20,6 +20,7 @@ from exacta.core.values.consumer_groups import JOINING_EPOCH, LEFT_FOR_A_WHILE_E
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.kafka.access import allows, describable_topics
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.needs import Inside, Whole, group_id
@@ -230,5 +231,6 @@ HANDLER = Handler(
         Whole(Operation.DESCRIBE, ResourceKind.TOPIC, _subscribed_topics),
         Inside(Operation.DESCRIBE, ResourceKind.TOPIC),
     ),
+    at_follower=NOT_COORDINATOR,
     handle=handle,
 )

@@ -8,6 +8,7 @@ from exacta.core.groups.description import AssignedTopic, DescribedConsumer, Des
 from exacta.core.queries.groups import described_groups
 from exacta.front.broker import Broker
 from exacta.kafka.access import allows
+from exacta.kafka.at_follower import NOT_COORDINATOR
 from exacta.kafka.authorized_operations import on_group
 from exacta.kafka.context import RequestContext
 from exacta.kafka.group_states import state_name
@@ -112,6 +113,7 @@ HANDLER = Handler(
     ApiKey.CONSUMER_GROUP_DESCRIBE,
     versions=(0, 1),
     needs=NEEDS,
+    at_follower=NOT_COORDINATOR,
     handle=handle,
     parts=(divided_by(NEEDS[0], most=200, repeats=Repeats.LEFT_OUT),),
 )

@@ -3,11 +3,13 @@
 from exacta.core.queries.topic_lists import topic_names
 from exacta.core.queries.topics import TopicShape, topic_shape
 from exacta.front.broker import Broker
+from exacta.kafka.at_follower import SERVES
 from exacta.kafka.config_source import ResourceType
 from exacta.kafka.context import RequestContext
 from exacta.kafka.handler import Handler, Reply
 from exacta.kafka.listing import describe_all
 from exacta.kafka.needs import Whole
+from exacta.kafka.nodes import node_ids
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.kafka.apis import ApiKey
 from exacta.protocol.kafka.errors import ErrorCode
@@ -21,7 +23,7 @@ FIRST_VERSION_WITH_TYPES = 1
 
 
 def handle(broker: Broker, request: ListConfigResourcesRequest, context: RequestContext, reply: Reply) -> None:
-    """List topics, this broker and its loggers; groups and clients' metrics have no configurations here."""
+    """List topics, brokers and their loggers; groups and clients' metrics have no configurations here."""
     if context.version < FIRST_VERSION_WITH_TYPES:
         reply(ListConfigResourcesResponse())
         return
@@ -35,8 +37,9 @@ def handle(broker: Broker, request: ListConfigResourcesRequest, context: Request
 
     def done(topics: list[ConfigResource]) -> None:
         own = [
-            ConfigResource(resource_type=each, resource_name=str(broker.cluster.node_id))
+            ConfigResource(resource_type=each, resource_name=str(node_id))
             for each in (ResourceType.BROKER, ResourceType.BROKER_LOGGER)
+            for node_id in node_ids(broker)
             if each in types
         ]
         reply(ListConfigResourcesResponse(config_resources=own + topics))
@@ -49,5 +52,6 @@ HANDLER = Handler(
     ApiKey.LIST_CONFIG_RESOURCES,
     versions=(0, 1),
     needs=(Whole(Operation.DESCRIBE_CONFIGS, ResourceKind.CLUSTER),),
+    at_follower=SERVES,
     handle=handle,
 )

@@ -1,0 +1,110 @@
+"""Two brokers over one log: one leads it, the other follows without a lag, on the same event loop."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+from exacta.config.options import configure
+from exacta.front.doors import Door, Endpoint
+from exacta.kafka.connection import KafkaClientConnection
+from exacta.kafka.shared import KafkaShared
+from exacta.ports.cluster import Node
+from exacta.ports.log import Log
+from exacta.server.assembly import assemble_broker
+from tests.kafka.wire import Front, Wire, front
+
+DOOR = "PLAINTEXT"
+LEADER, FOLLOWER = 1, 2
+
+
+class Known:
+    """A cluster as one of its brokers knows it; see `exacta.ports.cluster.Cluster`."""
+
+    def __init__(self, node_id: int, leader: Node | None, nodes: Sequence[Node]) -> None:
+        self.node_id = node_id
+        self.leader = leader
+        self.nodes = nodes
+
+    @property
+    def leads(self) -> bool:
+        return self.leader is not None and self.leader.node_id == self.node_id
+
+    def on_change(self, changed: Callable[[], None]) -> None:
+        pass
+
+
+class Followed:
+    """A log that is followed: it shows what the leader's shows, and takes no commands."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def submit(self, *_: Any, **__: Any) -> int:
+        raise AssertionError("a front has submitted commands to a follower")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+
+class Follower:
+    """A broker that follows the log of a running one, which leads from now on."""
+
+    def __init__(self, leader: Front, racks: tuple[str | None, str | None], options: dict[str, Any]) -> None:
+        self.leading = leader
+        self._wires: list[Wire] = []
+        self._connections: set[KafkaClientConnection] = set()
+        self._loop = leader.loop
+        self._listener = self.on_loop(self._listen)
+        self.address = self._listener.sockets[0].getsockname()
+        self.nodes = [
+            Node(LEADER, racks[0], {DOOR: leader.address}),
+            Node(FOLLOWER, racks[1], {DOOR: self.address}),
+        ]
+        self.cluster = Known(FOLLOWER, self.nodes[0], self.nodes)
+        leader.context.cluster = Known(LEADER, self.nodes[0], self.nodes)
+        self.context = assemble_broker(
+            cast("Log", Followed(leader.engine)), configure(options), cluster_id="a-cluster", cluster=self.cluster
+        )
+        self._shared = KafkaShared(self.context)
+
+    def connect(self) -> Wire:
+        """Return a new connection to the follower."""
+        self._wires.append(Wire(self.address))
+        return self._wires[-1]
+
+    def on_loop(self, call: Callable[[], Any]) -> Any:
+        """Run a coroutine function on the loop of both."""
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result(10)
+
+    def close(self) -> None:
+        for wire in self._wires:
+            wire.socket.close()
+        self.on_loop(self._close)
+
+    async def _listen(self) -> asyncio.Server:
+        return await self._loop.create_server(self._connection, "127.0.0.1", 0)
+
+    async def _close(self) -> None:
+        self._listener.close()
+        for connection in list(self._connections):
+            connection.abort()
+
+    def _connection(self) -> KafkaClientConnection:
+        door = Door(front="kafka", name=DOOR, endpoint=Endpoint(*self.address))
+        return KafkaClientConnection(self._shared, door, self._loop, self._let_in, self._connections.discard)
+
+    def _let_in(self, connection: KafkaClientConnection) -> bool:
+        self._connections.add(connection)
+        return True
+
+
+@contextmanager
+def following(racks: tuple[str | None, str | None] = (None, None), **options: Any) -> Iterator[Follower]:
+    """Run a leader, and its follower, with racks of their own."""
+    with front(node_id=LEADER, **options) as leader:
+        follower = Follower(leader, racks, {"node_id": FOLLOWER, **options})
+        try:
+            yield follower
+        finally:
+            follower.close()
