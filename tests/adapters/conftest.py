@@ -13,11 +13,11 @@ from tests.adapters.object_benches import ObjectBench
 from tests.adapters.turns import Turns
 
 
-@pytest.fixture(params=["memory", "local", "simulated disk"])
+@pytest.fixture(params=["memory", "local", "simulated disk", "shared"])
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(request.param, tmp_path)
     yield bench
-    bench.close()
+    bench.end()
 
 
 @pytest.fixture

@@ -39,7 +39,11 @@ class MemoryFollower(MemoryJournalReader):
     def follow(self, deliver: Callable[[Delivered], None]) -> None:
         self._deliver = deliver
 
-    def catch_up(self, most_groups: int | None = None) -> None:
+    def catch_up(self, done: Callable[[Failed | None], None]) -> None:
+        self.deliver_new()
+        done(None)
+
+    def deliver_new(self, most_groups: int | None = None) -> None:
         """Deliver the groups that are new: all of them, or this many."""
         new = [group for group in self._storage.groups if group.position >= self._position][:most_groups]
         for group in new:
@@ -51,7 +55,7 @@ class MemoryFollower(MemoryJournalReader):
     def lead(self, done: Callable[[MemoryJournal], None]) -> None:
         """Take the lead at once."""
         journal = MemoryJournal(self._storage, self._call_soon, is_exclusive=False)
-        self.catch_up()
+        self.deliver_new()
         done(journal)
 
     def close(self) -> None:
@@ -92,7 +96,7 @@ class Followed(Rig):
 
     def follow(self) -> None:
         self.loop.settle()
-        self.follower.catch_up()
+        self.follower.deliver_new()
         self.loop.settle()
 
     def take_over(self) -> Engine:

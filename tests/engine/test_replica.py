@@ -44,7 +44,7 @@ class _FollowedPlay(Play):
         self.loop.settle()
         if self.follower is None or self.follower.position == self.storage.position:
             return
-        self.follower.catch_up()
+        self.follower.deliver_new()
         self.positions += 1
         engine, replica = self.engine, self.replica
         assert is_same(replica._state, engine._state)
@@ -245,7 +245,18 @@ def test_a_follower_may_begin_at_any_group() -> None:
             on_failure=lambda failed: None,
         )
         storage.groups += whole[count:]
-        follower.catch_up(most_groups=1)
-        follower.catch_up()
+        follower.deliver_new(most_groups=1)
+        follower.deliver_new()
         assert is_same(replica._state, rig.engine._state)
         assert replica._visible == rig.engine._visible
+
+
+def test_it_catches_up_before_it_is_asked(followed: Followed) -> None:
+    followed.append(b"one")
+    followed.loop.settle()
+    seen: list[int] = []
+    followed.replica.catch_up(lambda: seen.append(followed.replica.visible("t", 0).high_watermark))  # type: ignore[union-attr]
+    assert seen == [1]
+    followed.follower.fail(Failed("gone"))
+    followed.replica.catch_up(lambda: seen.append(-1))
+    assert seen == [1]

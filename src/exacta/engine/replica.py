@@ -36,7 +36,7 @@ from exacta.engine.reading import BatchReader
 from exacta.engine.recovery import Recovered, Replayed, go_on, replay
 from exacta.engine.visible import TOUCHES, show, visible_changes, visible_of
 from exacta.ports.following import Delivered, Follower
-from exacta.ports.journal import Journal
+from exacta.ports.journal import Failed, Journal
 from exacta.ports.log import (
     AS_STORED,
     Counts,
@@ -116,6 +116,7 @@ class Replica:
         self._has_stopped = False
         self._visible: dict[PartitionId, Visible] = {}
         self.counts = Counts()
+        self._follower = follower
         self.position = follower.position
         """The end of what was applied."""
         log = LogReader(follower, self._state.partitions)
@@ -194,6 +195,15 @@ class Replica:
         if self.failed is None:
             answer()
         return 0
+
+    def catch_up(self, done: Callable[[], None]) -> None:
+        """See `Log.catch_up`."""
+
+        def caught_up(failed: Failed | None) -> None:
+            if failed is None and self.failed is None:
+                done()
+
+        self._follower.catch_up(caught_up)
 
     def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
         """See `Log.read`, and `confirm`."""
