@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exacta.ports.journal import Journal
-from tests.adapters import ledger_benches, object_benches, real_postgres
+from tests.adapters import ledger_benches, moto_server, object_benches, real_postgres
 from tests.adapters.bench import Bench
 from tests.adapters.ledger_benches import LedgerBench
 from tests.adapters.object_benches import ObjectBench
@@ -34,6 +34,7 @@ def journal(bench: Bench) -> Journal:
 def end_of_real_servers() -> Iterator[None]:
     yield
     real_postgres.end()
+    moto_server.end()
 
 
 @pytest.fixture(params=ledger_benches.BENCHES)

@@ -25,7 +25,7 @@ TABLE_BYTES = 64 << 20
 FREE_SECONDS = 1.0
 """The leader looks this often whether tail tables can be emptied."""
 CONFIRMED = -1
-"""What the functions of a leader return, where they do not return an epoch in which they did nothing."""
+"""The functions of a leader return this, or the epoch for which they did nothing."""
 _random = random.SystemRandom()
 
 
@@ -36,7 +36,7 @@ class RunRead(Protocol):
 
 
 class _Lead:
-    """What this broker knows of its lead: its session, its epoch, and the tail table that takes its groups."""
+    """Hold what this broker knows of its lead: its session, its epoch, and the tail table that takes its groups."""
 
     def __init__(self, session: PostgresSession, epoch: int) -> None:
         self.session = session
