@@ -181,11 +181,18 @@ def test_the_catalog_that_a_group_names_is_loaded_before_its_events_are_delivere
 
 def test_events_wait_for_a_catalog_that_cannot_be_had(brokers: Brokers, monkeypatch: pytest.MonkeyPatch):
     one, two = leader_and_follower(brokers)
-    monkeypatch.setattr(two.ledger, "read_catalog", lambda done: None)
-    fill(one, 0, 20)
-    brokers.pass_seconds(1)
-    named = [each for each in brokers.database.primary.visible.tail if each.catalog == 0]
-    assert two.follower.position <= max([each.end for each in named], default=one.journal.tail_from)
+
+    def fail(done: Callable[[Failed], None]) -> None:
+        brokers.loop.call_soon(done, Failed("away"))
+
+    with monkeypatch.context() as away:
+        away.setattr(two.ledger, "read_catalog", fail)
+        fill(one, 0, 20)
+        brokers.pass_seconds(1)
+        assert two.follower.catalog < one.journal.catalog
+        assert len(two.events) < 20
+    brokers.until(lambda: two.follower.position == one.journal.position)
+    assert two.events == events(0) + [b"event of 1 at %d" % number for number in range(20)]
 
 
 # --- what is durable --------------------------------------------------------------------------------------------------
