@@ -39,6 +39,12 @@ class Followed:
 
     def __init__(self, log: Log) -> None:
         self._log = log
+        self.fetches = 0
+        """The number of fetches that were begun."""
+
+    def fetch(self, *arguments: Any) -> None:
+        self.fetches += 1
+        self._log.fetch(*arguments)
 
     def submit(self, *_: Any, **__: Any) -> int:
         raise AssertionError("a front has submitted commands to a follower")
@@ -63,10 +69,16 @@ class Follower:
         ]
         self.cluster = Known(FOLLOWER, self.nodes[0], self.nodes)
         leader.context.cluster = Known(LEADER, self.nodes[0], self.nodes)
+        self._log = Followed(leader.engine)
         self.context = assemble_broker(
-            cast("Log", Followed(leader.engine)), configure(options), cluster_id="a-cluster", cluster=self.cluster
+            cast("Log", self._log), configure(options), cluster_id="a-cluster", cluster=self.cluster
         )
         self._shared = KafkaShared(self.context)
+
+    @property
+    def fetches_served(self) -> int:
+        """The number of fetches that the follower has served."""
+        return self._log.fetches
 
     def connect(self) -> Wire:
         """Return a new connection to the follower."""

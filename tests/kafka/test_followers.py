@@ -64,7 +64,8 @@ def test_every_api_and_version(follower: Follower, furnished: Names, handler: Ha
     """What is served is what the leader says of the same log, and what is refused does what is declared."""
     for version in range(handler.min_version, handler.max_version + 1):
         request = CASES[handler.key].build(version, furnished)
-        answer = follower.connect().ask(request, version)
+        wire = follower.connect()
+        answer = wire.ask(request, version)
         if handler.at_follower is SERVES:
             assert not codes(answer) & REFUSALS
             assert answer == follower.leading.connect().ask(request, version)
@@ -72,6 +73,7 @@ def test_every_api_and_version(follower: Follower, furnished: Names, handler: Ha
             assert answer == type(answer)()
         else:
             assert codes(answer) - {ErrorCode.OPERATION_NOT_ATTEMPTED} == {handler.at_follower.code}
+        assert not handler.at_follower.ends_connection or wire.is_closed()
 
 
 @pytest.mark.parametrize("handler", DECIDED, ids=lambda handler: handler.name)
@@ -271,8 +273,9 @@ def _option(follower: Follower, at_leader: bool, node_id: int, name: str) -> Any
 def test_options_of_any_broker_are_set_at_the_leader(follower: Follower) -> None:
     name = "max.connections"
     for node_id in (LEADER, FOLLOWER):
-        assert _altered(follower, False, BROKER, str(node_id), name, "100") == ErrorCode.NOT_CONTROLLER
         assert _altered(follower, True, BROKER, str(node_id), name, str(100 + node_id)) == NONE
+    assert _altered(follower, False, BROKER, str(LEADER), name, "100") == ErrorCode.NOT_CONTROLLER
+    assert _altered(follower, False, BROKER, str(FOLLOWER), name, "100") == ErrorCode.INVALID_REQUEST
     assert _altered(follower, True, BROKER, "3", name, "100") == ErrorCode.INVALID_REQUEST
     assert _option(follower, True, LEADER, name) == (NONE, ["101"])
     assert _option(follower, False, FOLLOWER, name) == (NONE, ["102"])

@@ -26,6 +26,9 @@ class AtFollower(Struct, frozen=True, kw_only=True):
     """The error code by which the request is refused; None: its handler is asked, unless the answer is empty."""
     is_empty: bool = False
     """True: the answer is empty where a broker leads. Where none does, it is the error code."""
+    ends_connection: bool = False
+    """True: the connection ends after the refusal, since clients ask any broker. They ask where they have a connection,
+    which would be this broker again and again (13 of 20 of Kafka's own admin clients)."""
 
 
 SERVES = AtFollower(does="It answers from what it has followed.")
@@ -34,6 +37,11 @@ NOT_LEADER = AtFollower(
 )
 NOT_COORDINATOR = AtFollower(does="It refuses by NOT_COORDINATOR.", code=ErrorCode.NOT_COORDINATOR)
 NOT_CONTROLLER = AtFollower(does="It refuses by NOT_CONTROLLER.", code=ErrorCode.NOT_CONTROLLER)
+NOT_CONTROLLER_ELSEWHERE = AtFollower(
+    does="It refuses by NOT_CONTROLLER and ends the connection, so that clients that ask any broker ask another one.",
+    code=ErrorCode.NOT_CONTROLLER,
+    ends_connection=True,
+)
 EMPTY = AtFollower(
     does="It answers with an empty list, since the leader lists all. Where no broker leads, it refuses by "
     "COORDINATOR_NOT_AVAILABLE.",

@@ -30,5 +30,7 @@ def _refuse(handler: Handler, broker: Broker, request: Any, context: RequestCont
     if answer is not None and handler.hint is not None:
         handler.hint(broker, context, answer)
     reply(answer)
+    if declared.ends_connection:
+        context.connection.close()
     if answer is None:
         context.hang_up(f"a {handler.name} that wants no answer came to a follower")
