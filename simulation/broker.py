@@ -89,7 +89,7 @@ class _Life:
         self.process, self.journal, self.engine = process, journal, engine
         self.context = context
         self.kafka = KafkaShared(context)
-        self.pulsar = PulsarShared(context, Addresses(broker=PULSAR_DOOR.told))
+        self.pulsar = PulsarShared(context, Addresses(broker=PULSAR_DOOR))
         self.pulsar.form = Form(self.pulsar.form.convert, facts_of)
         self.connections: list[FramedConnection] = []
         self.takes_requests = True

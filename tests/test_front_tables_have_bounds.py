@@ -74,6 +74,7 @@ BOUNDS = {
     "Quotas._known": "MOST_BUCKETS; all are forgotten then",
     "Quotas._rates": STATE,
     "Rehearsals._waiting": REQUESTS,
+    "Replica._visible": STATE,
     "Revocation._revoked": CONNECTIONS,
     "Sends._gathered": REQUESTS,
     "Sends._unanswered": REQUESTS,

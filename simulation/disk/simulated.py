@@ -346,6 +346,8 @@ class SimulatedDisk:
     def remove(self, name: str) -> None:
         """See `Files.remove`."""
         self._check("remove")
+        if name not in self.files:
+            raise FileNotFoundError(errno.ENOENT, name)
         self._do("remove", name)
 
     def remove_gradually(self, name: str, is_stopped: Callable[[], bool]) -> None:

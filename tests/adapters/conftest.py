@@ -1,4 +1,4 @@
-"""Every adapter of the journal port, for the tests of its contract."""
+"""Every adapter of the ports of journal, ledger and objects, for the tests of their contracts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from exacta.ports.journal import Journal
+from tests.adapters import ledger_benches, object_benches, real_postgres
 from tests.adapters.bench import Bench
+from tests.adapters.ledger_benches import LedgerBench
+from tests.adapters.object_benches import ObjectBench
 from tests.adapters.turns import Turns
 
 
@@ -25,3 +28,24 @@ def turns(bench: Bench) -> Turns:
 @pytest.fixture
 def journal(bench: Bench) -> Journal:
     return bench.open()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def end_of_real_servers() -> Iterator[None]:
+    yield
+    real_postgres.end()
+
+
+@pytest.fixture(params=ledger_benches.BENCHES)
+def ledgers(request: pytest.FixtureRequest) -> Iterator[LedgerBench]:
+    defects: list[str] = []
+    with ledger_benches.BENCHES[request.param]() as bench:
+        bench.loop.set_exception_handler(lambda _, context: defects.append(str(context)))
+        yield bench
+    assert defects == []
+
+
+@pytest.fixture(params=object_benches.BENCHES)
+def stores(request: pytest.FixtureRequest) -> Iterator[ObjectBench]:
+    with object_benches.BENCHES[request.param]() as bench:
+        yield bench

@@ -33,7 +33,19 @@ json.dump(shown, sys.__stdout__)
 """
 OF_EXTRAS = (
     *("pyspark", "pyarrow", "numpy", "pandas", "aiokafka", "confluent_kafka", "kafka", "cryptography", "psutil"),
-    *("google", "mmh3", "starlette", "uvicorn", "h11", "psycopg", "pulsar", "pytest", "hypothesis"),
+    *(
+        "google",
+        "mmh3",
+        "starlette",
+        "uvicorn",
+        "h11",
+        "psycopg",
+        "asyncpg",
+        "obstore",
+        "pulsar",
+        "pytest",
+        "hypothesis",
+    ),
 )
 
 

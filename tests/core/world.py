@@ -44,7 +44,7 @@ from exacta.core.writers import IdempotentWriter, NamedWriter, NamelessWriter, W
 from simulation.invariants.invariants import violations
 from simulation.invariants.log import Acknowledged
 
-_NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING, Promise.NEW_ID, Promise.SOON}
+_NOT_AWAITED = {Promise.REGISTRATION, Promise.NOTHING, Promise.NEW_ID, Promise.SOON, Promise.INSIDE}
 """What promises only this may be lost with the machine, if nothing follows it; but for the reservation of an id."""
 
 

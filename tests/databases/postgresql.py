@@ -92,8 +92,9 @@ def _user() -> str | None:
 class PostgresServer:
     """A server with a data directory of its own, which can be killed and started again."""
 
-    def __init__(self, programs: Path, folder: Path, user: str | None) -> None:
+    def __init__(self, programs: Path, folder: Path, user: str | None, settings: Mapping[str, str]) -> None:
         self._programs = programs
+        self._settings = {**_SETTINGS, **settings}
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
         self._as: dict[str, Any] = {}
@@ -103,6 +104,11 @@ class PostgresServer:
         self._call(
             "initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"
         )
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of its socket."""
+        return self._folder
 
     @property
     def conninfo(self) -> str:
@@ -121,7 +127,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and return when it serves."""
-        settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        settings = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         command = [str(self._programs / "postgres"), "-D", str(self._data), "-k", str(self._folder), *settings]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -182,8 +188,8 @@ class PostgresServer:
 
 
 @contextmanager
-def a_server() -> Iterator[PostgresServer]:
-    """Yield a running server; nothing of it is left afterwards."""
+def a_server(**settings: str) -> Iterator[PostgresServer]:
+    """Yield a running server with these settings; nothing of it is left afterwards."""
     programs = binaries()
     assert programs is not None, "there is no PostgreSQL; `python -m tests.databases.postgresql` gets one"
     user = _user()
@@ -193,7 +199,7 @@ def a_server() -> Iterator[PostgresServer]:
         if user is not None:
             os.chown(folder, pwd.getpwnam(user).pw_uid, pwd.getpwnam(user).pw_gid)
             programs = _within_reach(programs, folder)
-        server = PostgresServer(programs, folder, user)
+        server = PostgresServer(programs, folder, user, settings)
         try:
             server.start()
             yield server

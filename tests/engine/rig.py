@@ -100,9 +100,15 @@ class Rig:
     fold_every_ms = FOLD_EVERY_MS
 
     def __init__(
-        self, segment_bytes: int = 1 << 20, *, unsynced_writes: bool = True, schedule: Schedule | None = None
+        self,
+        segment_bytes: int = 1 << 20,
+        *,
+        unsynced_writes: bool = True,
+        schedule: Schedule | None = None,
+        is_exclusive: bool = True,
     ) -> None:
         self.schedule = schedule
+        self.is_exclusive = is_exclusive
         self.unsynced_writes = unsynced_writes
         self.storage = MemoryStorage()
         self.loop = ManualLoop()
@@ -137,6 +143,7 @@ class Rig:
             self.loop.call_soon,
             segment_bytes=self.segment_bytes,
             unsynced_writes=self.unsynced_writes,
+            is_exclusive=self.is_exclusive,
         )
 
     def settle(self) -> None:

@@ -24,6 +24,7 @@ from exacta.core.commands import (
     CreatePartitions,
     CreateTopic,
     DeleteTopic,
+    Deliver,
     EndHandle,
     EndTransaction,
     EndTransactions,
@@ -31,6 +32,8 @@ from exacta.core.commands import (
     InitProducerId,
     JoinGroup,
     LeaveGroup,
+    Permit,
+    Redeliver,
     SetBrokerConfigs,
     SetTopicConfigs,
     Subscribe,
@@ -47,20 +50,24 @@ from tests.docstring_tables import table_in
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
 
-#             STATE   WRITE    REGISTRATION  END     NOTHING   NEW_ID   SOON
+pytestmark = pytest.mark.exclusive
+
+#             STATE   WRITE    REGISTRATION  END     NOTHING   NEW_ID   SOON    INSIDE
 EXPECTED = """
-NONE          SYNC    SYNC     WRITE         SYNC    NOTHING   SYNC     WRITE
-DURABLE       SYNC    WRITE    WRITE         SYNC    NOTHING   WRITE    WRITE
-UNSYNCED      SYNC    SYNC     WRITE         SYNC    NOTHING   SYNC     WRITE
-NOT_NEEDED    SYNC    WRITE    WRITE         SYNC    NOTHING   WRITE    WRITE
+NONE          SYNC    SYNC     WRITE         SYNC    NOTHING   SYNC     WRITE   NOTHING
+DURABLE       SYNC    WRITE    WRITE         SYNC    NOTHING   WRITE    WRITE   NOTHING
+UNSYNCED      SYNC    SYNC     WRITE         SYNC    NOTHING   SYNC     WRITE   NOTHING
+NOT_NEEDED    SYNC    WRITE    WRITE         SYNC    NOTHING   WRITE    WRITE   NOTHING
+SHARED        SYNC    SYNC     SYNC          SYNC    SYNC      SYNC     SYNC    NOTHING
 """
 CELLS = [
     (Foundation[row.split()[0]], promise, Wait[name])
     for row in EXPECTED.strip().splitlines()
     for promise, name in zip(Promise, row.split()[1:], strict=True)
 ]
-OF_BEGINS = [cell for cell in CELLS if cell[1] is not Promise.NEW_ID]
+OF_BEGINS = [cell for cell in CELLS if cell[1] is not Promise.NEW_ID and cell[0] is not Foundation.SHARED]
 """Those whose foundation is a begin; a new id's is its reservation (`test_handles.py`)."""
+OF_SHARED = [cell[1:] for cell in CELLS if cell[1] is not Promise.NEW_ID and cell[0] is Foundation.SHARED]
 
 
 def no_transaction(producer: Producer) -> None:
@@ -100,6 +107,7 @@ def command(producer: Producer, promise: Promise, *, inside: bool) -> Command:
         Promise.END: EndTransaction(**producer.who(), commit=inside),
         Promise.NOTHING: Heartbeat(group_id="g", member_id="m", generation=1),
         Promise.SOON: AcknowledgeSoon(topic="s", partition=0, subscription="s", before=Offset(1)),
+        Promise.INSIDE: Deliver(topic="s", partition=0, subscription="s"),
     }[promise]
 
 
@@ -132,6 +140,22 @@ def test_each_answer_waits_as_the_table_says(
         assert not answered
         rig.settle()
         assert answered == [expected]
+
+
+@pytest.mark.parametrize(("promise", "expected"), OF_SHARED, ids=lambda value: value.name)
+def test_no_answer_comes_early_where_others_may_append(promise: Promise, expected: Wait) -> None:
+    rig = Rig(is_exclusive=False)
+    rig.topic()
+    rig.topic("u", 1)
+    subscribe_to_one_message(rig)
+    producer = Producer(rig)
+    begun_durably(producer)
+    answered: list[Wait] = []
+    rig.engine.submit((command(producer, promise, inside=True),), lambda answers: answered.append(Wait.SYNC), [b"now"])
+    rig.loop.turn()  # the group goes to the journal
+    assert answered == ([] if expected is Wait.SYNC else [Wait.SYNC])
+    rig.settle()
+    assert answered == [Wait.SYNC]
 
 
 def subscribe_to_one_message(rig: Rig) -> None:
@@ -192,7 +216,7 @@ ARCHITECTURE = Path(__file__).parents[2] / "docs/explanation/architecture.md"
 D4 = table_in(ARCHITECTURE.read_text().split('<a id="d4"></a>')[1].split('<a id="d5"></a>')[0], "request")
 WAITS = "its answer waits for"
 SYNC, PAGE_CACHE = "the sync", "the write into the page cache"
-NONE, DURABLE, UNSYNCED, NOT_NEEDED = Foundation
+NONE, DURABLE, UNSYNCED, NOT_NEEDED, _ = Foundation
 REQUESTS: dict[str, tuple[tuple[type[Command], ...], dict[Foundation, Wait]]] = {
     # the first words of a row: its commands, and what their answers wait for, by what they rest on
     "Produce, SEND": ((AppendBatch, CommitOffsets, Acknowledge), {NONE: Wait.SYNC}),
@@ -203,10 +227,11 @@ REQUESTS: dict[str, tuple[tuple[type[Command], ...], dict[Foundation, Wait]]] = 
     "InitProducerId": ((InitProducerId,), {NONE: Wait.SYNC}),
     "EndTxn": ((EndTransaction, EndHandle, EndTransactions, AbortByMarker), dict.fromkeys(Foundation, Wait.SYNC)),
     "begin of a handle": ((BeginTransaction,), {DURABLE: Wait.WRITE, UNSYNCED: Wait.SYNC}),
-    "AddPartitionsToTxn": ((AddPartitions, AddGroup), dict.fromkeys(Foundation, Wait.WRITE)),
+    "AddPartitionsToTxn": ((AddPartitions, AddGroup), dict.fromkeys((NONE, DURABLE, UNSYNCED, NOT_NEEDED), Wait.WRITE)),
     "ACK without": ((AcknowledgeSoon,), {NONE: Wait.WRITE}),
     "JoinGroup": ((JoinGroup, SyncGroup, LeaveGroup), {NONE: Wait.SYNC}),
     "Heartbeat": ((Heartbeat,), {NONE: Wait.NOTHING}),
+    "FLOW": ((Permit, Redeliver, Deliver), dict.fromkeys(Foundation, Wait.NOTHING)),
     "topics": ((CreateTopic, CreatePartitions, SetTopicConfigs, SetBrokerConfigs, DeleteTopic), {NONE: Wait.SYNC}),
 }
 WORDS = {

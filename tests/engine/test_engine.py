@@ -54,6 +54,7 @@ def end(producer: tuple[int, int], *, commit: bool) -> EndTransaction:
     )
 
 
+@pytest.mark.exclusive
 def test_an_answer_waits_for_its_group_and_no_reader_sees_it_before(rig: Rig) -> None:
     answers = rig.append(b"one")
     rig.loop.turn()  # the group goes to the journal
@@ -88,6 +89,7 @@ def test_what_arrives_together_or_during_a_sync_is_written_together(rig: Rig) ->
     assert rig.records() == b"abc"
 
 
+@pytest.mark.exclusive
 def test_a_repeat_of_what_is_not_durable_yet_waits_with_it(rig: Rig) -> None:
     producer = bound(rig)
     rig.submit(add(producer))
@@ -118,6 +120,7 @@ def begin(rig: Rig, producer: tuple[int, int]) -> None:
     assert rig.storage.unsynced == 1
 
 
+@pytest.mark.exclusive
 def test_a_begin_is_answered_when_it_is_written_and_synced_with_what_follows(rig: Rig) -> None:
     producer = bound(rig)
     groups_before = len(rig.storage.groups)
@@ -147,6 +150,7 @@ def committed(rig: Rig) -> tuple[int, int]:
     return producer
 
 
+@pytest.mark.exclusive
 def test_a_process_that_dies_forgets_no_begin(rig: Rig) -> None:
     producer = committed(rig)
     begin(rig, producer)
@@ -156,6 +160,7 @@ def test_a_process_that_dies_forgets_no_begin(rig: Rig) -> None:
     )
 
 
+@pytest.mark.exclusive
 def test_who_has_not_heard_of_its_commit_is_not_told_that_it_aborted(rig: Rig) -> None:
     producer = committed(rig)
     rig.crash()
@@ -163,6 +168,7 @@ def test_who_has_not_heard_of_its_commit_is_not_told_that_it_aborted(rig: Rig) -
     assert isinstance(rig.ask(end(producer, commit=True)), TransactionEndedReply)
 
 
+@pytest.mark.exclusive
 def test_a_forgotten_begin_is_made_up_for(rig: Rig) -> None:
     producer = bound(rig)
     begin(rig, producer)
@@ -173,6 +179,7 @@ def test_a_forgotten_begin_is_made_up_for(rig: Rig) -> None:
     assert rig.records().startswith(b"one")
 
 
+@pytest.mark.exclusive
 def test_a_forgotten_begin_can_be_aborted(rig: Rig) -> None:
     producer = bound(rig)
     begin(rig, producer)
@@ -199,6 +206,7 @@ def test_all_partitions_of_a_transaction_become_visible_in_one_step(rig: Rig) ->
     assert [rig.records(partition=partition) for partition in (0, 1)] == [b"x" + marker, b"x" + marker]
 
 
+@pytest.mark.exclusive
 def test_one_answer_is_of_one_state_and_two_may_be_of_two(rig: Rig) -> None:
     producer = bound(rig)
     rig.submit(add(producer, 0, 1))
@@ -347,6 +355,7 @@ def test_a_defect_in_one_front_does_not_keep_the_others_waiting(rig: Rig) -> Non
     assert answers == [Appended(base_offset=Offset(1))]
 
 
+@pytest.mark.exclusive
 def test_create_is_answered_when_it_is_durable(rig: Rig) -> None:
     answers = rig.submit(CreateTopic(topic="u", topic_id=b"1" * 16, partition_count=1))
     assert answers == []
@@ -374,6 +383,7 @@ def test_a_defect_while_a_command_is_taken_stops_the_engine(rig: Rig) -> None:
     rig.loop.settle()
 
 
+@pytest.mark.exclusive
 def test_a_topic_id_deletes_no_other_topic_of_that_name(rig: Rig) -> None:
     old_id = rig.engine._state.topics["t"].topic_id
     by_name, again, by_id = (

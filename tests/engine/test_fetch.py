@@ -32,9 +32,14 @@ def test_min_and_max_bytes(rig: Rig) -> None:
 
 
 def test_a_fetch_beyond_the_end_or_of_nothing_is_refused(rig: Rig) -> None:
-    assert rig.fetch(5)[0].rejection is Rejection.OFFSET_OUT_OF_RANGE
-    assert rig.fetch(-1)[0].rejection is Rejection.OFFSET_OUT_OF_RANGE
-    assert rig.fetch(partition=9)[0].rejection is Rejection.UNKNOWN_TOPIC_OR_PARTITION
+    answers = [rig.fetch(5), rig.fetch(-1), rig.fetch(partition=9)]
+    rig.settle()
+    out_of_range = Rejection.OFFSET_OUT_OF_RANGE
+    assert [answer[0].rejection for answer in answers] == [
+        out_of_range,
+        out_of_range,
+        Rejection.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
 
 
 def test_a_partition_with_a_body_that_its_reader_does_not_understand_is_refused(rig: Rig) -> None:

@@ -86,6 +86,7 @@ def test_a_notice_is_not_told_before_what_it_tells_of_is_durable(
     assert told.words == ["created", ("a", Seen(number=0))]
 
 
+@pytest.mark.exclusive
 @pytest.mark.parametrize("of", [Heartbeat, type(batch(b""))])
 def test_a_notice_waits_for_the_sync_even_where_the_answer_comes_ahead_of_it(
     rig: Rig, told: Told, monkeypatch: pytest.MonkeyPatch, of: type[Command]
@@ -106,6 +107,7 @@ def test_a_notice_waits_for_the_sync_even_where_the_answer_comes_ahead_of_it(
     assert told.words == ["answered", 0]
 
 
+@pytest.mark.exclusive
 def test_a_notice_that_nothing_waits_before_is_told_at_once(
     rig: Rig, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:

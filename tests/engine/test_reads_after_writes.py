@@ -28,6 +28,7 @@ def test_a_fetch_waits_for_the_group_that_it_names(rig: Rig, read_committed: boo
     assert again.records == [b"one"], "what is durable is waited for no more"
 
 
+@pytest.mark.exclusive
 def test_a_view_names_the_group_that_it_is_of(rig: Rig) -> None:
     assert rig.engine.read(lambda state, now_ms: None, lambda seen: None) == 0, "all is durable"
     written = rig.engine.submit((batch(b"one"),), lambda answers: None, [b"one"])

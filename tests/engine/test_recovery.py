@@ -1,5 +1,7 @@
 """Recovery after a process that died or a machine that stopped: what becomes of unsynced writes (decision 0016)."""
 
+import pytest
+
 from exacta.core.commands import InitProducerId
 from exacta.core.ids import Cause, Offset, ProducerEpoch
 from exacta.core.rejections import Rejection
@@ -9,6 +11,7 @@ from tests.engine.producer import Producer
 from tests.engine.rig import Rig
 
 
+@pytest.mark.exclusive
 def test_a_process_that_dies_loses_nothing_and_the_transaction_goes_on(rig: Rig) -> None:
     producer = Producer(rig)
     producer.begin(b"a")
@@ -25,6 +28,7 @@ def test_a_process_that_dies_loses_nothing_and_the_transaction_goes_on(rig: Rig)
     assert rig.records().startswith(b"abc<commit")
 
 
+@pytest.mark.exclusive
 def test_a_machine_that_stops_aborts_what_was_open(rig: Rig) -> None:
     idle, producer = Producer(rig, "idle"), Producer(rig)
     producer.idle()
@@ -65,6 +69,7 @@ def test_what_was_kept_is_spared(rig: Rig) -> None:
     assert rig.records().startswith(b"ab<commit")
 
 
+@pytest.mark.exclusive
 def test_a_loss_is_not_forgotten_by_a_second_crash(rig: Rig) -> None:
     producer = Producer(rig)
     producer.begin(b"a")

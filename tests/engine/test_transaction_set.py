@@ -62,6 +62,7 @@ def committed(state: State) -> list[int | None]:
     return [fetch_offsets(state, name, [("t", [0])], require_stable=False)[0].offset for name in NAMES]
 
 
+@pytest.mark.exclusive
 def test_one_group_of_the_journal_and_one_moment_for_every_reader(rig: Rig) -> None:
     command = write(rig)
     results: list[FetchResult] = []

@@ -16,6 +16,8 @@ from exacta.ports.log import Visible
 from tests.engine.producer import Producer
 from tests.engine.rig import Rig, batch
 
+pytestmark = pytest.mark.exclusive
+
 
 def test_the_first_write_waits_for_the_sync_and_the_next_only_for_the_write(rig: Rig) -> None:
     producer = Producer(rig)

@@ -145,7 +145,7 @@ class Broker:
             logins=logins,
             memory=self.loop.memory(configuration),
         )
-        self.shared = PulsarShared(self.context, Addresses(broker=DOOR.told))
+        self.shared = PulsarShared(self.context, Addresses(broker=DOOR))
         self.connections: list[PulsarClientConnection] = []
         self.clients: list[Client] = []
 

@@ -24,3 +24,5 @@ class Promise(IntEnum):
     """The ids in the answer are given to nobody else. What they name may be forgotten, and then cannot be ended."""
     SOON = 6
     """Nothing yet, and nobody waits: what was asked for is written at once, and synced soon after."""
+    INSIDE = 7
+    """Nothing outlives a restart, and no client hears the answer."""

@@ -25,6 +25,10 @@ before the answer comes early (`Foundation`).
 A further kind of early answer needs a value of `Promise`, a column in the table, and its foundation: `_note` notes the
 group that holds the earlier event, and `foundation` finds it.
 
+Over a journal that others may append to (`Journal.is_exclusive`) no answer comes early. Each change of leader would be
+a stop of the machine there, and a leader that was replaced would go on answering. So the row `SHARED` holds for all
+answers, and an answer without events waits there until the journal is confirmed (`journal_writer`, decision 0072).
+
 What was written and not synced is synced with the next group that an answer waits for, or after the limit
 `flush_interval_ms`. The sync of a begin that must be durable starts at once, while its client makes the first write.
 """
@@ -45,6 +49,7 @@ from exacta.ports.scheduler import Scheduler, TimerHandle
 _REGISTRATION = Promise.REGISTRATION
 _NEW_ID = Promise.NEW_ID
 _SOON = Promise.SOON
+_INSIDE = Promise.INSIDE
 _OF_EVENTS = frozenset({_REGISTRATION, _NEW_ID})
 """These promise only as much as the events that they come with."""
 _NOTED = frozenset({TransactionBegun, TransactionJoined, TransactionEnded, IdsReserved})
@@ -65,6 +70,8 @@ class Foundation(IntEnum):
     """An event that a stop of the machine may lose."""
     NOT_NEEDED = 3
     """A begin that recovery need not find: it fences the producer anyway (decision 0022), or it is a handle's."""
+    SHARED = 4
+    """No matter what: another broker may have taken the lead, and lacks what is not durable (decision 0072)."""
 
 
 _ALWAYS_THE_SAME = {
@@ -73,6 +80,7 @@ _ALWAYS_THE_SAME = {
     Promise.END: Wait.SYNC,
     Promise.NOTHING: Wait.NOTHING,
     Promise.SOON: Wait.WRITE,
+    Promise.INSIDE: Wait.NOTHING,
 }
 
 WAITS_FOR: Mapping[Foundation, Mapping[Promise, Wait]] = {
@@ -80,23 +88,32 @@ WAITS_FOR: Mapping[Foundation, Mapping[Promise, Wait]] = {
     Foundation.DURABLE: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.WRITE, Promise.NEW_ID: Wait.WRITE},
     Foundation.UNSYNCED: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.SYNC, Promise.NEW_ID: Wait.SYNC},
     Foundation.NOT_NEEDED: {**_ALWAYS_THE_SAME, Promise.WRITE: Wait.WRITE, Promise.NEW_ID: Wait.WRITE},
+    Foundation.SHARED: dict.fromkeys(Promise, Wait.SYNC) | {Promise.INSIDE: Wait.NOTHING},
 }
 
 
-_NONE, _DURABLE, _UNSYNCED, _NOT_NEEDED = Foundation
+_NONE, _DURABLE, _UNSYNCED, _NOT_NEEDED, _SHARED = Foundation
 
 
 class AnswersAhead:
     """Says for what an answer waits, and remembers what is written and not synced."""
 
     def __init__(
-        self, state: State, scheduler: Scheduler, clock: Callable[[], int], make_durable: Callable[[], None]
+        self,
+        state: State,
+        scheduler: Scheduler,
+        clock: Callable[[], int],
+        make_durable: Callable[[], None],
+        *,
+        is_exclusive: bool,
     ) -> None:
         """Begin with a state that is durable.
 
-        `make_durable` makes durable, as soon as can be, all that has gathered or is written.
+        `make_durable` makes durable, as soon as can be, all that has gathered or is written. `is_exclusive` is the
+        journal's.
         """
         self._state = state
+        self._is_exclusive = is_exclusive
         self._scheduler = scheduler
         self._clock = clock
         self._flush_interval_ms = state.limits.flush_interval_ms
@@ -123,8 +140,10 @@ class AnswersAhead:
         if promise in _OF_EVENTS and not outcome.events:
             promise = Promise.STATE  # a refusal; or a repeat, whose first try may still be on its way
         elif promise is _SOON and not any(event.durable for event in outcome.events):
-            promise = Promise.NOTHING  # it was done already, or is of a non-durable subscription
-        if outcome.inside_transaction is not None:
+            promise = _INSIDE  # it was done already, or is of a non-durable subscription
+        if not self._is_exclusive:
+            foundation = _SHARED
+        elif outcome.inside_transaction is not None:
             foundation = self.foundation(outcome.inside_transaction)
         else:
             foundation = self.reservation() if promise is _NEW_ID else _NONE

@@ -8,10 +8,7 @@ from exacta.core.events import (
     BatchAppended,
     BatchStaged,
     Event,
-    LogStartMoved,
-    PartitionsAdded,
     StagedStreamSpilled,
-    TopicCreated,
     TransactionEnded,
 )
 from exacta.core.ids import PartitionId
@@ -95,22 +92,14 @@ class CommitGroup:
         encoded = encode_event(event)
         if type(event) is BatchAppended:  # isinstance costs more where the answer is no
             self._add_batch(event, encoded, payload, event.partition_id, event.base_offset)
-            self.touched.add(event.partition_id)
         elif type(event) is TransactionEnded:
             self.entries.append(_ended(event, encoded, self.records, self.marker_clock(), held))
-            self.touched.update(partition_id for partition_id, _, _ in event.markers)
-            self.touched.update(partition_id for partition_id, _, _, _ in event.entries)
         elif type(event) is BatchStaged and not event.is_held:
             self._add_batch(event, encoded, payload, event.stream, event.first_index)
         elif type(event) is StagedStreamSpilled:
             self.entries.append(JournalEntry(encoded, *lay_out(held, self.records, 0, append_time_ms=-1)))
         else:
             self.entries.append(JournalEntry(encoded))
-            if type(event) is LogStartMoved:
-                self.touched.add(event.partition_id)
-            elif type(event) is TopicCreated or type(event) is PartitionsAdded:
-                first = event.first_partition_id
-                self.touched.update(PartitionId(first + index) for index in range(event.partition_count))
 
     def _add_batch(
         self, event: BatchAppended | BatchStaged, encoded: bytes, payload: Buffer | None, stream: int, first: int

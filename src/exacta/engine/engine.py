@@ -11,8 +11,12 @@ where the disk is quick (decision 0023). The state in memory is therefore ahead 
 held back until the group that holds the state it was taken from is durable. Some answers come earlier
 (`answers_ahead`). What readers see (`Visible`) is taken down when a group is sealed, and shown when it is durable.
 
+Where others may append to the journal, an answer waits for a group that begins after its question came, and a group
+without entries is confirmed. So a leader that was replaced tells nobody what holds no more (decision 0072). Such an
+engine takes the lead of the log by its first event.
+
 A failed or conflicting append, or a defect of ours, makes the state in memory worthless: the engine answers nobody any
-more and says so once through `on_failure`; the process must stop, and recovery reads what is really there.
+more and says so once through `on_failure`. The caller must read what is really there, and `EngineFailed` says how.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -20,9 +24,9 @@ from functools import partial
 from typing import TypeVar
 
 from exacta.core.apply import apply
-from exacta.core.commands import AppendBatch, Command, Parked
+from exacta.core.commands import AppendBatch, Command, Parked, TakeLead
 from exacta.core.decide import decide, undecided
-from exacta.core.events import ConsumerConnected, Event, LeadTaken, TopicDeleted
+from exacta.core.events import ConsumerConnected, Event
 from exacta.core.ids import ConsumerId, PartitionId, Ticket
 from exacta.core.outcome import Notice, Outcome
 from exacta.core.rejections import Rejection
@@ -47,7 +51,7 @@ from exacta.engine.snapshot_schedule import FOLD_EVERY_MS, SnapshotSchedule
 from exacta.engine.staged_batches import StreamsLetGo, held_for, with_bytes
 from exacta.engine.timers import ENDINGS, Timers
 from exacta.engine.upkeep import Schedule, Upkeep
-from exacta.engine.visible import Changes, visible_changes, visible_of
+from exacta.engine.visible import TOUCHES, Changes, show, visible_changes, visible_of
 from exacta.ports.journal import Journal
 from exacta.ports.log import Answer, DiskLevel, FetchRequest, FetchResult, OnAnswers, Sink, Visible
 from exacta.ports.record_format import Buffer, RecordFormat
@@ -57,7 +61,15 @@ T = TypeVar("T")
 
 
 class EngineFailed(Exception):
-    """The state in memory is worthless (a group was not taken, or a defect): end the process and recover."""
+    """The state in memory is worthless (a group was not taken, or a defect): drop the engine.
+
+    With `another_may_lead` it is a journal's failure that others may append to: follow the log from what is there.
+    Otherwise end the process and recover.
+    """
+
+    def __init__(self, reason: str, *, another_may_lead: bool = False) -> None:
+        super().__init__(reason)
+        self.another_may_lead = another_may_lead
 
 
 class Engine:
@@ -82,11 +94,13 @@ class Engine:
         schedule: Schedule | None = None,
         fold_every_ms: int = FOLD_EVERY_MS,
         recovered: Recovered | None = None,
+        node_id: int = 0,
     ) -> None:
         """Recover from the journal, unless that is done. Blocks. Without a `schedule` everything is kept for ever.
 
         `clock` gives milliseconds since 1970, and never jumps while the engine lives (see `clock.Clock`). Fetches wait
-        by `wait_clock`, or by the same. `fold_every_ms` is the shortest time between two snapshots.
+        by `wait_clock`, or by the same. `fold_every_ms` is the shortest time between two snapshots. `node_id` is the
+        broker that takes the lead, where others may append to the journal.
 
         Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
         """
@@ -99,7 +113,7 @@ class Engine:
         self._sinks = Sinks()
         self.owner_of: Callable[[str], str] = str
 
-        journal.on_failure(lambda failed: self._fail(failed.reason))
+        journal.on_failure(lambda failed: self._fail(failed.reason, True))
         recovered = recovered or recover(journal, limits, clock)
         self._state, self._clock = recovered.state, recovered.clock
         self._visible: dict[PartitionId, Visible] = {}
@@ -120,22 +134,27 @@ class Engine:
             journal, self.deadlines, self._clock, self._snapshot_saved, every_ms=fold_every_ms
         )
         self._upkeep = None if schedule is None else self._make_upkeep(schedule, clock)
-        self._room = RoomWatch(
-            self._state,
-            journal,
-            self.deadlines,
-            submit=lambda commands: self.submit(commands, _nobody),
-            gathering_bytes=lambda: self._writer.gathering.payload_bytes,
-        )
-        self._begin(recovered)
+        self._room = self._make_room()
+        self._begin(recovered, node_id)
 
-    def _begin(self, recovered: Recovered) -> None:
+    def _begin(self, recovered: Recovered, node_id: int) -> None:
         self._show(visible_changes(self._state, self._state.partitions))
+        if not self._journal.is_exclusive:
+            self.submit((TakeLead(node_id=node_id),), _nobody)
         for timer in recovered.timers:
             self._timers.set(timer)
         if recovered.fences:
             self.submit(recovered.fences, _nobody)
         self._room.start()
+
+    def _make_room(self) -> RoomWatch:
+        return RoomWatch(
+            self._state,
+            self._journal,
+            self.deadlines,
+            submit=lambda commands: self.submit(commands, _nobody),
+            gathering_bytes=lambda: self._writer.gathering.payload_bytes,
+        )
 
     def _make_writer(self, records: RecordFormat, marker_clock: Callable[[], int]) -> JournalWriter:
         return JournalWriter(
@@ -215,7 +234,7 @@ class Engine:
                     notices += outcome.notices
         except Exception as defect:
             # Memory may be ahead of what will ever be written: as worthless as after a failed append.
-            self._fail(f"{type(commands[0]).__name__}: {defect!r}")
+            self._fail(f"{type(commands[0]).__name__}: {defect!r}", False)
             raise
         for waiting, answer in woken:  # as late as the answer to the request that woke them
             writer.release(partial(waiting, [answer]), waits_for)
@@ -263,10 +282,16 @@ class Engine:
 
     def confirm(self, answer: Callable[[], None], is_shown: bool = False) -> int:
         """See `Log.confirm`."""
-        if is_shown:
+        if self.failed is not None:
+            return 0
+        if is_shown and self._journal.is_exclusive:
             answer()
             return 0
-        return 0 if self.failed is not None else self._writer.release(answer)
+        return self._writer.release(answer)
+
+    def catch_up(self, done: Callable[[], None]) -> None:
+        """See `Log.catch_up`."""
+        done()
 
     def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
         """See `Log.read`."""
@@ -301,6 +326,9 @@ class Engine:
         self, partitions: Iterable[tuple[str, int]] | None, done: Callable[[], None], after: int = 0
     ) -> None:
         """See `Log.when_shown`."""
+        if not self._journal.is_exclusive:
+            self.confirm(done)  # nobody is acknowledged before the group is durable that holds the write
+            return
 
         def confirm() -> None:
             self.confirm(done, True)
@@ -371,10 +399,8 @@ class Engine:
     def _take(self, event: Event, payload: Buffer | None, wait: Wait) -> None:
         """Apply the event, and let it be written if it is durable."""
         gathering = self._writer.gathering
-        if type(event) is TopicDeleted:  # afterwards the state no longer knows which partitions these were
-            gathering.touched.update(self._state.topics[event.topic].partition_ids)
-        elif type(event) is LeadTaken:
-            gathering.touched.update(self._state.partitions)
+        if (touches := TOUCHES.get(type(event))) is not None:
+            gathering.touched.update(touches(self._state, event))
         if type(event) in ENDINGS:
             self._timers.drop_ended(event, self._state)
         if (hears := self._observer.hears.get(type(event))) is not None:
@@ -405,22 +431,19 @@ class Engine:
         self._room.look()
 
     def _show(self, changes: Changes) -> None:
-        for partition_id, seen in changes:
-            if self._upkeep is not None:
-                self._upkeep.shown(partition_id, seen)
-            if seen is None:
-                self._visible.pop(partition_id, None)
-            else:
-                self._visible[partition_id] = seen
+        show(self._visible, changes)
+        if self._upkeep is not None:
+            for change in changes:
+                self._upkeep.shown(*change)
 
     def _snapshot_saved(self) -> None:
         if self._upkeep is not None:
             self._upkeep.may_free()
 
-    def _fail(self, reason: str) -> None:
+    def _fail(self, reason: str, is_of_journal: bool) -> None:
         if self.failed is not None:
             return
-        self.failed = EngineFailed(reason)
+        self.failed = EngineFailed(reason, another_may_lead=is_of_journal and not self._journal.is_exclusive)
         self.abandon()
         self._on_failure(self.failed)
 

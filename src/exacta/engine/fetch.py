@@ -53,9 +53,9 @@ class Fetcher:
         deadlines: Deadlines,
         counts: Counts,
         scheduler: Scheduler,
-        confirm: Callable[[Callable[[], None], bool], object],
+        confirm: Callable[[Callable[[], None]], object],
     ) -> None:
-        """`confirm` hands out an answer, and is told whether it rests only on what readers see (`Log.confirm`)."""
+        """`confirm` hands out an answer that refuses something (`Log.confirm`). Another one shows what is durable."""
         self._scheduler = scheduler
         self._confirm = confirm
         self._planner = Planner(state, journal, visible)
@@ -71,6 +71,7 @@ class Fetcher:
         self._looks_soon = False
         self._count = 0
         self._has_finished = False
+        self._is_abandoned = False
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None]) -> None:
         """Answer now, or when there is enough, or when the time is over."""
@@ -136,7 +137,8 @@ class Fetcher:
         self._look_on()
 
     def abandon(self) -> None:
-        """Look at nothing any more: the engine has failed."""
+        """Answer nothing any more: the engine has failed."""
+        self._is_abandoned = True
         self._concerned.clear()
 
     def finish(self) -> None:
@@ -254,7 +256,7 @@ class Fetcher:
     ) -> None:
         """Read what is planned, or what `again` plans where there is room only later, or for less."""
         if not plan.extents:
-            self._confirm(partial(done, plan.results), not plan.final)
+            self._give(plan, done)
             return
         found: Plan | None = plan
         plan_again = again or partial(self._plan, request)
@@ -271,7 +273,7 @@ class Fetcher:
 
     def _read_now(self, request: FetchRequest, plan: Plan, done: Callable[[list[FetchResult]], None]) -> None:
         if not plan.extents:
-            self._confirm(partial(done, plan.results), not plan.final)
+            self._give(plan, done)
             return
         for owner, extent in zip(plan.owners, plan.extents, strict=True):
             self._read_bytes[plan.look.wanted[owner].topic] += extent.size
@@ -297,7 +299,7 @@ class Fetcher:
                     result.aborted = ()
         foreign = [result for result in plan.results if result.room and result.records]
         if not foreign or request.convert is None:
-            self._confirm(partial(done, plan.results), not plan.final)
+            self._give(plan, done)
             return
 
         def is_wanted() -> bool:
@@ -308,7 +310,14 @@ class Fetcher:
                 result.records = records
                 if not records:
                     result.aborted = ()
-            self._confirm(partial(done, plan.results), not plan.final)
+            self._give(plan, done)
 
         shares = [Share(result.records, result.offset_count, result.room) for result in foreign]
         request.convert(shares, is_wanted, converted)
+
+    def _give(self, plan: Plan, done: Callable[[list[FetchResult]], None]) -> None:
+        """Hand out an answer. One that refuses nothing shows a durable prefix of the log, which any leader has."""
+        if plan.final:
+            self._confirm(partial(done, plan.results))
+        elif not self._is_abandoned:
+            done(plan.results)

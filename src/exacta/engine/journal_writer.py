@@ -38,7 +38,7 @@ class JournalWriter:
         show: Callable[[Changes], None],
         advance: Callable[[Sequence[PartitionId]], None],
         is_awaited: Callable[[Set[PartitionId]], bool],
-        fail: Callable[[str], None],
+        fail: Callable[[str, bool], None],
         counts: Counts,
     ) -> None:
         """Begin with a state that is durable, and nothing to write.
@@ -47,7 +47,8 @@ class JournalWriter:
 
         `show` gets what readers may see once that is durable, `advance` the same partitions once the answers are
         released. `is_awaited` says whether anybody waits to be shown what was written to these partitions, and is not
-        synced. `fail` is called where a group was not taken; the caller then stops the writer.
+        synced. `fail` is called where a group was not taken, and told whether the journal said so, or it is a defect of
+        ours; the caller then stops the writer.
         """
         self._state = state
         self._journal = journal
@@ -61,7 +62,8 @@ class JournalWriter:
         self.in_flight: CommitGroup | None = None
         self.durable_number = 0
         """The number of the last group that is durable; what was written before it is durable, too."""
-        self.ahead = AnswersAhead(state, scheduler, clock, self.hurry)
+        self._is_shared = not journal.is_exclusive
+        self.ahead = AnswersAhead(state, scheduler, clock, self.hurry, is_exclusive=journal.is_exclusive)
         self._changes: Changes = []
         self._flush_scheduled = False
         self._closing: Callable[[], None] | None = None
@@ -82,8 +84,10 @@ class JournalWriter:
     def release(self, release: Release, wait: Wait = SYNC) -> int:
         """Call back once the present state is durable, ignoring events that no pending answer depends on.
 
-        For less to `wait` for: call back once the group that gathers is written (see `want`), or now. Returns the
-        number of the group that this waits for; 0 if it was called back at once.
+        For less to `wait` for: call back once the group that gathers is written (see `want`), or now. Where others may
+        append to the journal, nobody had done so when this was called: it waits for a group that begins later, and a
+        group without entries is confirmed. Returns the number of the group that this waits for; 0 if it was called
+        back at once.
         """
         gathering = self.gathering
         if wait is WRITE:
@@ -94,7 +98,7 @@ class JournalWriter:
             return 0
         if gathering.waited_for is SYNC:
             group = gathering
-        elif self.ahead.unsynced is not None or gathering.waited_for is WRITE:
+        elif self.ahead.unsynced is not None or gathering.waited_for is WRITE or self._is_shared:
             group = gathering
             self.hurry()
         elif self.in_flight is not None:
@@ -137,7 +141,7 @@ class JournalWriter:
         group = self.gathering
         if group.waited_for is WRITE and self._closing is None and self._write_unsynced(group):
             return
-        if not group.entries and self.ahead.unsynced is None:
+        if not group.entries and self.ahead.unsynced is None and not (self._is_shared and group.releases):
             self._finish_closing()
             return
         self.gathering = group.next()
@@ -147,7 +151,7 @@ class JournalWriter:
         try:
             result = self._append(group)
         except Exception as defect:
-            self._fail(f"append: {defect!r}")
+            self._fail(f"append: {defect!r}", False)
             raise
         if result is not None:
             self._appended(result)
@@ -156,6 +160,9 @@ class JournalWriter:
         """Give the group to the journal; return the result if it is known at once, else the journal calls back."""
         if group.entries:
             self._counts.groups.add_whole(len(group.entries))
+        elif self._is_shared:
+            self._journal.confirm(self._appended)
+            return None
         position = self._journal.position
         if group.has_one_waiter and (result := self._journal.write(position, group.entries, durably=True)) is not None:
             return result
@@ -170,7 +177,7 @@ class JournalWriter:
         try:
             result = self._journal.write(self._journal.position, group.entries)
         except Exception as defect:
-            self._fail(f"write: {defect!r}")
+            self._fail(f"write: {defect!r}", False)
             raise
         if result is None:
             return False
@@ -191,7 +198,7 @@ class JournalWriter:
         if isinstance(result, GroupAppended):
             return True
         reason = result.reason if isinstance(result, Failed) else f"it ends at {result.position}"
-        self._fail(f"the journal did not take a group: {reason}")
+        self._fail(f"the journal did not take a group: {reason}", True)
         return False
 
     def _appended(self, result: AppendResult) -> None:

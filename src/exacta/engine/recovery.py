@@ -1,11 +1,12 @@
 """Recovery: the state, and the clock, with which an engine begins.
 
-Owns the order of the steps. Owns neither what a snapshot and an event mean (`core.snapshot`, `core.apply`), nor what is
-done about a loss (`core.transactions.loss`), nor how the files are read (the journal).
+A local journal is read at each start. A follower has read a shared one all along, and goes on from there when it leads
+(`replica`). Owns the order of the steps. Owns neither what a snapshot and an event mean (`core.snapshot`,
+`core.apply`), nor what is done about a loss (`core.transactions.loss`), nor how the files are read (the journal).
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -23,6 +24,14 @@ from exacta.ports.journal import Journal
 logger = logging.getLogger(__name__)
 
 
+class Replayed(Struct, frozen=True, kw_only=True):
+    """The state as the journal has it."""
+
+    state: State
+    events: int
+    """The number of events that were read after the snapshot."""
+
+
 class Recovered(Struct, frozen=True, kw_only=True):
     """The state as the journal has it, and what an engine does first with it."""
 
@@ -37,22 +46,36 @@ class Recovered(Struct, frozen=True, kw_only=True):
 
 
 def recover(journal: Journal, limits: Limits, clock: Callable[[], int]) -> Recovered:
-    """Read the state from a journal that was just opened. Blocks.
+    """Read the state from a journal that was just opened, and let it go on. Blocks; raises what `replay` raises."""
+    return go_on(replay(journal.replay, limits), clock, may_have_lost=journal.may_have_lost)
+
+
+def replay(read: Callable[[], tuple[bytes | None, Iterator[bytes]]], limits: Limits) -> Replayed:
+    """Return the state of the snapshot and the events after it that `read` returns, as `Journal.replay` does. Blocks.
 
     Raises JournalError where the journal cannot be read, msgspec.DecodeError where its events are not ours.
     """
-    blob, events = journal.replay()
+    blob, events = read()
     state, found = restore(blob, limits), 0
     del blob  # it may be as large as the state, and a start must not need the memory for both longer than it has to
     for event in events:
         apply(state, decode_event(event))
         found += 1
-    after_recovery(state, may_have_forgotten=journal.may_have_lost)
+    return Replayed(state=state, events=found)
+
+
+def go_on(replayed: Replayed, clock: Callable[[], int], *, may_have_lost: bool) -> Recovered:
+    """Let a state go on that was read: as of this moment commands may be decided on it.
+
+    `may_have_lost` is the journal's. The clock is put forward where it is behind what the state has noted.
+    """
+    state = replayed.state
+    after_recovery(state, may_have_forgotten=may_have_lost)
     behind_ms = latest_noted_ms(state) - clock()
     if behind_ms > 0:
         logger.warning("the machine's clock is %d seconds behind what was noted earlier", behind_ms // 1000)
         clock = _ahead(clock, behind_ms)
-    fences: Sequence[Command] = fences_after_loss(state) if journal.may_have_lost else ()
+    fences: Sequence[Command] = fences_after_loss(state) if may_have_lost else ()
     handles = sum(isinstance(each, AbortAfterLoss) for each in fences)
     if fenced := len(fences) - handles:
         logger.warning(
@@ -67,7 +90,7 @@ def recover(journal: Journal, limits: Limits, clock: Callable[[], int]) -> Recov
             handles,
         )
     return Recovered(
-        state=state, clock=clock, timers=timers_after_recovery(state, clock()), fences=fences, events=found
+        state=state, clock=clock, timers=timers_after_recovery(state, clock()), fences=fences, events=replayed.events
     )
 
 

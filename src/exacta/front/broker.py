@@ -97,6 +97,10 @@ class Broker:
         """See `Log.confirm`, for an answer that rests on the present state: call back once that is durable."""
         request.rests_on(self.engine.confirm(_guarded(request, done)))
 
+    def catch_up(self, request: Request, done: Callable[[], None]) -> None:
+        """See `Log.catch_up`."""
+        self.engine.catch_up(_guarded(request, done))
+
     def confirm_shown(self, request: Request, done: Callable[[], None]) -> None:
         """See `Log.confirm`, for an answer that rests only on what readers see, or on who serves the log."""
         self.engine.confirm(_guarded(request, done), True)

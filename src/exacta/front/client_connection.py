@@ -243,6 +243,10 @@ class ClientConnection(asyncio.BufferedProtocol, ABC):
         if not self._closing:
             self._end()
 
+    def hand_over(self) -> None:
+        """Close as well, and tell the client who leads now where its protocol has a word for that."""
+        self.close()
+
     def close_if_idle(self) -> bool:
         """Close, or do nothing and return False where an answer is owed."""
         if self._owed and not self._closing:

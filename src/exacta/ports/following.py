@@ -52,6 +52,9 @@ class Follower(SharedReader, Protocol):
     def follow(self, deliver: Callable[[Delivered], None]) -> None:
         """Deliver what follows, in order, from now on; `find` sees its batches when `deliver` is called."""
 
+    def catch_up(self, done: Callable[[Failed | None], None]) -> None:
+        """Call back once all is delivered that was durable when this was called; to be called after `follow`."""
+
     def lead(self, done: Callable[[LedJournal | Failed], None]) -> None:
         """Wait for the lead, however long, and take it; deliver the rest; then hand out the journal that appends.
 

@@ -1,11 +1,11 @@
-"""The addresses by which Pulsar's clients find this broker, and the URLs that they are told."""
+"""The addresses by which Pulsar's clients find the brokers, and the URLs that they are told."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from exacta.front.doors import WILDCARDS, Door, Endpoint, TransportSecurity
+from exacta.ports.cluster import Node
 
 
 class Urls(Struct, frozen=True, kw_only=True):
@@ -18,34 +18,41 @@ class Urls(Struct, frozen=True, kw_only=True):
 
 
 class Addresses(Struct, frozen=True, kw_only=True):
-    """The endpoints that clients are told, for all that is listened on. None: not at all. See `Door.told`."""
+    """The first door of each kind; its endpoint is told to clients (`Door.told`). None: there is none.
 
-    broker: Endpoint | None = None
-    broker_tls: Endpoint | None = None
-    web: Endpoint | None = None
-    web_tls: Endpoint | None = None
+    The web front is found by the name of the broker itself. Another broker is found by its doors of the same names.
+    """
+
+    broker: Door | None = None
+    broker_tls: Door | None = None
+    web: Door | None = None
+    web_tls: Door | None = None
 
     def urls(self, local_host: str) -> Urls:
-        """Return the URLs for a client that has connected to this address."""
+        """Return the URLs of this broker, for a client that has connected to this address."""
+        return self._urls(_told, local_host)
+
+    def urls_of(self, node: Node) -> Urls:
+        """Return the URLs of another broker, as it has announced itself."""
+        return self._urls(lambda door: _announced(node, door), "")
+
+    def _urls(self, told: Callable[[Door | None], Endpoint | None], local_host: str) -> Urls:
+        plain, by_tls = told(self.broker), told(self.broker_tls)
         return Urls(
-            broker=_url("pulsar", self.broker, local_host),
-            broker_tls=_url("pulsar+ssl", self.broker_tls, local_host),
-            web=_url("http", self.web, local_host),
-            web_tls=_url("https", self.web_tls, local_host),
+            broker=_url("pulsar", plain, local_host),
+            broker_tls=_url("pulsar+ssl", by_tls, local_host),
+            web=_url("http", _named_as(plain or by_tls, told(self.web)), local_host),
+            web_tls=_url("https", _named_as(by_tls or plain, told(self.web_tls)), local_host),
         )
 
 
 def addresses_at(broker: Sequence[Door], web: Sequence[Door]) -> Addresses:
-    """Return what clients are told, by the doors of Pulsar's front and of the web front; the first of a kind counts.
-
-    The web front is found by the name of the broker itself.
-    """
-    plain, by_tls = _first(broker, TransportSecurity.PLAINTEXT), _first(broker, TransportSecurity.TLS)
-    told = Addresses(broker=_told(plain), broker_tls=_told(by_tls))
-    return replace(
-        told,
-        web=_web(_first(web, TransportSecurity.PLAINTEXT), told.broker or told.broker_tls),
-        web_tls=_web(_first(web, TransportSecurity.TLS), told.broker_tls or told.broker),
+    """Return the addresses by the doors of Pulsar's front and of the web front."""
+    return Addresses(
+        broker=_first(broker, TransportSecurity.PLAINTEXT),
+        broker_tls=_first(broker, TransportSecurity.TLS),
+        web=_first(web, TransportSecurity.PLAINTEXT),
+        web_tls=_first(web, TransportSecurity.TLS),
     )
 
 
@@ -57,8 +64,13 @@ def _told(door: Door | None) -> Endpoint | None:
     return None if door is None else door.told
 
 
-def _web(door: Door | None, broker: Endpoint | None) -> Endpoint | None:
-    return None if door is None or broker is None else Endpoint(broker.host, door.endpoint.port)
+def _announced(node: Node, door: Door | None) -> Endpoint | None:
+    found = None if door is None else node.addresses.get(door.name)
+    return None if found is None else Endpoint(*found)
+
+
+def _named_as(broker: Endpoint | None, web: Endpoint | None) -> Endpoint | None:
+    return None if broker is None or web is None else Endpoint(broker.host, web.port)
 
 
 def _url(scheme: str, address: Endpoint | None, local_host: str) -> str:

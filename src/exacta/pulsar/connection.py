@@ -19,6 +19,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from exacta.config.configuration import Configuration
 from exacta.core.commands import AbandonHandles
@@ -34,9 +35,11 @@ from exacta.protocol.pulsar.errors import BrokenFrame
 from exacta.protocol.pulsar.frames import FRAME_MARGIN, Frame, build_frame, parse_frame
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPing, CommandSend, ServerError
 from exacta.pulsar.acknowledging import Acknowledgements
+from exacta.pulsar.at_follower import ELSEWHERE, SERVES
 from exacta.pulsar.client_ids import client_id_of
 from exacta.pulsar.consumers import Consumer, Consumers
-from exacta.pulsar.context import Ack, PulsarRequest
+from exacta.pulsar.context import Ack, Handler, PulsarRequest
+from exacta.pulsar.handing_over import closed_for
 from exacta.pulsar.handlers import HANDLERS
 from exacta.pulsar.login import Login, Phase, challenge, rest_s
 from exacta.pulsar.needs import lacking
@@ -214,6 +217,15 @@ class PulsarClientConnection(FramedConnection):
         if handler is None:
             request.hang_up(f"{type(request.command).__name__} is not for a broker")
             return
+        declared = handler.at_follower
+        if self._broker.cluster.leads or declared is SERVES:
+            self._handle(handler, request)
+        elif declared.error is not None:
+            request.refuse(declared.error, ELSEWHERE)
+        else:
+            self._broker.catch_up(request, lambda: self._handle(handler, request))
+
+    def _handle(self, handler: Handler[Any], request: PulsarRequest) -> None:
         lack = lacking(self._broker, request, handler.needs, request.command)
         if lack is not None:
             request.refuse(ServerError.AuthorizationError, lack)
@@ -324,6 +336,13 @@ class PulsarClientConnection(FramedConnection):
             self._has_asked = True
             self.push([build_frame(CommandPing())])
         self._ping_timer = self._loop.call_later(PING_SECONDS, self._look_whether_there)
+
+    def hand_over(self) -> None:
+        """See `ClientConnection`: what is open here goes on at the leader without a look-up (PIP-307)."""
+        urls = self.shared.leader_urls("")
+        if urls is not None and not self._broker.cluster.leads:
+            self.push([build_frame(each) for each in closed_for(self.producers, self.consumers.numbers, urls)])
+        super().hand_over()
 
     def let_go(self) -> Iterator[None]:
         """Close the producers and consumers that may not write, or read, any more."""

@@ -160,6 +160,11 @@ class Consumers:
         """Return how many consumers there are, with those that are being opened."""
         return len(self._consumers) + len(self._opening)
 
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The numbers of those that are open."""
+        return tuple(self._consumers)
+
     def get(self, number: int) -> Consumer | None:
         """Return a consumer by the client's number."""
         return self._consumers.get(number)

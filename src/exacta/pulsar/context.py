@@ -23,6 +23,7 @@ from exacta.ports.record_format import Buffer
 from exacta.protocol.pulsar.frames import build_frame
 from exacta.protocol.pulsar.messages_pb2 import CommandError, CommandSend, MessageIdData, ServerError
 from exacta.protocol.pulsar.transaction_ids import TxnId
+from exacta.pulsar.at_follower import AtFollower
 from exacta.pulsar.consumers import Consumer, Consumers
 from exacta.pulsar.errors import AnsweringRequest
 from exacta.pulsar.login import Login
@@ -257,6 +258,8 @@ class Handler(Struct, Generic[C], frozen=True, kw_only=True):
     """The command's number in BaseCommand."""
     needs: Needs[C]
     """The operations on resources that the command needs of its client."""
+    at_follower: AtFollower
+    """The treatment of the command at a broker that does not lead the log."""
     handle: Callable[[Broker, C, PulsarRequest], None]
     refused: Callable[[C, ServerError, str], Message | None]
     """A function that makes the answer which refuses the command with an error and a text; None: no answer."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 from exacta.front.broker import Broker
 from exacta.ports.log import Form
 from exacta.ports.record_format import Converted, LogEntry, Wanted
-from exacta.pulsar.addresses import Addresses
+from exacta.pulsar.addresses import Addresses, Urls
 from exacta.pulsar.announced import Announced
 from exacta.pulsar.producers import Producers
 from exacta.records.conversion.for_pulsar import converted, is_to_be_opened, plain_bytes
@@ -26,6 +26,16 @@ class PulsarShared:
         """The callbacks that wait for the last batch of a partition to be read (GET_LAST_MESSAGE_ID)."""
         self.form = Form(self._convert, delivery_facts)
         """The form in which Pulsar's consumers read entries."""
+
+    def leader_urls(self, local_host: str) -> Urls | None:
+        """Return the URLs of the broker that serves all topics, for a client that has connected to this address here.
+
+        None: there is no such broker now, or nobody knows it.
+        """
+        cluster = self.broker.cluster
+        if cluster.leads:
+            return self.addresses.urls(local_host)
+        return None if cluster.leader is None else self.addresses.urls_of(cluster.leader)
 
     def _convert(self, entries: list[LogEntry], wanted: Wanted, done: Callable[[Converted | Exception], None]) -> None:
         """Call back with entries as clients read them: those of Kafka's batches are converted, and gaps are looked for.

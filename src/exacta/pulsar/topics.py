@@ -94,6 +94,10 @@ def _find(
         broker.when_durable(request, lambda: request.refuse(error_of(topic.name), text))
         return
 
+    if not broker.cluster.leads:
+        _leave_to_leader(broker, request, topic, found)
+        return
+
     def created(refusals: dict[str, Rejection]) -> None:
         rejection = refusals.get(topic.log_name)
         if rejection is None:
@@ -102,6 +106,21 @@ def _find(
             request.refuse(server_error(rejection), f"{topic} cannot be created: {words_of(rejection)}")
 
     create_missing(broker, request, [topic.log_name], created)
+
+
+def _leave_to_leader(
+    broker: Broker, request: AnsweringRequest, topic: NamedTopic, found: Callable[[NamedTopic], None]
+) -> None:
+    """Answer for a topic that may be created, at a broker that creates nothing.
+
+    A topic that will not be partitioned is created where its client opens something on it. The partitions of another
+    one must be there before a client asks for one of them.
+    """
+    if broker.configuration.num_partitions == 1:
+        found(topic)
+    else:
+        text = f"{topic} is not there, and only the broker that leads the log creates it"
+        request.refuse(ServerError.ServiceNotReady, text)
 
 
 def partition_to_open(

@@ -66,12 +66,13 @@ def assemble_engine(
     records: RecordFormat | None = None,
     make: Callable[..., E] = Engine,  # type: ignore[assignment]
     recovered: Recovered | None = None,
+    node_id: int = 0,
 ) -> E:
     """Recover an engine from the journal. Blocks; raises what `Engine` raises.
 
     `make` is the engine's class, or a partial of a subclass; `records` is the format of record batches, Kafka's by
     default. Without a `schedule` all records are kept for ever. `recovered` is the state, where the journal has been
-    read already.
+    read already. `node_id` takes the lead where others may append to the journal.
     """
     return make(
         journal,
@@ -84,6 +85,7 @@ def assemble_engine(
         schedule=schedule,
         fold_every_ms=fold_every_ms,
         recovered=recovered,
+        node_id=node_id,
     )
 
 

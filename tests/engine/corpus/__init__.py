@@ -71,18 +71,18 @@ UNBROKEN = 1 << 20
 def make() -> SimulatedDisk:
     """Play every kind of event twice: the first half lies in a snapshot too, the second behind it."""
     disk = SimulatedDisk()
-    first = _Play(disk, 0, SEGMENT_BYTES)
+    first = Play(disk, 0, SEGMENT_BYTES)
     first.run()
     first.close()
     first.journal.close()
     disk = disk.restarted()
-    second = _Play(disk, 1, UNBROKEN)
+    second = Play(disk, 1, UNBROKEN)
     second.run()
     second.journal.close()
     return disk.restarted()
 
 
-class _Play(DiskRig):
+class Play(DiskRig):
     """A clean life, whose names and times are told by its number."""
 
     limits = Limits(max_held_batches_per_stream=2)

@@ -3,11 +3,16 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from exacta.adapters.local.format import GROUP_HEADER_BYTES, pack_entry
+from crc32c import crc32c
+
+from exacta.adapters.local.format import GROUP_HEADER_BYTES, pack_entry, pack_group_header
 from exacta.ports.journal import Buffer, IndexEntry, JournalEntries
 
 PlacedRows: TypeAlias = tuple[int, Sequence[IndexEntry]]
 """The position at which an entry's payload begins, and its index."""
+
+# Copying a buffer below this size costs less than handing it to the kernel by itself.
+JOIN_BELOW_BYTES = 4096
 
 
 class Framed(NamedTuple):
@@ -58,3 +63,52 @@ def _check_index(
         if not before < first_offset <= last_offset:
             raise ValueError(f"{row} goes back in its stream, which is at {before}")
         last_offsets[stream] = last_offset
+
+
+def pack_group(
+    mark: bytes,
+    previous_checksum: int,
+    position: int,
+    table: bytes,
+    payload: Sequence[Buffer],
+    entry_count: int,
+    durable_end: int,
+    *,
+    unsynced: bool,
+) -> tuple[Sequence[Buffer], int, int]:
+    """Return the buffers of a group, their size together, and the group's checksum, which the next group repeats."""
+    body = join_small([table, *payload])
+    body_checksum = 0
+    size = GROUP_HEADER_BYTES
+    for buffer in body:
+        body_checksum = crc32c(buffer, body_checksum)
+        size += len(buffer)
+    header, checksum = pack_group_header(
+        mark,
+        previous_checksum,
+        position,
+        size,
+        len(table),
+        entry_count,
+        body_checksum,
+        durable_end,
+        unsynced=unsynced,
+    )
+    return join_small([header, *body]), size, checksum
+
+
+def join_small(buffers: Sequence[Buffer]) -> list[Buffer]:
+    """Return the same bytes in fewer buffers: neighbours that are small become one, large ones are not copied."""
+    joined: list[Buffer] = []
+    run: list[Buffer] = []
+    for buffer in buffers:
+        if len(buffer) < JOIN_BELOW_BYTES:
+            run.append(buffer)
+            continue
+        if run:
+            joined.append(b"".join(run) if len(run) > 1 else run[0])
+            run = []
+        joined.append(buffer)
+    if run:
+        joined.append(b"".join(run) if len(run) > 1 else run[0])
+    return joined

@@ -21,7 +21,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from msgspec import Struct
 
@@ -84,6 +84,8 @@ class _Options(Struct, frozen=True, kw_only=True):
 
 class LocalJournal(LocalJournalSpace):
     """Implement `exacta.ports.journal.Journal` in a directory; made by `open`."""
+
+    is_exclusive: Final = True
 
     def __init__(
         self,
@@ -170,6 +172,10 @@ class LocalJournal(LocalJournalSpace):
             raise JournalError(f"the journal in {files.directory} cannot be opened: {error}") from error
 
     # --- appending ---------------------------------------------------------------------------------------------------
+
+    def confirm(self, done: Callable[[AppendResult], None]) -> None:
+        """See `Journal.confirm`: the lock on the directory is held."""
+        self._call_soon(done, self._failure or GroupAppended(self.position))
 
     def append(self, expected_position: int, entries: JournalEntries, done: Callable[[AppendResult], None]) -> int:
         """See `Journal.append`."""

@@ -1,23 +1,23 @@
-"""The reading half of the journal in local files: look-ups in its index, and reads of batches."""
+"""The reading half of a journal of segments: look-ups in its index, and reads of batches."""
 
 from collections.abc import Callable, Sequence
 
 from exacta.adapters.local.files import Files
 from exacta.adapters.local.index.segment_rows import DamagedIndex
-from exacta.adapters.local.opening.recovery import OpenedDirectory
+from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.reading import Reader
 from exacta.ports.journal import Buffer, Extent, Failed, TimeEntry
 
 
 class LocalJournalReader:
-    """Implement what `exacta.ports.journal.JournalReader` finds and reads; `LocalJournal` closes it."""
+    """Implement what `exacta.ports.journal.JournalReader` finds and reads; its heirs close it."""
 
-    def __init__(self, files: Files, recovered: OpenedDirectory, reader: Reader) -> None:
-        self.position = recovered.position
+    _index: Index
+
+    def __init__(self, files: Files, position: int, reader: Reader) -> None:
+        """An heir sets the index, and lets it tell `_damaged`."""
+        self.position = position
         self._files = files
-        self._segments = recovered.segments
-        self._index = recovered.index
-        self._index.on_damage = self._damaged
         self._reader = reader
         self._failure: Failed | None = None
         self._on_failure: Callable[[Failed], None] = lambda failed: None

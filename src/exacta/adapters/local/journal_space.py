@@ -38,7 +38,10 @@ class LocalJournalSpace(LocalJournalReader):
         snapshot_events: int,
         reserve: Reserve,
     ) -> None:
-        super().__init__(files, recovered, Reader(files, call_soon, new_worker))
+        super().__init__(files, recovered.position, Reader(files, call_soon, new_worker))
+        self._segments = recovered.segments
+        self._index = recovered.index
+        self._index.on_damage = self._damaged
         self._call_soon = call_soon
         self._job_runner = job_runner
         self._wants_seal = False

@@ -9,27 +9,21 @@ import errno
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from crc32c import crc32c
-
 from exacta.adapters.local.files import Files, write_fully
 from exacta.adapters.local.format import (
-    GROUP_HEADER_BYTES,
     MARK_BYTES,
     SEGMENT_HEADER_BYTES,
     SEGMENT_SUFFIX,
     TEMPORARY_SUFFIX,
     SegmentHeader,
     file_name,
-    pack_group_header,
     pack_segment_header,
 )
+from exacta.adapters.local.framing import pack_group
 from exacta.ports.journal import Buffer
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 """A disk or a quota that is full: what was not written can be written once there is room."""
-
-# Copying a buffer below this size costs less than handing it to the kernel by itself.
-JOIN_BELOW_BYTES = 4096
 
 
 class Writer:
@@ -49,24 +43,17 @@ class Writer:
         self, position: int, table: bytes, payload: Sequence[Buffer], entry_count: int, *, unsynced: bool
     ) -> int:
         """Write one group at `position`, `unsynced` or about to be synced; return the position after it."""
-        body = join_small([table, *payload])
-        body_checksum = 0
-        size = GROUP_HEADER_BYTES
-        for buffer in body:
-            body_checksum = crc32c(buffer, body_checksum)
-            size += len(buffer)
-        header, checksum = pack_group_header(
+        buffers, size, checksum = pack_group(
             self.mark,
             self.last_checksum,
             position,
-            size,
-            len(table),
+            table,
+            payload,
             entry_count,
-            body_checksum,
             self.durable_end,
             unsynced=unsynced,
         )
-        buffers, offset = join_small([header, *body]), position - self.base + SEGMENT_HEADER_BYTES
+        offset = position - self.base + SEGMENT_HEADER_BYTES
         try:
             write_fully(self._files, self.handle, buffers, offset)
         except OSError as error:
@@ -109,23 +96,6 @@ def write_segment_header(files: Files, handle: int, base: int, previous_checksum
     files.sync(handle)
     files.sync_directory()
     return header
-
-
-def join_small(buffers: Sequence[Buffer]) -> list[Buffer]:
-    """Return the same bytes in fewer buffers: neighbours that are small become one, large ones are not copied."""
-    joined: list[Buffer] = []
-    run: list[Buffer] = []
-    for buffer in buffers:
-        if len(buffer) < JOIN_BELOW_BYTES:
-            run.append(buffer)
-            continue
-        if run:
-            joined.append(b"".join(run) if len(run) > 1 else run[0])
-            run = []
-        joined.append(buffer)
-    if run:
-        joined.append(b"".join(run) if len(run) > 1 else run[0])
-    return joined
 
 
 def write_file(files: Files, name: str, buffers: Sequence[Buffer]) -> None:

@@ -3,16 +3,16 @@
 from exacta.adapters.memory.database import MemoryDatabase
 from exacta.adapters.memory.journal import MemoryJournal
 from exacta.adapters.memory.ledger import MemoryLedger
-from exacta.adapters.memory.objects import Fault, MemoryObjects
+from exacta.adapters.memory.objects import MemoryObjects, StoreFault
 from exacta.adapters.memory.storage import MemoryStorage
-from exacta.adapters.memory.wire import Wire
+from exacta.adapters.memory.wire import DatabaseWire
 
 __all__ = [
-    "Fault",
+    "DatabaseWire",
     "MemoryDatabase",
     "MemoryJournal",
     "MemoryLedger",
     "MemoryObjects",
     "MemoryStorage",
-    "Wire",
+    "StoreFault",
 ]

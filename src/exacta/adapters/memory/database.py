@@ -1,10 +1,11 @@
 """A database in memory: what outlives the sessions of all brokers, with the faults of a database server.
 
-Theory of operation. A `Server` plays one PostgreSQL server. Transactions are written to its log one after another,
-each on the tables as the one before it has left them: so a claim comes before an append or behind it, as the locks of
-the real ledger order them. A transaction that is written is nobody's knowledge yet. It is committed when it is on the
-disk, and on the standby where there is one; then it is visible, and its caller is answered. A commit takes all before
-it along. What was refused is answered in the same order: what it was refused for is committed by then.
+Theory of operation. A `DatabaseServer` plays one PostgreSQL server. Transactions are written to its log one after
+another, each on the tables as the one before it has left them: so a claim comes before an append or behind it, as the
+locks of the real ledger order them. Nobody sees what is only written. A transaction is committed when it is on the
+disk, and on the standby where there is one. Then it is visible, and its caller is answered. A commit takes all before
+it along. A transaction that has changed nothing, such as a refused one, only waits until those before it are visible:
+it writes nothing, and so proves nothing of disk and standby.
 
 The faults:
 - *restart*: of what was written and not committed, the disk has kept a part. All sessions end.
@@ -14,8 +15,8 @@ The faults:
   replicates it; before that, a failover takes it away.
 - *away*: the standby does not answer, and nothing is committed.
 
-A `Session` is one connection. It holds the lead for as long as it lasts. A request may still arrive when its caller has
-left the session, and is carried out then. When the server has ended the session, it is refused.
+A `DatabaseSession` is one connection. It holds the lead for as long as it lasts. A request may still arrive when its
+caller has left the session, and is carried out then. When the server has ended the session, it is refused.
 """
 
 from collections import deque
@@ -26,20 +27,22 @@ from typing import Any, TypeAlias, TypeVar
 from msgspec import Struct
 
 from exacta.adapters.memory.tables import Tables
-from exacta.adapters.memory.wire import Wire, after, at_once
+from exacta.adapters.memory.wire import DatabaseWire, after, at_once
 from exacta.ports.journal import Failed
 from exacta.ports.scheduler import Scheduler
 
 T = TypeVar("T")
 Reply: TypeAlias = Callable[[Any], object]
 ACKNOWLEDGED = 100
-"""A failover can lose so many acknowledged commits."""
+"""The number of acknowledged commits that a failover can lose at most."""
 
 
-class Session:
+class DatabaseSession:
     """One connection of a broker to a server, as the server sees it."""
 
-    def __init__(self, server: "Server", wire: Wire, hinted: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self, server: "DatabaseServer", wire: DatabaseWire, hinted: Callable[[], object] | None = None
+    ) -> None:
         self.server = server
         self.wire = wire
         self.hinted = hinted
@@ -89,10 +92,11 @@ class Commit(Struct, eq=False):
     tables: Tables
     answer: object
     reply: Reply
+    writes: bool
     is_on_disk: bool = False
 
 
-class Server:
+class DatabaseServer:
     """One server: its tables, the transactions on their way, and the sessions."""
 
     def __init__(self, scheduler: Scheduler, now_ms: Callable[[], int], tables: Tables) -> None:
@@ -101,31 +105,35 @@ class Server:
         self.commit_seconds: Callable[[], float] = at_once
         self.now_ms = now_ms
         self.visible = tables
-        self.sessions: list[Session] = []
+        self.sessions: list[DatabaseSession] = []
         self._scheduler = scheduler
         self._acknowledged = deque([tables], maxlen=ACKNOWLEDGED)
         """The tables as the standby surely has them, after each commit."""
         self._unreplicated: list[Tables] = []
         """The tables after each commit that is visible here, and that the standby may lack."""
         self._commits: list[Commit] = []
-        self._awaiting: list[tuple[Session, Reply]] = []
+        self._awaiting: list[tuple[DatabaseSession, Reply]] = []
 
     # --- what sessions ask --------------------------------------------------------------------------------------------
 
-    def connect(self, wire: Wire, hinted: Callable[[], object] | None = None) -> Session:
+    def connect(self, wire: DatabaseWire, hinted: Callable[[], object] | None = None) -> DatabaseSession:
         """Return a session; all that it asks is refused while the server is down."""
-        session = Session(self, wire, hinted)
+        session = DatabaseSession(self, wire, hinted)
         self.sessions.append(session)
         return session
 
     def write(self, change: Callable[[Tables], tuple[Tables, object]], reply: Reply) -> None:
         """Write a transaction, and reply once it is committed."""
-        tables, answer = change(self._commits[-1].tables if self._commits else self.visible)
-        commit = Commit(tables, answer, reply)
+        before = self._commits[-1].tables if self._commits else self.visible
+        tables, answer = change(before)
+        commit = Commit(tables, answer, reply, writes=tables is not before)
         self._commits.append(commit)
-        after(self._scheduler, self.commit_seconds(), lambda: self._reach_disk(commit))
+        if commit.writes:
+            after(self._scheduler, self.commit_seconds(), lambda: self._reach_disk(commit))
+        else:
+            self._answer_those_that_wrote_nothing()
 
-    def await_lead(self, session: Session, reply: Reply) -> None:
+    def await_lead(self, session: DatabaseSession, reply: Reply) -> None:
         """Reply once no session has the lock of the present leader."""
         self._awaiting.append((session, reply))
         self._wake_if_nobody_leads()
@@ -141,7 +149,7 @@ class Server:
         """The instances of brokers that have a session."""
         return {session.instance for session in self.sessions if session.instance is not None}
 
-    def session_ended(self, session: Session) -> None:
+    def session_ended(self, session: DatabaseSession) -> None:
         """Forget a session."""
         if session in self.sessions:
             self.sessions.remove(session)
@@ -163,14 +171,23 @@ class Server:
             self._commit_to(commit)
 
     def _commit_to(self, last: Commit) -> None:
+        self._unreplicated.clear()
         to = self._commits.index(last) + 1
         committed, self._commits = self._commits[:to], self._commits[to:]
-        self._unreplicated.clear()
         for commit in committed:
             self._acknowledged.append(commit.tables)
-            self.visible = commit.tables
-            commit.reply(commit.answer)
+            self._show(commit, commit.answer)
+
+    def _show(self, commit: Commit, answer: object) -> None:
+        self.visible = commit.tables
+        commit.reply(answer)
+        self._answer_those_that_wrote_nothing()
         self._wake_if_nobody_leads()
+
+    def _answer_those_that_wrote_nothing(self) -> None:
+        while self._commits and not self._commits[0].writes:
+            commit = self._commits.pop(0)
+            commit.reply(commit.answer)
 
     # --- faults -------------------------------------------------------------------------------------------------------
 
@@ -183,17 +200,16 @@ class Server:
 
     def cancel_waits(self) -> None:
         """Let all that waits for the standby become visible without it; no caller is told that it is committed."""
-        cancelled, self._commits = self._commits, []
-        for commit in cancelled:
+        while self._commits:
+            commit = self._commits.pop(0)
             self._unreplicated.append(commit.tables)
-            self.visible = commit.tables
-            commit.reply(Failed("the wait for the standby was cancelled"))
-        self._wake_if_nobody_leads()
+            self._show(commit, Failed("the wait for the standby was cancelled"))
 
     def stop(self, *, kept: int = 0) -> None:
         """Stop at once. Of what is written and not committed the disk keeps the first `kept` transactions."""
         self.is_up = False
-        commits, self._commits = self._commits, []
+        commits = [commit for commit in self._commits if commit.writes]
+        self._commits = []
         self._unreplicated += [commit.tables for commit in commits[:kept]]
         if self._unreplicated:
             self.visible = self._unreplicated[-1]
@@ -206,7 +222,7 @@ class Server:
 
     def unacknowledged(self) -> list[Tables]:
         """Return the tables after each transaction that nobody was told is committed, in order."""
-        return [*self._unreplicated, *(commit.tables for commit in self._commits)]
+        return [*self._unreplicated, *(commit.tables for commit in self._commits if commit.writes)]
 
     def on_standby(self, *, received: int, lost: int) -> Tables:
         """Return what a standby has that lacks `lost` acknowledged commits, or has `received` that are not."""
@@ -218,7 +234,7 @@ class MemoryDatabase:
     """The database as brokers reach it: by the server that is the primary now."""
 
     def __init__(self, scheduler: Scheduler, now_ms: Callable[[], int]) -> None:
-        self.primary = Server(scheduler, now_ms, Tables())
+        self.primary = DatabaseServer(scheduler, now_ms, Tables())
         self._scheduler = scheduler
         self._lock_keys = count(1)
 
@@ -227,18 +243,18 @@ class MemoryDatabase:
         return next(self._lock_keys)
 
     def restart(self, *, kept: int = 0) -> None:
-        """Stop the primary, and start it again; see `Server.stop`."""
+        """Stop the primary, and start it again; see `DatabaseServer.stop`."""
         self.primary.stop(kept=kept)
         self.primary.start()
 
-    def fail_over(self, *, received: int = 0, lost: int = 0, old_lives: bool = False) -> Server:
+    def fail_over(self, *, received: int = 0, lost: int = 0, old_lives: bool = False) -> DatabaseServer:
         """Make the standby the primary, and return the old one.
 
         It has `received` of the transactions that were not acknowledged, or lacks the last `lost` that were. If the old
         one lives, those who are connected to it still read there, and nothing of theirs is committed.
         """
         old = self.primary
-        self.primary = Server(self._scheduler, old.now_ms, old.on_standby(received=received, lost=lost))
+        self.primary = DatabaseServer(self._scheduler, old.now_ms, old.on_standby(received=received, lost=lost))
         self.primary.commit_seconds = old.commit_seconds
         old.standby_is_away = True
         if not old_lives:

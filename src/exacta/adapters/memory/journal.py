@@ -9,6 +9,9 @@ append puts its group beside the durable ones and asks the loop for a turn; in t
 by `keep_in_flight` what the disk makes of it. A journal left behind is fenced like any other: its position is
 outdated, so that its appends conflict. A group that was only written stays, unless the test says that the machine
 stopped, too (`stop_machine`).
+
+A journal that is not exclusive plays one of several brokers: the journal that was opened last has the lead, and those
+before it live on. They are told so at their next append or confirm, and an append in flight fails.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,17 +51,21 @@ class MemoryJournal(MemoryJournalReader):
         segment_bytes: int = 128 << 20,
         at_once_bytes: int = 64 << 10,
         unsynced_writes: bool = True,
+        is_exclusive: bool = True,
     ) -> None:
         """Open the storage as after a restart: a group in flight is lost, unless `keep_in_flight` saved it."""
         storage.in_flight = storage.last_appended = None
         storage.unsynced = 0
+        storage.openings += 1
         super().__init__(storage, call_soon)
+        self.is_exclusive = is_exclusive
+        self._opening = storage.openings
         self.may_have_lost = storage.may_have_lost
         self._has_appended = False
         self.wants_snapshot = False
         self._segment_bytes = segment_bytes
         self._at_once_bytes = at_once_bytes
-        self._unsynced_writes = unsynced_writes
+        self._unsynced_writes = unsynced_writes and is_exclusive
         self._segment_base = storage.position
         self._failure: Failed | None = None
         self._wants_seal = False
@@ -66,11 +73,26 @@ class MemoryJournal(MemoryJournalReader):
     @property
     def is_quick(self) -> bool:
         """See `Journal.is_quick`."""
-        return self._storage.is_quick and self._goes_on
+        return self._storage.is_quick and self._goes_on and self.is_exclusive
 
     @property
     def _goes_on(self) -> bool:
         return self._has_appended and not self._is_full
+
+    def confirm(self, done: Callable[[AppendResult], None]) -> None:
+        """See `Journal.confirm`."""
+        self._call_soon(lambda: done(self._confirmed()))
+
+    def _confirmed(self) -> AppendResult:
+        if self._failure is None and self._storage.append_fault is not None:
+            self._failure = Failed(self._storage.append_fault)
+        if self._failure is not None:
+            return self._failure
+        return Conflict(self._storage.position) if self._is_superseded else GroupAppended(self._position)
+
+    @property
+    def _is_superseded(self) -> bool:
+        return not self.is_exclusive and self._opening != self._storage.openings
 
     def append(self, expected_position: int, entries: JournalEntries, done: Callable[[AppendResult], None]) -> int:
         """See `Journal.append`."""
@@ -78,7 +100,7 @@ class MemoryJournal(MemoryJournalReader):
         if self._failure is not None:
             self._call_soon(done, self._failure)
             return self._position
-        if not expected_position == self._position == storage.position:
+        if not expected_position == self._position == storage.position or self._is_superseded:
             self._call_soon(done, Conflict(storage.position))
             return self._position
         assert storage.in_flight is None, "one append at a time"
@@ -103,7 +125,7 @@ class MemoryJournal(MemoryJournalReader):
         storage = self._storage
         if self._failure is not None:
             return self._failure
-        if not expected_position == self._position == storage.position:
+        if not expected_position == self._position == storage.position or self._is_superseded:
             return Conflict(storage.position)
         assert storage.in_flight is None, "no write while an append is in flight"
         if not entries:
@@ -152,6 +174,9 @@ class MemoryJournal(MemoryJournalReader):
             done(self._failure)
         elif storage.last_appended is group:
             done(GroupAppended(group.end))
+        elif self._is_superseded:
+            self._failure = Failed("another broker has taken the lead: nobody knows whether the group is there")
+            done(self._failure)
         # Else the storage was opened again meanwhile: this journal is the past, and nobody waits for its answers.
 
     def _settle(self, group: StoredGroup) -> None:

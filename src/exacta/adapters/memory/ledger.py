@@ -1,7 +1,7 @@
 """A ledger in memory: the same contract as the one in PostgreSQL, held to it by the same test suite.
 
-It is one broker's side of a `MemoryDatabase`. Each call sends a request, and gets a reply, over the broker's `Wire`,
-and fails when the reply does not come in time. What the calls do is written in `tables.py`.
+It is one broker's side of a `MemoryDatabase`. Each call sends a request over the broker's `DatabaseWire`, gets a reply
+over it, and fails when the reply does not come in time. What the calls do is written in `tables.py`.
 
 One session is for all that a leader does, another for the rest. A failed call of the leader ends its session, and with
 it the lead lock, as a real ledger leaves a connection whose state it does not know. So a claim by another may follow.
@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from exacta.adapters.memory import tables
-from exacta.adapters.memory.database import MemoryDatabase, Reply, Session
+from exacta.adapters.memory.database import DatabaseSession, MemoryDatabase, Reply
 from exacta.adapters.memory.tables import Tables
-from exacta.adapters.memory.wire import Wire
+from exacta.adapters.memory.wire import DatabaseWire
 from exacta.ports.journal import Failed
 from exacta.ports.scheduler import Scheduler
 from exacta.ports.shared.ledger import (
@@ -37,18 +37,18 @@ TIMEOUT_SECONDS = 5.0
 class _Connection:
     """Keep a session: a new one after each failure."""
 
-    def __init__(self, connect: Callable[[], Session]) -> None:
+    def __init__(self, connect: Callable[[], DatabaseSession]) -> None:
         self._connect = connect
-        self._session: Session | None = None
+        self._session: DatabaseSession | None = None
 
     @property
-    def session(self) -> Session:
+    def session(self) -> DatabaseSession:
         """The session that requests go to."""
         if self._session is None:
             self._session = self._connect()
         return self._session
 
-    def leave(self, session: Session) -> None:
+    def leave(self, session: DatabaseSession) -> None:
         """End a session as far as this side can; the server notices when it hears of it."""
         if session is self._session:
             self._session = None
@@ -67,14 +67,14 @@ class MemoryLedger:
         self,
         database: MemoryDatabase,
         scheduler: Scheduler,
-        wire: Wire | None = None,
+        wire: DatabaseWire | None = None,
         *,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
         """Reach the database over this wire (None: one that takes no time); callbacks run on the scheduler."""
         self._database = database
         self._scheduler = scheduler
-        self._wire = wire or Wire(scheduler)
+        self._wire = wire or DatabaseWire(scheduler)
         self._timeout_seconds = timeout_seconds
         self._hinted: Callable[[], None] | None = None
         self._is_closed = False

@@ -14,8 +14,8 @@ from exacta.ports.journal import Buffer
 from exacta.ports.shared.objects import Missing, StoreFailed
 
 
-class Fault(Enum):
-    """How a call fails."""
+class StoreFault(Enum):
+    """A way in which a call fails."""
 
     REFUSED = "the store is not available (503)"
     """It was not carried out."""
@@ -29,20 +29,20 @@ class MemoryObjects:
     def __init__(self) -> None:
         """Begin with no object."""
         self.objects: dict[str, bytes] = {}
-        self.fault: Callable[[str, str], Fault | None] = lambda call, key: None
-        """What becomes of a call (`put`, `get`, `delete`) for a key; None: it succeeds."""
+        self.fault: Callable[[str, str], StoreFault | None] = lambda call, key: None
+        """The fault of a call (`put`, `get`, `delete`) for a key; None: it succeeds."""
         self._number = next(_NUMBERS)
         _STORES[self._number] = self
 
     def __reduce__(self) -> tuple[Callable[[int], "MemoryObjects"], tuple[int]]:
-        return _STORES.__getitem__, (self._number,)
+        return _of_number, (self._number,)
 
     def put(self, key: str, data: Sequence[Buffer]) -> None:
         """See `ObjectStore.put`."""
         stored = b"".join(data)
         assert self.objects.get(key, stored) == stored, f"{key} is put with other bytes"
         fault = self.fault("put", key)
-        if fault is not Fault.REFUSED:
+        if fault is not StoreFault.REFUSED:
             self.objects[key] = stored
         _raise(fault)
 
@@ -58,7 +58,7 @@ class MemoryObjects:
         """See `ObjectStore.delete`."""
         for key in keys:
             fault = self.fault("delete", key)
-            if fault is not Fault.REFUSED:
+            if fault is not StoreFault.REFUSED:
                 self.objects.pop(key, None)
             _raise(fault)
 
@@ -78,10 +78,14 @@ class MemoryObjects:
         del self.objects[key]
 
 
-def _raise(fault: Fault | None) -> None:
+def _raise(fault: StoreFault | None) -> None:
     if fault is not None:
         raise StoreFailed(fault.value)
 
 
 _NUMBERS = count()
 _STORES: WeakValueDictionary[int, MemoryObjects] = WeakValueDictionary()
+
+
+def _of_number(number: int) -> MemoryObjects:
+    return _STORES[number]

@@ -36,6 +36,8 @@ class MemoryStorage(Struct, eq=False):
     is_quick: bool = False
     """True if a group may be made durable while the event loop waits."""
     room: Room | None = None
+    openings: int = 0
+    """The number of journals that were opened: the last one may append."""
     append_fault: str | None = None
     clean_fault: str | None = None
     read_fault: str | None = None

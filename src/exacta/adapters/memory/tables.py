@@ -1,7 +1,8 @@
-"""What a ledger's database keeps: one value for each moment, and what each call of the ledger makes of it.
+"""The tables of a ledger's database: one value for each moment, and what each call of the ledger makes of it.
 
 Each function below is one transaction. It gets the tables as the transaction finds them, and returns the tables as it
-leaves them, with its answer. It knows nothing of sessions, of time that passes, or of faults (see `database.py`).
+leaves them, with its answer. What has changed nothing returns the very tables that it got. It knows nothing of
+sessions, of time that passes, or of faults (see `database.py`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 
 class Removed(Struct, frozen=True):
-    """What is known of an object that is no longer in the catalog."""
+    """The version of the catalog in which an object was removed, and the time."""
 
     version: int
     at_ms: int
@@ -52,12 +53,12 @@ class Tables(Struct, frozen=True, kw_only=True):
     catalog: int = 0
     entries: Mapping[str, CatalogEntry] = {}
     intents: Mapping[str, int] = {}
-    """By key: the time at which it was intended."""
+    """The time at which each key was intended."""
     removed: Mapping[str, Removed] = {}
     garbage: tuple[str, ...] = ()
     """The keys of the objects that can be deleted."""
     brokers: Mapping[int, tuple[SharedBroker, int]] = {}
-    """By node id: the broker, and the time at which it has announced itself."""
+    """The brokers by node id, each with the time at which it has announced itself."""
 
     @property
     def end(self) -> int:
@@ -78,8 +79,10 @@ def append(tables: Tables, group: TailGroup) -> Written[Appended | Superseded]:
 
 
 def confirm(tables: Tables, epoch: int) -> Written[Appended | Superseded]:
-    """See `Ledger.confirm`."""
-    return tables, Appended() if epoch == tables.epoch else Superseded(tables.epoch)
+    """See `Ledger.confirm`; something is written though nothing is changed."""
+    if epoch != tables.epoch:
+        return tables, Superseded(tables.epoch)
+    return replace(tables), Appended()
 
 
 def beat(tables: Tables, epoch: int, durable: int) -> Written[Appended | Superseded]:
@@ -158,6 +161,8 @@ def sweep(tables: Tables, now_ms: int) -> Written[Sequence[str]]:
         if removed.version <= seen and now_ms - removed.at_ms >= SWEEP_AFTER_MS
     ]
     garbage = (*tables.garbage, *given_up, *unread)
+    if garbage == tables.garbage:
+        return tables, garbage
     swept = replace(
         tables,
         intents=_without(tables.intents, given_up),

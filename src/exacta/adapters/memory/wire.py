@@ -1,4 +1,4 @@
-"""What lies between one broker and the database: messages take time, wait out a cut, or are lost.
+"""The wire between one broker and the database: messages take time, wait out a cut, or are lost.
 
 A message that is sent into a cut arrives once the cut is mended, as TCP repeats what was not acknowledged. A message
 that is lost never arrives: its connection breaks, and the broker is told. Messages may overtake one another: each call
@@ -24,19 +24,19 @@ def at_once() -> float:
 
 
 def after(scheduler: Scheduler, seconds: float, call: Message) -> None:
-    """Call after so many seconds; in the order of asking if there is no time between."""
+    """Call after this number of seconds; in the order of asking if there is no time between."""
     if seconds > 0:
         scheduler.call_later(seconds, call)
     else:
         scheduler.call_soon(call)
 
 
-class Way(Struct, eq=False):
+class Direction(Struct, eq=False):
     """One direction of a wire."""
 
     scheduler: Scheduler
     seconds: Callable[[], float] = at_once
-    """How long the next message takes."""
+    """The time that the next message takes is asked of it."""
     to_lose: int = 0
     """The number of the next messages that are lost."""
     held: list[tuple[Message, Message]] | None = None
@@ -53,14 +53,14 @@ class Way(Struct, eq=False):
             after(self.scheduler, self.seconds(), deliver)
 
 
-class Wire:
+class DatabaseWire:
     """Both directions between one broker and the database."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self.requests = Way(scheduler)
-        self.replies = Way(scheduler)
+        self.requests = Direction(scheduler)
+        self.replies = Direction(scheduler)
         self.on_lost: list[Message] = []
-        """What the connections do that are lost when a cut lasts too long."""
+        """The calls by which connections are lost when a cut lasts too long."""
         self._scheduler = scheduler
         self._changes = 0
 

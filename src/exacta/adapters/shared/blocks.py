@@ -18,13 +18,13 @@ from exacta.ports.shared import Missing, ObjectStore, StoreFailed
 
 BLOCK_BYTES = 4 << 20
 KEPT_BYTES = 256 << 20
-"""At most so many bytes of blocks stay in memory; those that are being fetched come on top, one for each thread."""
+"""The most bytes of blocks that stay in memory; those that are being fetched come on top, one for each thread."""
 
 _Block: TypeAlias = tuple[str, int]  # key, number
 
 
 class Gone(OSError):
-    """What was to be read is no longer where it was looked up: a newer catalog says where it is."""
+    """A place that was looked up no longer has what was to be read: a newer catalog says where it is."""
 
 
 def store_error(error: StoreFailed) -> OSError:

@@ -3,7 +3,7 @@
 This module keeps `Index` and the list of segments in step with the catalog. A change is prepared where one may block,
 since the indexes of new segments are fetched, and taken in on the event loop in one step.
 
-Theory of operation. Most changes are small, whoever made them: a segment of the tail has become an object, neighbours
+Theory of operation. Most changes are small: a segment of the tail has become an object, neighbours
 were cleaned, a beginning was dropped, streams were compacted. Each is one call of the index. New compacted segments are
 taken in first: what is cleaned after a compaction lacks what that has. Where a broker has missed so much that the
 changes cannot be told apart, the index is made again of all segments, as at a start.
@@ -33,7 +33,7 @@ from exacta.ports.shared import CatalogEntry, CatalogSeen, Kind
 logger = logging.getLogger(__name__)
 
 
-class Prepared(NamedTuple):
+class PreparedCatalog(NamedTuple):
     """A catalog whose new segments are open, by key."""
 
     seen: CatalogSeen
@@ -49,7 +49,7 @@ class Replay(NamedTuple):
 
 
 class _Changes(NamedTuple):
-    """What turns the present list of segments into another one."""
+    """The steps that turn the present list of segments into another one."""
 
     appended: Sequence[Segment]
     replaced: Sequence[tuple[Sequence[Segment], Segment | None]]
@@ -120,7 +120,7 @@ class Catalog:
         self.on_damage: Callable[[DamagedIndex], None] = lambda damage: None
         self.index = self._new_index()
         self.segments: list[Segment] = []
-        """Those of the catalog, then those of the tail, of which the last one grows."""
+        """The segments of the catalog, then those of the tail, of which the last one grows."""
         self.compacted: list[Segment] = []
         self.entries: dict[str, CatalogEntry] = {}
         """The present entries by key."""
@@ -143,7 +143,7 @@ class Catalog:
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
-    def prepare(self, seen: CatalogSeen) -> Prepared:
+    def prepare(self, seen: CatalogSeen) -> PreparedCatalog:
         """Open the segments that are new, which blocks; any thread may call. Raises OSError, JournalDamaged."""
         by_key = self._by_key
         opened = {
@@ -151,22 +151,34 @@ class Catalog:
             for each in seen.entries
             if each.kind is not Kind.SNAPSHOT and each.key not in by_key
         }
-        return Prepared(seen, opened)
+        return PreparedCatalog(seen, opened)
 
-    def take(self, prepared: Prepared) -> None:
+    def take(self, prepared: PreparedCatalog) -> None:
         """Find batches, from now on, where this catalog says that they are; raise JournalDamaged."""
         seen = prepared.seen
         if seen.version <= self.version:
             return
+        compacted = sorted((each for each in seen.entries if each.kind is Kind.COMPACTED), key=lambda each: each.base)
+        log = self._note_log(prepared)
+        self._follow(log, [self._by_key[each.key] for each in compacted])
+
+    def follow_log(self, prepared: PreparedCatalog) -> None:
+        """Know this catalog, which differs in one change of this broker's own, and not in its compacted segments."""
+        index = self.index
+        self._follow(self._note_log(prepared), list(self.compacted))
+        assert self.index is index, "a leader changes one thing at a time"
+
+    def _note_log(self, prepared: PreparedCatalog) -> list[Segment]:
+        """Know this catalog; return its segments, but for compacted ones, in order of position."""
+        seen = prepared.seen
         log = sorted((each for each in seen.entries if each.kind <= Kind.CLEANED), key=lambda each: each.base)
         _check_order(log, seen.tail_from)
         self.note(prepared)
         self._seal_tail(log)
-        compacted = sorted((each for each in seen.entries if each.kind is Kind.COMPACTED), key=lambda each: each.base)
-        self._follow([self._by_key[each.key] for each in log], [self._by_key[each.key] for each in compacted])
+        return [self._by_key[each.key] for each in log]
 
-    def note(self, prepared: Prepared) -> None:
-        """Know this catalog; whoever calls this brings the index and the lists of segments in step with it."""
+    def note(self, prepared: PreparedCatalog) -> None:
+        """Know this catalog; the caller brings the index and the lists of segments in step with it."""
         seen, opened = prepared
         entries = {entry.key: entry for entry in seen.entries}
         gone = [entry for key, entry in self.entries.items() if key not in entries]

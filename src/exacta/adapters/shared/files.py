@@ -244,9 +244,16 @@ class ObjectFiles:
         if isinstance(opened, _OpenObject):
             return opened.entry.size
         size = self.tail.size(opened.base)
-        if size is None:
+        if size is not None:
+            return size
+        entry = self._became(opened)
+        if entry is None:
             raise Gone(errno.ENOENT, f"position {opened.base} is no longer in the tail")
-        return size
+        return entry.size
+
+    def _became(self, opened: _OpenTail) -> CatalogEntry | None:
+        """Return the object that a segment of the tail has become; None: there is none, or it was cleaned since."""
+        return self._entries.get(file_name(opened.base, SEGMENT_SUFFIX))
 
     def read(self, handle: int, size: int, offset: int) -> bytes:
         """See `Files.read`."""
@@ -254,8 +261,14 @@ class ObjectFiles:
             return self.scratch.read(handle, size, offset)
         opened = self._open[handle]
         if isinstance(opened, _OpenTail):
-            return self.tail.read(opened.base, size, offset)
-        entry = opened.entry
+            try:
+                return self.tail.read(opened.base, size, offset)
+            except OSError:
+                entry = self._became(opened)
+                if entry is None:
+                    raise
+        else:
+            entry = opened.entry
         if entry.kind is Kind.SNAPSHOT:  # it is read once, and whole
             try:
                 return self.store.get(entry.key, offset, size)
@@ -268,8 +281,11 @@ class ObjectFiles:
         opened = self._open[handle]
         if isinstance(opened, _OpenTail):
             data = self.tail.read_nowait(opened.base, len(buffer), offset)
+            entry = self._became(opened)
         else:
-            data = self.blocks.read_cached(opened.entry.key, opened.entry.size, len(buffer), offset)
+            data, entry = None, opened.entry
+        if data is None and entry is not None:
+            data = self.blocks.read_cached(entry.key, entry.size, len(buffer), offset)
         if data is None or len(data) != len(buffer):
             return False
         buffer[:] = data

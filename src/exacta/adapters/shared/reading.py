@@ -43,6 +43,19 @@ class ObjectReader(Reader):
     def _failed(error: OSError) -> Failed:
         return _Gone(str(error)) if isinstance(error, Gone) else Failed(str(error))
 
+    def read_cached(self, extents: Sequence[Extent]) -> list[Buffer] | None:
+        """See `JournalReader.read_cached`."""
+        for extent in extents:
+            assert isinstance(extent.place, Place)
+            segment = extent.place.rows.segment
+            if segment.handle is None:  # it opens at once, unlike a file
+                try:
+                    segment.handle = self._files.open(segment.name)
+                except OSError:
+                    return None
+                self.seal(segment)
+        return super().read_cached(extents)
+
     def read(self, extents: Sequence[Extent], done: Done) -> None:
         """See `JournalReader.read`."""
 

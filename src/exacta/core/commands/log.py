@@ -63,7 +63,7 @@ class Trim(Command, frozen=True, kw_only=True):
 class RefuseAppends(Command, frozen=True, kw_only=True):
     """Let a partition take no batch any more, for this reason; None: let it take batches again."""
 
-    promises: ClassVar[Promise] = Promise.NOTHING
+    promises: ClassVar[Promise] = Promise.INSIDE
 
     topic: str
     partition: int
@@ -160,6 +160,6 @@ class ExpireProducers(Command, frozen=True, kw_only=True):
 class SetDiskRoom(Command, frozen=True, kw_only=True):
     """Go by this room on the disk from now on; None: there is plenty."""
 
-    promises: ClassVar[Promise] = Promise.NOTHING
+    promises: ClassVar[Promise] = Promise.INSIDE
 
     room: DiskRoom | None

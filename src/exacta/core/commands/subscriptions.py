@@ -37,7 +37,7 @@ class Subscribe(Command, frozen=True, kw_only=True):
 class ForgetIdleSubscription(Command, frozen=True, kw_only=True):
     """Delete a non-durable subscription if it has waited for a consumer for too long (a timer)."""
 
-    promises: ClassVar[Promise] = Promise.NOTHING
+    promises: ClassVar[Promise] = Promise.INSIDE
 
     topic: str
     partition: int
@@ -124,7 +124,7 @@ class Connect(Command, frozen=True, kw_only=True):
 class Disconnect(Command, frozen=True, kw_only=True):
     """Let a consumer have and take no messages any more. There is nothing to do where it is gone."""
 
-    promises: ClassVar[Promise] = Promise.NOTHING
+    promises: ClassVar[Promise] = Promise.INSIDE
 
     topic: str
     partition: int
@@ -135,7 +135,7 @@ class Disconnect(Command, frozen=True, kw_only=True):
 class Permit(Command, frozen=True, kw_only=True):
     """Let a consumer be sent this many messages more (FLOW), or fewer where its front cannot send now."""
 
-    promises: ClassVar[Promise] = Promise.NOTHING
+    promises: ClassVar[Promise] = Promise.INSIDE
 
     topic: str
     partition: int
@@ -152,7 +152,7 @@ class Deliver(Command, frozen=True, kw_only=True):
     on, where delivery has been already, say what is for nobody there.
     """
 
-    promises: ClassVar[Promise] = Promise.NOTHING
+    promises: ClassVar[Promise] = Promise.INSIDE
 
     topic: str
     partition: int
@@ -168,7 +168,7 @@ class Redeliver(Command, frozen=True, kw_only=True):
     Their redelivery counts grow, unless the consumer was never sent them.
     """
 
-    promises: ClassVar[Promise] = Promise.NOTHING
+    promises: ClassVar[Promise] = Promise.INSIDE
 
     topic: str
     partition: int
@@ -181,7 +181,7 @@ class Redeliver(Command, frozen=True, kw_only=True):
 class EndDelays(Command, frozen=True, kw_only=True):
     """Let entries be delivered whose time has come (a timer)."""
 
-    promises: ClassVar[Promise] = Promise.NOTHING
+    promises: ClassVar[Promise] = Promise.INSIDE
 
     topic: str
     partition: int

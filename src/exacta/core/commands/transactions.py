@@ -137,7 +137,7 @@ class EndHandle(Command, frozen=True, kw_only=True):
 class AbandonHandles(Command, frozen=True, kw_only=True):
     """Note that the connection is closed over which these handles were begun."""
 
-    promises: ClassVar[Promise] = Promise.NOTHING
+    promises: ClassVar[Promise] = Promise.INSIDE
 
     transactions: tuple[TransactionId, ...]
 

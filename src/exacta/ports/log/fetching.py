@@ -79,7 +79,11 @@ class FetchRequest(Struct):
 
 
 class FetchResult(Struct, gc=False):
-    """One partition's share of an answer. `records` are whole batches, one after another."""
+    """One partition's share of an answer. `records` are whole batches, one after another.
+
+    With OFFSET_OUT_OF_RANGE, `visible` tells which end of the log the offset is beyond. A follower may not have come to
+    an offset behind the high watermark yet, so that it is none to be refused for good.
+    """
 
     visible: Visible | None = None
     rejection: Rejection | None = None

@@ -92,9 +92,16 @@ class Log(Protocol):
         one broker writes the log. Several brokers confirm it here: `answer` waits until this broker is known to have
         led the log after the question came, and is not called if it has not.
 
-        With `is_shown` an answer rests only on what readers see (`visible`, `lookups`, records), which is durable: one
-        broker calls back at once. Otherwise it rests on the present state, and waits until that is durable. `fetch`,
-        `read` and `when_shown` pass here by themselves. Returns what `submit` returns.
+        With `is_shown` an answer rests only on what readers see (`visible`, `lookups`), which is durable: one broker
+        calls back at once. Otherwise it rests on the present state, and waits until that is durable. `read`,
+        `when_shown` and what `fetch` refuses pass here by themselves. Returns what `submit` returns.
+        """
+
+    def catch_up(self, done: Callable[[], None]) -> None:
+        """Call back once this broker knows all that was decided before this call; nobody is called if that fails.
+
+        A leader calls back at once. At a follower, what is looked up then is not behind any earlier answer of
+        another broker.
         """
 
     def read(self, view: View[T], done: Callable[[T], None]) -> int:
@@ -107,9 +114,10 @@ class Log(Protocol):
         """Return a view of the state in this step, at a time in ms; `read` or `confirm` hands an answer from it out."""
 
     def fetch(self, request: FetchRequest, done: Callable[[list[FetchResult]], None], after: int = 0) -> None:
-        """Read records, and `confirm` them; readers of uncommitted records also get every acknowledged record.
+        """Read records. Where one broker writes, readers of uncommitted records get every acknowledged one.
 
-        The fetch waits until the commit group of the number `after` can be seen.
+        An answer that refuses a partition is passed to `confirm`. Another one shows a durable prefix of the log, which
+        any leader has. The fetch waits until the commit group of the number `after` can be seen.
         """
 
     def hurry_fetch(self, request: FetchRequest) -> None:

@@ -186,6 +186,9 @@ class Ledger(Protocol):
         """Read groups from this position on, in order, at most `max_bytes` of them, but one if there is one.
 
         Empty where none begins there: the tail ends there, or begins later (see `Head.tail_from`).
+        `Failed` also says that the ledger's database may have been replaced, maybe by one that has not all that was
+        shown: groups that were shown before, and are not known to be durable, must be read again. Until then neither a
+        claim nor a confirm succeeds.
         """
 
     def read_body(self, position: int, start: int, size: int, done: Done[bytes]) -> None:
@@ -222,7 +225,10 @@ class Ledger(Protocol):
         """Read the catalog."""
 
     def intend(self, keys: Sequence[str], done: Done[None]) -> None:
-        """Note that objects are about to be put under these keys, so that they are swept if nothing comes of it."""
+        """Note that objects are about to be put under these keys, so that they are swept if nothing comes of it.
+
+        The keys are those of entries. The object of an index is intended, swept and forgotten with its entry's key.
+        """
 
     def change_catalog(self, epoch: int, change: CatalogChange, done: Guarded[int]) -> None:
         """Change the catalog in this epoch, and hand out its new version.

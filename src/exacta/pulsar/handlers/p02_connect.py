@@ -9,6 +9,7 @@ from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.protocol.pulsar.commands import PROTOCOL_VERSION
 from exacta.protocol.pulsar.messages_pb2 import AuthMethod, BaseCommand, CommandConnect, CommandConnected, FeatureFlags
+from exacta.pulsar.at_follower import SERVES
 from exacta.pulsar.context import Handler, PulsarRequest, no_answer
 from exacta.pulsar.logging_in import carried_out, refuse
 from exacta.pulsar.login import SERVER, Login
@@ -78,4 +79,4 @@ def _welcome(broker: Broker, command: CommandConnect, request: PulsarRequest) ->
     )
 
 
-HANDLER = Handler(type=BaseCommand.CONNECT, needs=NEEDS, handle=handle, refused=no_answer)
+HANDLER = Handler(type=BaseCommand.CONNECT, needs=NEEDS, at_follower=SERVES, handle=handle, refused=no_answer)

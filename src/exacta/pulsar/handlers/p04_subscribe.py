@@ -22,6 +22,7 @@ from exacta.ports.log import Answer
 from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSubscribe, CommandSuccess, ServerError
 from exacta.pulsar.acknowledging import end_beyond
+from exacta.pulsar.at_follower import NOT_READY
 from exacta.pulsar.consumers import MOST_CONSUMERS, Consumer
 from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import Need, Needs, allows_group, lacking, no_right, the_topic
@@ -299,4 +300,4 @@ def _refuse(request: PulsarRequest, command: CommandSubscribe, consumer: Consume
         request.reject(rejection)
 
 
-HANDLER = Handler(type=BaseCommand.SUBSCRIBE, needs=NEEDS, handle=handle, refused=plain_error)
+HANDLER = Handler(type=BaseCommand.SUBSCRIBE, needs=NEEDS, at_follower=NOT_READY, handle=handle, refused=plain_error)

@@ -25,6 +25,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandProducerSuccess,
     ServerError,
 )
+from exacta.pulsar.at_follower import NOT_READY
 from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.errors import server_error
 from exacta.pulsar.needs import Need, Needs, lacking, the_topic
@@ -229,4 +230,4 @@ def _send(request: PulsarRequest, message: Message) -> None:
         request.reply(message)
 
 
-HANDLER = Handler(type=BaseCommand.PRODUCER, needs=NEEDS, handle=handle, refused=plain_error)
+HANDLER = Handler(type=BaseCommand.PRODUCER, needs=NEEDS, at_follower=NOT_READY, handle=handle, refused=plain_error)

@@ -4,6 +4,7 @@ from google.protobuf.message import Message
 
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSend, CommandSendError, ServerError
+from exacta.pulsar.at_follower import NOT_READY
 from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import OPEN_TO_ALL
 
@@ -31,4 +32,4 @@ def refused(command: CommandSend, error: ServerError, text: str) -> Message:
     return CommandSendError(producer_id=command.producer_id, sequence_id=command.sequence_id, error=error, message=text)
 
 
-HANDLER = Handler(type=BaseCommand.SEND, needs=NEEDS, handle=handle, refused=refused)
+HANDLER = Handler(type=BaseCommand.SEND, needs=NEEDS, at_follower=NOT_READY, handle=handle, refused=refused)

@@ -13,6 +13,7 @@ from exacta.ports.log import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAck, CommandAckResponse, ServerError
 from exacta.protocol.pulsar.transaction_ids import TxnId, txn_id_of_part
 from exacta.pulsar.acknowledging import MOST_PARTS, NOTHING_TO_ACKNOWLEDGE, joined, name, name_up_to
+from exacta.pulsar.at_follower import NOT_OPEN
 from exacta.pulsar.context import Ack, Handler, PulsarRequest
 from exacta.pulsar.errors import server_error
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -125,4 +126,4 @@ def refused(command: CommandAck, error: ServerError, text: str) -> Message | Non
     return answer
 
 
-HANDLER = Handler(type=BaseCommand.ACK, needs=NEEDS, handle=handle, refused=refused)
+HANDLER = Handler(type=BaseCommand.ACK, needs=NEEDS, at_follower=NOT_OPEN, handle=handle, refused=refused)

@@ -2,6 +2,7 @@
 
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandFlow
+from exacta.pulsar.at_follower import NOT_OPEN
 from exacta.pulsar.context import Handler, PulsarRequest, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
 
@@ -16,4 +17,4 @@ def handle(broker: Broker, command: CommandFlow, request: PulsarRequest) -> None
     request.end()
 
 
-HANDLER = Handler(type=BaseCommand.FLOW, needs=NEEDS, handle=handle, refused=no_answer)
+HANDLER = Handler(type=BaseCommand.FLOW, needs=NEEDS, at_follower=NOT_OPEN, handle=handle, refused=no_answer)

@@ -5,6 +5,7 @@ from exacta.core.rejections import Rejection
 from exacta.front.broker import Broker
 from exacta.ports.log import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSuccess, CommandUnsubscribe, ServerError
+from exacta.pulsar.at_follower import NOT_READY
 from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
 
@@ -30,4 +31,4 @@ def handle(broker: Broker, command: CommandUnsubscribe, request: PulsarRequest) 
     broker.ask(request, Unsubscribe(**consumer.where, consumer_id=consumer_id), done)
 
 
-HANDLER = Handler(type=BaseCommand.UNSUBSCRIBE, needs=NEEDS, handle=handle, refused=plain_error)
+HANDLER = Handler(type=BaseCommand.UNSUBSCRIBE, needs=NEEDS, at_follower=NOT_READY, handle=handle, refused=plain_error)

@@ -2,6 +2,7 @@
 
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandCloseProducer, CommandSuccess
+from exacta.pulsar.at_follower import NOT_READY
 from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
 
@@ -17,4 +18,6 @@ def handle(broker: Broker, command: CommandCloseProducer, request: PulsarRequest
     broker.when_durable(request, lambda: request.reply(CommandSuccess(request_id=command.request_id)))
 
 
-HANDLER = Handler(type=BaseCommand.CLOSE_PRODUCER, needs=NEEDS, handle=handle, refused=plain_error)
+HANDLER = Handler(
+    type=BaseCommand.CLOSE_PRODUCER, needs=NEEDS, at_follower=NOT_READY, handle=handle, refused=plain_error
+)

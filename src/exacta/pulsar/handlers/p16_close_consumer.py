@@ -2,6 +2,7 @@
 
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandCloseConsumer, CommandSuccess
+from exacta.pulsar.at_follower import NOT_READY
 from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
 
@@ -18,4 +19,6 @@ def handle(broker: Broker, command: CommandCloseConsumer, request: PulsarRequest
     broker.when_durable(request, lambda: request.reply(CommandSuccess(request_id=command.request_id)))
 
 
-HANDLER = Handler(type=BaseCommand.CLOSE_CONSUMER, needs=NEEDS, handle=handle, refused=plain_error)
+HANDLER = Handler(
+    type=BaseCommand.CLOSE_CONSUMER, needs=NEEDS, at_follower=NOT_READY, handle=handle, refused=plain_error
+)

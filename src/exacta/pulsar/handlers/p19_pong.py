@@ -2,6 +2,7 @@
 
 from exacta.front.broker import Broker
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandPong
+from exacta.pulsar.at_follower import SERVES
 from exacta.pulsar.context import Handler, PulsarRequest, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
 
@@ -13,4 +14,4 @@ def handle(broker: Broker, command: CommandPong, request: PulsarRequest) -> None
     request.end()
 
 
-HANDLER = Handler(type=BaseCommand.PONG, needs=NEEDS, handle=handle, refused=no_answer)
+HANDLER = Handler(type=BaseCommand.PONG, needs=NEEDS, at_follower=SERVES, handle=handle, refused=no_answer)

@@ -11,6 +11,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandRedeliverUnacknowledgedMessages,
     MessageIdData,
 )
+from exacta.pulsar.at_follower import NOT_OPEN
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Handler, PulsarRequest, no_answer
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -50,4 +51,10 @@ def _redeliver(
     by_pieces(request.in_steps, command.message_ids, read, redeliver)
 
 
-HANDLER = Handler(type=BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES, needs=NEEDS, handle=handle, refused=no_answer)
+HANDLER = Handler(
+    type=BaseCommand.REDELIVER_UNACKNOWLEDGED_MESSAGES,
+    needs=NEEDS,
+    at_follower=NOT_OPEN,
+    handle=handle,
+    refused=no_answer,
+)

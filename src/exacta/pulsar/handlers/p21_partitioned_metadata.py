@@ -10,6 +10,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandPartitionedTopicMetadataResponse,
     ServerError,
 )
+from exacta.pulsar.at_follower import CATCHES_UP
 from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import Need, Needs, the_topic
 from exacta.pulsar.topics import tell_partitions
@@ -42,4 +43,6 @@ def refused(command: CommandPartitionedTopicMetadata, error: ServerError, text: 
     )
 
 
-HANDLER = Handler(type=BaseCommand.PARTITIONED_METADATA, needs=NEEDS, handle=handle, refused=refused)
+HANDLER = Handler(
+    type=BaseCommand.PARTITIONED_METADATA, needs=NEEDS, at_follower=CATCHES_UP, handle=handle, refused=refused
+)

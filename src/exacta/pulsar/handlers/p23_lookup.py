@@ -1,4 +1,4 @@
-"""LOOKUP tells which broker serves a topic: this one, whatever the topic."""
+"""LOOKUP tells which broker serves a topic: the one that leads the log, whatever the topic."""
 
 from google.protobuf.message import Message
 
@@ -10,6 +10,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandLookupTopicResponse,
     ServerError,
 )
+from exacta.pulsar.at_follower import NO_LEADER, SERVES
 from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import Need, Needs, the_topic
 from exacta.pulsar.topics import read_topic
@@ -21,7 +22,10 @@ def handle(broker: Broker, command: CommandLookupTopic, request: PulsarRequest) 
     """Answer at once; whether the topic is there is told to those who open something on it."""
     if read_topic(request, command.topic) is None:
         return
-    urls = request.shared.addresses.urls(request.local_host)
+    urls = request.shared.leader_urls(request.local_host)
+    if urls is None:
+        request.refuse(ServerError.ServiceNotReady, NO_LEADER)
+        return
     request.reply(
         CommandLookupTopicResponse(
             request_id=command.request_id,
@@ -40,4 +44,4 @@ def refused(command: CommandLookupTopic, error: ServerError, text: str) -> Messa
     )
 
 
-HANDLER = Handler(type=BaseCommand.LOOKUP, needs=NEEDS, handle=handle, refused=refused)
+HANDLER = Handler(type=BaseCommand.LOOKUP, needs=NEEDS, at_follower=SERVES, handle=handle, refused=refused)

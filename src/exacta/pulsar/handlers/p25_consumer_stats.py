@@ -14,6 +14,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandConsumerStatsResponse,
     ServerError,
 )
+from exacta.pulsar.at_follower import NOT_READY
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -75,4 +76,4 @@ def refused(command: CommandConsumerStats, error: ServerError, text: str) -> Mes
     return CommandConsumerStatsResponse(request_id=command.request_id, error_code=error, error_message=text)
 
 
-HANDLER = Handler(type=BaseCommand.CONSUMER_STATS, needs=NEEDS, handle=handle, refused=refused)
+HANDLER = Handler(type=BaseCommand.CONSUMER_STATS, needs=NEEDS, at_follower=NOT_READY, handle=handle, refused=refused)

@@ -10,6 +10,7 @@ from exacta.ports.log import Answer
 from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandSeek, CommandSuccess, ServerError
 from exacta.pulsar.acknowledging import end_beyond, first_left
+from exacta.pulsar.at_follower import NOT_READY
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -72,4 +73,4 @@ def _target(broker: Broker, consumer: Consumer, command: CommandSeek, *, is_stag
     return Offset(max(found, offset_of(message))) if is_staged else found
 
 
-HANDLER = Handler(type=BaseCommand.SEEK, needs=NEEDS, handle=handle, refused=plain_error)
+HANDLER = Handler(type=BaseCommand.SEEK, needs=NEEDS, at_follower=NOT_READY, handle=handle, refused=plain_error)

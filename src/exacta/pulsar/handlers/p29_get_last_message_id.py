@@ -18,6 +18,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     MessageIdData,
     ServerError,
 )
+from exacta.pulsar.at_follower import NOT_READY
 from exacta.pulsar.consumers import Consumer
 from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
@@ -149,4 +150,6 @@ def _reply(
     )
 
 
-HANDLER = Handler(type=BaseCommand.GET_LAST_MESSAGE_ID, needs=NEEDS, handle=handle, refused=plain_error)
+HANDLER = Handler(
+    type=BaseCommand.GET_LAST_MESSAGE_ID, needs=NEEDS, at_follower=NOT_READY, handle=handle, refused=plain_error
+)

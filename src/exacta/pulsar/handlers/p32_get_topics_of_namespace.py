@@ -21,6 +21,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandGetTopicsOfNamespaceResponse,
     ServerError,
 )
+from exacta.pulsar.at_follower import CATCHES_UP
 from exacta.pulsar.context import Handler, PulsarRequest, plain_error
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.topic_lists import topics_of
@@ -93,4 +94,6 @@ def _digest(names: list[str]) -> str:
     return crc32c.crc32c(",".join(names).encode()).to_bytes(4, "little").hex()
 
 
-HANDLER = Handler(type=BaseCommand.GET_TOPICS_OF_NAMESPACE, needs=NEEDS, handle=handle, refused=plain_error)
+HANDLER = Handler(
+    type=BaseCommand.GET_TOPICS_OF_NAMESPACE, needs=NEEDS, at_follower=CATCHES_UP, handle=handle, refused=plain_error
+)

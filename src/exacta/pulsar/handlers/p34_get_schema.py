@@ -11,6 +11,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     Schema,
     ServerError,
 )
+from exacta.pulsar.at_follower import CATCHES_UP
 from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import Need, Needs, the_topic
 from exacta.pulsar.schemas import STRING_VERSION
@@ -40,4 +41,4 @@ def refused(command: CommandGetSchema, error: ServerError, text: str) -> Message
     return CommandGetSchemaResponse(request_id=command.request_id, error_code=error, error_message=text)
 
 
-HANDLER = Handler(type=BaseCommand.GET_SCHEMA, needs=NEEDS, handle=handle, refused=refused)
+HANDLER = Handler(type=BaseCommand.GET_SCHEMA, needs=NEEDS, at_follower=CATCHES_UP, handle=handle, refused=refused)

@@ -3,6 +3,7 @@
 from exacta.front.broker import Broker
 from exacta.front.turns import Steps
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandAuthResponse
+from exacta.pulsar.at_follower import SERVES
 from exacta.pulsar.context import Handler, PulsarRequest, no_answer
 from exacta.pulsar.logging_in import carried_out
 from exacta.pulsar.login import Login, Phase
@@ -28,4 +29,4 @@ def _log_in(broker: Broker, login: Login, command: CommandAuthResponse, request:
         request.end()
 
 
-HANDLER = Handler(type=BaseCommand.AUTH_RESPONSE, needs=NEEDS, handle=handle, refused=no_answer)
+HANDLER = Handler(type=BaseCommand.AUTH_RESPONSE, needs=NEEDS, at_follower=SERVES, handle=handle, refused=no_answer)

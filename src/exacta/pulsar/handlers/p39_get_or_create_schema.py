@@ -10,6 +10,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandGetOrCreateSchemaResponse,
     ServerError,
 )
+from exacta.pulsar.at_follower import NOT_READY
 from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import Need, Needs, the_topic
 from exacta.pulsar.schemas import refusal_of, version_of
@@ -38,4 +39,6 @@ def refused(command: CommandGetOrCreateSchema, error: ServerError, text: str) ->
     return CommandGetOrCreateSchemaResponse(request_id=command.request_id, error_code=error, error_message=text)
 
 
-HANDLER = Handler(type=BaseCommand.GET_OR_CREATE_SCHEMA, needs=NEEDS, handle=handle, refused=refused)
+HANDLER = Handler(
+    type=BaseCommand.GET_OR_CREATE_SCHEMA, needs=NEEDS, at_follower=NOT_READY, handle=handle, refused=refused
+)

@@ -8,6 +8,7 @@ from exacta.core.replies import TransactionBegunReply
 from exacta.front.broker import Broker
 from exacta.ports.log import Answer
 from exacta.protocol.pulsar.messages_pb2 import BaseCommand, CommandNewTxn, CommandNewTxnResponse, ServerError
+from exacta.pulsar.at_follower import NO_COORDINATOR
 from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.transactions import COORDINATOR_NUMBER
@@ -55,4 +56,4 @@ def refused(command: CommandNewTxn, error: ServerError, text: str) -> Message:
     )
 
 
-HANDLER = Handler(type=BaseCommand.NEW_TXN, needs=NEEDS, handle=handle, refused=refused)
+HANDLER = Handler(type=BaseCommand.NEW_TXN, needs=NEEDS, at_follower=NO_COORDINATOR, handle=handle, refused=refused)

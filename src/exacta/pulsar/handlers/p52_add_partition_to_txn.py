@@ -12,6 +12,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     ServerError,
 )
 from exacta.protocol.pulsar.transaction_ids import txn_id
+from exacta.pulsar.at_follower import NO_COORDINATOR
 from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import Need
 from exacta.pulsar.transactions import named_again, when_open
@@ -43,4 +44,6 @@ def refused(command: CommandAddPartitionToTxn, error: ServerError, text: str) ->
     )
 
 
-HANDLER = Handler(type=BaseCommand.ADD_PARTITION_TO_TXN, needs=NEEDS, handle=handle, refused=refused)
+HANDLER = Handler(
+    type=BaseCommand.ADD_PARTITION_TO_TXN, needs=NEEDS, at_follower=NO_COORDINATOR, handle=handle, refused=refused
+)

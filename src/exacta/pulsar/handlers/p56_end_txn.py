@@ -15,6 +15,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     TxnAction,
 )
 from exacta.protocol.pulsar.transaction_ids import txn_id
+from exacta.pulsar.at_follower import NO_COORDINATOR
 from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.transactions import is_strict, named_again, transaction_of
@@ -65,4 +66,4 @@ def refused(command: CommandEndTxn, error: ServerError, text: str) -> Message:
     return answer
 
 
-HANDLER = Handler(type=BaseCommand.END_TXN, needs=NEEDS, handle=handle, refused=refused)
+HANDLER = Handler(type=BaseCommand.END_TXN, needs=NEEDS, at_follower=NO_COORDINATOR, handle=handle, refused=refused)

@@ -9,6 +9,7 @@ from exacta.protocol.pulsar.messages_pb2 import (
     CommandTcClientConnectResponse,
     ServerError,
 )
+from exacta.pulsar.at_follower import NO_COORDINATOR
 from exacta.pulsar.context import Handler, PulsarRequest
 from exacta.pulsar.needs import OPEN_TO_ALL
 from exacta.pulsar.transactions import COORDINATOR_NUMBER
@@ -29,4 +30,6 @@ def refused(command: CommandTcClientConnectRequest, error: ServerError, text: st
     return CommandTcClientConnectResponse(request_id=command.request_id, error=error, message=text)
 
 
-HANDLER = Handler(type=BaseCommand.TC_CLIENT_CONNECT_REQUEST, needs=NEEDS, handle=handle, refused=refused)
+HANDLER = Handler(
+    type=BaseCommand.TC_CLIENT_CONNECT_REQUEST, needs=NEEDS, at_follower=NO_COORDINATOR, handle=handle, refused=refused
+)

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from exacta.front.broker import Broker
 from exacta.ports.authorizer import Operation, ResourceKind
 from exacta.protocol.pulsar.messages_pb2 import ServerError
+from exacta.pulsar.at_follower import NO_LEADER
 from exacta.pulsar.needs import OPEN_TO_ALL, Need, Needs, lacking, the_cluster, the_topic
 from exacta.pulsar.rest import broker, namespaces, partitions, properties, topics, transactions
 from exacta.pulsar.rest.broker import CLUSTER
@@ -23,6 +24,8 @@ from exacta.pulsar.rest.request import RestRequest
 from exacta.pulsar.shared import PulsarShared
 from exacta.web.answers import json_answer
 from exacta.web.requests import Unread, read_body
+
+TEMPORARY_REDIRECT = 307
 
 Handle: TypeAlias = Callable[[Broker, RestRequest], None]
 
@@ -110,14 +113,39 @@ def _endpoint(shared: PulsarShared, served: Served) -> Callable[[HttpRequest], A
         except Unread as unread:
             return unread.answer
         request = RestRequest(http, body, shared)
-        lack = lacking(shared.broker, request, served.needs, request)
-        if lack is not None:
-            request.refuse(ServerError.AuthorizationError, lack)
+        if shared.broker.cluster.leads or served.handle is broker.lookup:
+            _serve(shared, served, request)
+        elif served.method == "GET":
+            shared.broker.catch_up(request, lambda: _serve(shared, served, request))
         else:
-            served.handle(shared.broker, request)
+            _send_on(shared, request)
         return await request.answer()
 
     return endpoint
+
+
+def _serve(shared: PulsarShared, served: Served, request: RestRequest) -> None:
+    lack = lacking(shared.broker, request, served.needs, request)
+    if lack is not None:
+        request.refuse(ServerError.AuthorizationError, lack)
+    else:
+        served.handle(shared.broker, request)
+
+
+def _send_on(shared: PulsarShared, request: RestRequest) -> None:
+    """Send a client that wants something changed to the broker that leads, as Apache Pulsar does to the owner."""
+    urls, http = shared.leader_urls(request.local_host), request.http.url
+    leader = None if urls is None else (urls.web_tls or urls.web if http.scheme == "https" else urls.web)
+    if not leader:
+        request.refuse(ServerError.ServiceNotReady, NO_LEADER)
+        return
+    path = request.http.scope["raw_path"].decode("ascii")
+    request.reply(
+        Response(
+            status_code=TEMPORARY_REDIRECT,
+            headers={"location": f"{leader}{path}" + (f"?{http.query}" if http.query else "")},
+        )
+    )
 
 
 def _is_text(http: HttpRequest) -> bool:

@@ -1,10 +1,12 @@
-"""The one broker and its cluster, as Pulsar's tools and HTTP look-ups ask for them: addresses, version, health."""
+"""The brokers and their cluster, as Pulsar's tools and HTTP look-ups ask for them: addresses, version, health."""
 
 from typing import Final
 
 from starlette.responses import PlainTextResponse, Response
 
 from exacta.front.broker import Broker
+from exacta.protocol.pulsar.messages_pb2 import ServerError
+from exacta.pulsar.at_follower import NO_LEADER
 from exacta.pulsar.rest.request import NOT_FOUND, RestRequest
 from exacta.pulsar.topics import read_topic
 from exacta.release import release
@@ -34,9 +36,14 @@ def cluster(broker: Broker, request: RestRequest) -> None:
 
 
 def brokers(broker: Broker, request: RestRequest) -> None:
-    """List the one broker by the address of its web interface."""
-    urls = request.shared.addresses.urls(request.local_host)
-    request.reply_json([(urls.web or urls.web_tls).partition("://")[2]])
+    """List the brokers that live, by the addresses of their web interfaces."""
+    own, addresses, cluster = (
+        request.shared.addresses.urls(request.local_host),
+        request.shared.addresses,
+        broker.cluster,
+    )
+    found = [own if node.node_id == cluster.node_id else addresses.urls_of(node) for node in cluster.nodes]
+    request.reply_json([(urls.web or urls.web_tls).partition("://")[2] for urls in found if urls.web or urls.web_tls])
 
 
 def version(broker: Broker, request: RestRequest) -> None:
@@ -50,13 +57,16 @@ def health(broker: Broker, request: RestRequest) -> None:
 
 
 def lookup(broker: Broker, request: RestRequest) -> None:
-    """Tell at once that this broker serves a topic, as it serves all.
+    """Tell at once which broker serves a topic: the one that leads the log serves all.
 
     Clients that open something on the topic are told whether it is there.
     """
     if read_topic(request, request.topic) is None:
         return
-    urls = request.shared.addresses.urls(request.local_host)
+    urls = request.shared.leader_urls(request.local_host)
+    if urls is None:
+        request.refuse(ServerError.ServiceNotReady, NO_LEADER)
+        return
     answer = {
         "brokerUrl": urls.broker,
         "brokerUrlTls": urls.broker_tls,

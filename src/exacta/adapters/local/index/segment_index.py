@@ -69,7 +69,7 @@ def _block_checksums(numbers: Iterable[Buffer]) -> "array[int]":
 def unpack_segment_index(name: str, data: memoryview, mark: bytes | None) -> SegmentIndex | None:
     """Return the segment index with its columns as views of `data`; None if its segment has another mark.
 
-    Without a mark that of any segment is taken: the caller knows that these bytes belong to it.
+    Without a mark the index of any segment is taken: the caller knows that it belongs there.
 
     Its numbers are checked when they are looked up; the rest is unchecked (see `is_sound`).
     """

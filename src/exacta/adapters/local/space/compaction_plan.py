@@ -11,6 +11,7 @@ left over.
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import takewhile
+from typing import Protocol
 
 from exacta.adapters.local.format import SegmentId
 from exacta.adapters.local.index.segment_rows import Segment
@@ -18,9 +19,20 @@ from exacta.adapters.local.index.stream_index import Index
 from exacta.adapters.local.reading import Reader
 from exacta.adapters.local.space.compacted_segments import Named
 from exacta.adapters.local.space.compaction_writer import JoiningSource, Source
-from exacta.adapters.local.space.rewrite_queue import RewriteQueue
 from exacta.ports.compaction import MOST_STREAMS, Compact
 from exacta.ports.journal import CompactionOrder, Failed
+
+
+class Rewrites(Protocol):
+    """Write compacted segments, and drop them."""
+
+    def compact(
+        self, sources: Sequence[Source], rewriter: Compact, number: int, done: Callable[[Segment | Failed], None]
+    ) -> None:
+        """Write the compacted segment of this number, and let it be part of the journal."""
+
+    def name_compacted(self, named: Named, dropped: Sequence[Segment], done: Callable[[], None]) -> None:
+        """Name the compacted segments that are left, then remove those that nobody reads."""
 
 
 class Compactor:
@@ -32,7 +44,7 @@ class Compactor:
         next_number: int,
         index: Index,
         reader: Reader,
-        rewrites: RewriteQueue,
+        rewrites: Rewrites,
         post: Callable[..., None],
         *,
         segment_bytes: int,

@@ -1,0 +1,89 @@
+"""Listening for hints, and giving them.
+
+Theory of operation: the session only listens, gives hints, and holds the lock by which others see that this instance of
+a broker lives. Its statements are simple queries, which asyncpg does not prepare. When it is lost it is made again, and
+a hint is taken for given, since one may have been missed.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+import asyncpg
+
+from exacta.adapters.postgres.sessions import Connection, Doubt, Refused, Server
+
+HINT_SECONDS = 0.005
+"""A hint serves all that is appended for so long: each takes a lock of the whole database."""
+LOOK_SECONDS = 5.0
+"""How often it is looked whether the session is still there."""
+AGAIN_SECONDS = 0.5
+"""How long to wait before connecting again."""
+
+
+class Listener:
+    """The session of a broker that listens."""
+
+    def __init__(self, server: Server, start: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+        self._start = start
+        self._channel = f"exacta_{server.schema}"
+        # A hint is worth no wait for disk and standby.
+        self._session = server.session(on_connected=self._connected, synchronous_commit="off")
+        self._is_lost = asyncio.Event()
+        self._key: int | None = None
+        self._held_on: Connection | None = None
+        self._is_hinting = self._wants_hint = False
+        self.on_hint: Callable[[], None] = lambda: None
+
+    async def run(self) -> None:
+        """Listen, and connect again when the session is lost."""
+        while True:
+            self._is_lost.clear()
+            try:
+                await self._session.run(lambda on: on.execute("select"))
+            except (Doubt, Refused):
+                await asyncio.sleep(AGAIN_SECONDS)
+            else:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._is_lost.wait(), LOOK_SECONDS)
+
+    async def _connected(self, on: Connection) -> None:
+        on.add_termination_listener(lambda _: self._is_lost.set())
+        await on.add_listener(self._channel, self._hinted)
+        if self._key is not None:
+            await self._hold(on)
+        self.on_hint()
+
+    def _hinted(self, on: object, pid: int, channel: str, payload: object) -> None:
+        assert isinstance(on, asyncpg.Connection)
+        if pid != on.get_server_pid():
+            self.on_hint()
+
+    async def hold(self, key: int) -> None:
+        """Hold the lock of this key for as long as the session lasts, and again in the next one. Raises Doubt."""
+        self._key = key
+        await self._session.run(self._hold)
+
+    async def _hold(self, on: Connection) -> None:
+        if self._held_on is not on:
+            await on.execute(f"select pg_advisory_lock_shared(hashtext(current_schema() || '.broker'), {self._key})")
+            self._held_on = on
+
+    def hint(self) -> None:
+        """Give a hint soon."""
+        self._wants_hint = True
+        if not self._is_hinting:
+            self._is_hinting = True
+            self._start(self._give_hints())
+
+    async def _give_hints(self) -> None:
+        try:
+            while self._wants_hint:
+                self._wants_hint = False
+                await self._session.run(lambda on: on.execute(f'notify "{self._channel}"'))
+                await asyncio.sleep(HINT_SECONDS)
+        except (Doubt, Refused):
+            pass  # followers look by themselves as well
+        finally:
+            self._is_hinting = False

@@ -1,0 +1,48 @@
+"""One PostgreSQL for all tests of a process: started when the first one asks, and a schema for each.
+
+Its disk is synced as where it is used, since what is tested is what it has confirmed.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import count
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from exacta.store_addresses import PostgresAddress, postgres_address
+from tests.databases.postgresql import PostgresServer, a_server, binaries
+
+_ends = ExitStack()
+_started: list[PostgresServer] = []
+_numbers = count()
+
+
+def server() -> PostgresServer:
+    """Return the server, which is started now if it is not yet."""
+    if not _started:
+        if binaries() is None:
+            pytest.skip("there is no PostgreSQL; `python -m tests.databases.postgresql` gets one")
+        _started.append(_ends.enter_context(a_server(fsync="on", max_connections="100")))
+    return _started[0]
+
+
+def end() -> None:
+    """End the server, if there is one."""
+    _started.clear()
+    _ends.close()
+
+
+def address(folder: object | None = None) -> PostgresAddress:
+    """Return where the server is, or where it is reached through a socket in this folder."""
+    return postgres_address(f"postgresql://postgres@/postgres?host={folder or server().folder}")
+
+
+@contextmanager
+def a_schema() -> Iterator[str]:
+    """Yield the name of a schema that is not there yet, and is removed afterwards."""
+    name = f"exacta_{next(_numbers)}"
+    yield name
+    with psycopg.connect(server().conninfo, autocommit=True) as connection:
+        connection.execute(sql.SQL("drop schema if exists {} cascade").format(sql.Identifier(name)))
