@@ -42,6 +42,15 @@ class Followed:
         self.fetches = 0
         """The number of fetches that were begun."""
 
+        self.catching_up: list[Callable[[], None]] | None = None
+        """The callbacks that wait, while it does not catch up; None: it is never behind."""
+
+    def catch_up(self, done: Callable[[], None]) -> None:
+        if self.catching_up is None:
+            done()
+        else:
+            self.catching_up.append(done)
+
     def fetch(self, *arguments: Any) -> None:
         self.fetches += 1
         self._log.fetch(*arguments)
@@ -74,6 +83,25 @@ class Follower:
             cast("Log", self._log), configure(options), cluster_id="a-cluster", cluster=self.cluster
         )
         self._shared = KafkaShared(self.context)
+
+    def hold_back(self) -> None:
+        """Let it not catch up, until `go_on`."""
+        self._log.catching_up = []
+
+    @property
+    def held_back(self) -> int:
+        """The number of requests that wait until it has caught up."""
+        return len(self._log.catching_up or ())
+
+    def go_on(self) -> None:
+        """Let it catch up."""
+
+        async def call() -> None:
+            held, self._log.catching_up = self._log.catching_up or [], None
+            for done in held:
+                done()
+
+        self.on_loop(call)
 
     @property
     def fetches_served(self) -> int:
