@@ -38,6 +38,8 @@ class Brokers:
         self.objects = MemoryObjects()
         self.servers: dict[int, ClusterServer] = {}
         self.wires: dict[int, DatabaseWire] = {}
+        self.is_cut_off = False
+        """True: brokers that start cannot reach the database."""
         self._ports: dict[tuple[int, str], int] = {}
         self._thread = threading.Thread(target=self.loop.run_forever)
         self._thread.start()
@@ -69,18 +71,23 @@ class Brokers:
 
     # --- the brokers --------------------------------------------------------------------------------------------------
 
-    def start(self, node_id: int, **options: Any) -> ClusterServer:
-        """Start a broker; it has the ports that a broker of this id had before."""
-        configuration = configure({**self.options, "node.id": node_id, **options})
+    def start(self, node_id: int, *, is_second: bool = False) -> ClusterServer:
+        """Start a broker, with the ports that a broker of this id had before, unless that one is there still."""
+        configuration = configure({**self.options, "node.id": node_id})
+        ports = {} if is_second else self._ports
         doors = [
-            Door(front=each, name=_NAMES[each], endpoint=Endpoint("127.0.0.1", self._ports.get((node_id, each), 0)))
+            Door(front=each, name=_NAMES[each], endpoint=Endpoint("127.0.0.1", ports.get((node_id, each), 0)))
             for each in self.fronts
         ]
-        self.wires[node_id] = DatabaseWire(self.loop)
+        if not is_second:
+            self.wires[node_id] = DatabaseWire(self.loop)
+            if self.is_cut_off:
+                self.on_loop(self.wires[node_id].cut)
+        folder = self.folder / (f"another {node_id}" if is_second else str(node_id))
         seams = Seams(shared=self._share)
 
         async def make() -> ClusterServer:
-            server = ClusterServer(self.loop, configuration, self.folder / str(node_id), doors, seams)
+            server = ClusterServer(self.loop, configuration, folder, doors, seams)
             await server.open_in_sight()
             await server.start()
             return server
