@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from exacta.adapters.memory import MemoryJournal, MemoryStorage
+from exacta.adapters.memory import MemoryJournal, MemoryStorage, StoreFault
 from exacta.ports.journal import Journal
 from simulation.disk.in_place import open_journal
 from simulation.disk.simulated import SimulatedDisk
@@ -67,13 +67,26 @@ class Bench:
     def be_quick(self, *, quick: bool = True) -> None:
         """Let syncs take no time from now on, or a second."""
         self._second = 0.0 if quick else 1.0
-        if self.files is None:
+        if self.files is None and self._brokers is None:
             self.storage.is_quick = quick
 
     def fail_sync(self) -> None:
         """Let the next sync of the simulated disk fail."""
         assert isinstance(self.files, SimulatedDisk)
         self.files.failing["sync_data"] = 5
+
+    def fail_rewrites(self, *, fails: bool = True) -> bool:
+        """Let what a compaction writes fail from now on, or no more; return whether this bench can."""
+        if self._brokers is not None:
+            fault = StoreFault.REFUSED if fails else None
+            self._brokers.store.fault = lambda call, key: fault if call == "put" else None
+        elif isinstance(self.files, SimulatedDisk):
+            self.files.failing = {"write": 5} if fails else {}
+        elif self.files is None:
+            self.storage.clean_fault = "broken" if fails else None
+        else:
+            return False
+        return True
 
     def open(self) -> Journal:
         self.close()

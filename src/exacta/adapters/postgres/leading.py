@@ -36,7 +36,7 @@ class RunRead(Protocol):
 
 
 class _Lead:
-    """What this broker knows of its lead: its session, its epoch, and the tail table that takes its groups."""
+    """Hold what this broker knows of its lead: its session, its epoch, and the tail table that takes its groups."""
 
     def __init__(self, session: PostgresSession, epoch: int) -> None:
         self.session = session

@@ -153,10 +153,10 @@ class PostgresLedger:
         self._call(done, self._read_tail, position, max_bytes)
 
     async def _read_tail(self, position: int, max_bytes: int) -> Sequence[TailGroup] | Failed:
+        rows = await self._read(lambda on: on.fetch("select * from read_tail($1, $2)", position, max_bytes))
         if self._is_void:
             self._is_void = False
             return Failed(_REPLACED)
-        rows = await self._read(lambda on: on.fetch("select * from read_tail($1, $2)", position, max_bytes))
         groups: list[TailGroup] = []
         for at, part, end, epoch, durable, catalog, _, body in rows:
             if part:

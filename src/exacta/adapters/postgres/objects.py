@@ -1,6 +1,6 @@
 """The object store in PostgreSQL: the table `object`, for a log that has no other store.
 
-Theory of operation: whoever calls waits in a thread of its own, and asyncpg needs an event loop. So a store has a loop
+Theory of operation: a caller waits in a thread of its own, and asyncpg needs an event loop. So a store has a loop
 in a thread, which begins with the first call. A second driver, which blocks, would have to be taught again what a
 doubt is, which server takes writes, and which settings a session needs. An object is in parts, which one transaction
 puts. A store that was pickled connects for itself.

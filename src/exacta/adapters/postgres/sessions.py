@@ -33,7 +33,7 @@ CONNECT_SECONDS = 2.0
 CALL_SECONDS = 5.0
 """A statement may take so long, its commit included. The server gives up a little earlier."""
 OLDEST_VERSION = 14
-"""Of PostgreSQL: the first one that notices a client that is gone while a statement runs."""
+"""This version of PostgreSQL is the first one that notices a client that is gone while a statement runs."""
 
 _SETTINGS: Mapping[str, str] = {
     "application_name": "exacta",
@@ -131,7 +131,7 @@ class PostgresServer:
                 await connection.execute("set client_connection_check_interval = '1s'")
             seen = await connection.fetchrow(_LOOK)
             assert seen is not None
-            self._check(seen, connection.get_server_pid())
+            self.check(seen, connection.get_server_pid())
         except BaseException:
             connection.terminate()
             raise
@@ -152,8 +152,9 @@ class PostgresServer:
         ms = int(self.call_seconds * 1_000)
         return {"statement_timeout": f"{ms * 9 // 10}ms", "lock_timeout": f"{ms * 8 // 10}ms"}
 
-    def _check(self, seen: "asyncpg.Record", pid: int) -> None:
-        if seen["version"] < OLDEST_VERSION:
+    def check(self, seen: Mapping[str, object], pid: int) -> None:
+        """Raise PostgresRefused unless the server that was seen keeps what it has confirmed, and its sessions."""
+        if int(str(seen["version"])) < OLDEST_VERSION:
             raise PostgresRefused(f"PostgreSQL is of version {seen['version']}: {OLDEST_VERSION} or newer is needed")
         if seen["pid"] != pid:
             raise PostgresRefused("a pooler stands before PostgreSQL, which keeps no session locks: connect directly")

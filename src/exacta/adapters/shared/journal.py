@@ -244,7 +244,7 @@ class SharedJournal(SharedLog):
     # --- the beginning and the end ------------------------------------------------------------------------------------
 
     def replay(self) -> tuple[bytes | None, Iterator[bytes]]:
-        """See `Journal.replay`: whoever has this journal has followed the log before."""
+        """See `Journal.replay`: it is not to be called, since the log was followed before."""
         raise AssertionError("a journal that a follower hands out is not replayed")
 
     def close(self) -> None:

@@ -60,7 +60,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     segment_bytes: int = SEGMENT_BYTES
     """A segment of the tail is sealed once it has so much."""
     snapshot_events: int = SNAPSHOT_EVENTS
-    """After so many events a snapshot is wanted."""
+    """After this many events a snapshot is wanted."""
     tail_bytes: int = TAIL_BYTES
     """The tail may have so much while nothing can be offloaded."""
 
@@ -94,6 +94,7 @@ class Parts(Struct, frozen=True, kw_only=True):
         self.loader.end()
         self.reader.close()
         self.worker.close()
+        self.files.blocks.close()
         self.ledger.close()
         self.files.unlock()
 
@@ -158,13 +159,9 @@ class SharedLog(LocalJournalReader):
         failed = await call(parts.loader.load)
         if failed is not None:
             raise LedgerAway(failed.reason)
-        self.catalog_taken()
+        self._tail.drop_before(parts.catalog.tail_from)
         if parts.catalog.version < version:
             raise LedgerAway(f"the catalog is at version {parts.catalog.version}, and {version} is asked for")
-
-    def catalog_taken(self) -> None:
-        """Forget what of the tail is in objects by now."""
-        self._tail.drop_before(self._parts.catalog.tail_from)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
