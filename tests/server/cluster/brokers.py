@@ -19,6 +19,7 @@ from exacta.server.event_loop import new_event_loop
 from exacta.server.journals import OpenShared, SharedPlace
 from exacta.server.seams import Seams
 from exacta.server.shared_stores import FollowedStore
+from simulation.disk.in_place import InPlace
 
 SECONDS = 20
 POSTGRES = "postgresql://nobody@127.0.0.1/nowhere"
@@ -103,7 +104,7 @@ class Brokers:
 
         async def open_store() -> FollowedStore:
             wire = self.wires[place.configuration.node_id]
-            return FollowedStore(place, witness, MemoryLedger(self.database, self.loop, wire), self.objects)
+            return FollowedStore(place, witness, MemoryLedger(self.database, self.loop, wire), self.objects, InPlace)
 
         return open_store
 
@@ -114,6 +115,13 @@ class Brokers:
     def stop(self, node_id: int) -> None:
         """Stop a broker cleanly."""
         self.run(self.servers.pop(node_id).stop())
+
+    def until_all_have_followed(self) -> None:
+        """Wait until every broker knows all that the leader has appended."""
+        leader = self.servers[self.leader()]
+        self.until(
+            lambda: {each.position for each in self.servers.values()} == {leader.position}, "not all have followed"
+        )
 
     def leader(self) -> int:
         """Wait until one broker leads, and return its id."""

@@ -1,4 +1,4 @@
-"""Several brokers over one log, with real clients: beginning anywhere, and a leader that is killed, stops, or is cut off."""
+"""Several brokers over one log, with real clients: the leader is killed, stops, moves, is cut off, or loses commits."""
 
 import itertools
 from collections.abc import Iterator
@@ -82,9 +82,13 @@ def two(brokers: Brokers) -> tuple[int, int]:
     return leader, follower
 
 
+def both(brokers: Brokers) -> str:
+    return ",".join(brokers.address(each) for each in (1, 2))
+
+
 def test_a_leader_is_killed_under_a_producer_and_the_follower_goes_on(brokers: Brokers) -> None:
     leader, follower = two(brokers)
-    writer = Writer(brokers.address(follower))
+    writer = Writer(brokers.address(follower))  # it begins at a follower
     writer.write()
     brokers.kill(leader)
     writer.write()
@@ -113,7 +117,7 @@ def test_every_broker_of_three_leads_in_turn_and_a_killed_one_comes_back_as_a_fo
 
 def test_a_clean_stop_lets_another_lead_and_transactions_go_on(brokers: Brokers) -> None:
     leader, follower = two(brokers)
-    writer = Writer(brokers.address(leader) + "," + brokers.address(follower), **{"transactional.id": "writer"})
+    writer = Writer(both(brokers), **{"transactional.id": "writer"})
     writer.init_transactions()
     writer.transaction()
     brokers.stop(leader)
@@ -125,7 +129,7 @@ def test_a_clean_stop_lets_another_lead_and_transactions_go_on(brokers: Brokers)
 
 def test_a_leader_that_is_asked_to_move_follows_whom_it_let_lead(brokers: Brokers) -> None:
     leader, follower = two(brokers)
-    writer = Writer(brokers.address(leader))
+    writer = Writer(both(brokers))
     writer.write()
     assert not brokers.on_loop(brokers.servers[follower].move)
     assert brokers.on_loop(brokers.servers[leader].move)
@@ -150,7 +154,7 @@ def test_a_leader_alone_that_is_asked_to_move_leads_again(brokers: Brokers, monk
 
 def test_a_leader_that_is_cut_off_closes_its_clients_and_follows_when_it_comes_back(brokers: Brokers) -> None:
     leader, follower = two(brokers)
-    writer = Writer(brokers.address(leader))
+    writer = Writer(both(brokers))  # a client that knows one broker only goes there again and again
     writer.write()
     brokers.on_loop(brokers.wires[leader].cut)
     writer.write()
@@ -163,7 +167,7 @@ def test_a_leader_that_is_cut_off_closes_its_clients_and_follows_when_it_comes_b
 
 def test_a_database_that_restarts_costs_the_lead_and_nothing_else(brokers: Brokers) -> None:
     two(brokers)
-    writer = Writer(brokers.address(1) + "," + brokers.address(2))
+    writer = Writer(both(brokers))
     writer.write()
     brokers.on_loop(brokers.database.restart)
     writer.write()
@@ -175,6 +179,7 @@ def test_a_database_that_restarts_costs_the_lead_and_nothing_else(brokers: Broke
 def test_a_failover_that_has_lost_what_was_acknowledged_is_told_and_nobody_goes_on(brokers: Brokers) -> None:
     two(brokers)
     Writer(brokers.address(1)).write()
+    brokers.until_all_have_followed()
     brokers.on_loop(lambda: brokers.database.fail_over(lost=3))
     brokers.until(lambda: all(each.failure.done() for each in brokers.servers.values()), "they go on")
     for each in brokers.servers.values():
