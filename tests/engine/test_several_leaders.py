@@ -1,7 +1,8 @@
 """Brokers that take the lead from one another while they are paused: no answer is behind one that was given before.
 
-Each broker has a loop of its own, which gets a turn when the dice say so. What a journal has to tell comes a turn later
-than it was found out, so that a broker can be replaced in between. Bugs that are planted must be found.
+Each broker has a loop of its own, which gets a turn when the dice say so. A leader that stands still is replaced.
+What a journal has to tell comes some turns later than it was found out, so that a broker can be replaced in between.
+Bugs that are planted must be found.
 """
 
 import random
@@ -26,19 +27,32 @@ from exacta.server.assembly import assemble_engine
 from tests.engine.following import MemoryFollower
 from tests.engine.rig import ManualLoop, PlainRecords, batch
 
-SEEDS = range(40)
+SEEDS = range(200)
 STEPS = 400
 BROKERS = 3
 
 
 class _FarJournal(MemoryJournal):
-    """A journal whose results come a turn later than they are true."""
+    """A journal whose results come some turns later than they are true."""
+
+    turns: Callable[[], int]
 
     def append(self, expected_position: int, entries: JournalEntries, done: Callable[[AppendResult], None]) -> int:
-        return super().append(expected_position, entries, partial(self._call_soon, done))
+        return super().append(expected_position, entries, self._late(done))
 
     def confirm(self, done: Callable[[AppendResult], None]) -> None:
-        super().confirm(partial(self._call_soon, done))
+        super().confirm(self._late(done))
+
+    def _late(self, done: Callable[[AppendResult], None]) -> Callable[[AppendResult], None]:
+        for _ in range(self.turns()):
+            done = self._a_turn_later(done)
+        return done
+
+    def _a_turn_later(self, done: Callable[[AppendResult], None]) -> Callable[[AppendResult], None]:
+        def later(result: AppendResult) -> None:
+            self._call_soon(done, result)
+
+        return later
 
 
 class _Broker:
@@ -47,6 +61,8 @@ class _Broker:
     def __init__(self, storage: MemoryStorage, number: int, dice: random.Random) -> None:
         self.storage, self.number, self.dice = storage, number, dice
         self.loop = ManualLoop()
+        self.stands_still = 0
+        """The turns that it still misses."""
         self.engine: Engine | None = None
         self.follow()
 
@@ -72,7 +88,8 @@ class _Broker:
         if self.dice.random() < 0.5:
             self.storage.keep_in_flight()
         journal = _FarJournal(self.storage, self.loop.call_soon, is_exclusive=False)
-        self.follower.catch_up()
+        journal.turns = partial(self.dice.randint, 0, 4)
+        self.follower.deliver_new()
         self.engine = assemble_engine(
             journal,
             self.loop,
@@ -112,17 +129,25 @@ class _World:
             broker = self.dice.choice(self.brokers)
             kind = self.dice.random()
             if kind < 0.03:
-                self.takeovers += broker.engine is None
-                broker.lead()
+                self._take_over(broker)
             elif kind < 0.35:
                 self._ask(broker, number)
             elif broker.engine is None and self.dice.random() < 0.3:
-                broker.follower.catch_up(self.dice.randint(1, 3))
+                broker.follower.deliver_new(self.dice.randint(1, 3))
+            elif broker.stands_still:
+                broker.stands_still -= 1
             else:
                 broker.loop.turn()
         for broker in self.brokers:
             broker.loop.settle()
         self._look_at_the_end()
+
+    def _take_over(self, broker: _Broker) -> None:
+        if broker.engine is None:
+            for each in self.brokers:
+                each.stands_still = 0 if each.engine is None else self.dice.randint(0, 20)
+            self.takeovers += 1
+            broker.lead()
 
     def _ask(self, broker: _Broker, number: int) -> None:
         engine, payload = broker.engine, b"%d" % number
@@ -193,7 +218,7 @@ class _World:
         state = replayed(*journal.replay(), Limits())
         for broker in self.brokers:
             if broker.engine is None:
-                broker.follower.catch_up()
+                broker.follower.deliver_new()
                 assert is_same(broker.replica._state, state)
 
 
