@@ -176,7 +176,7 @@ class SharedFollower(SharedLog):
                 raise
             except Contradiction as contradiction:
                 self._wait_out(contradiction)
-            if not has_more:
+            if not has_more:  # else what was read again may be contradicted by what follows
                 self._contradicted_at = None
                 return head
 
