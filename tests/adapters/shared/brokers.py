@@ -18,6 +18,7 @@ from exacta.ports.shared import Appended, Ledger, Superseded, TailGroup
 from simulation.disk.in_place import InPlace
 from simulation.disk.simulated import SimulatedDisk
 from simulation.loop import SimulatedLoop
+from tests.adapters.turns import batch
 
 PATIENCE_SECONDS = 60
 
@@ -192,3 +193,28 @@ class Brokers:
         while not condition():
             assert self.loop.time() < end, "nothing came of it"
             self.pass_seconds(0.001)
+
+
+def event(number: int) -> JournalEntry:
+    return JournalEntry(b"%d" % number)
+
+
+def events(*numbers: int) -> list[bytes]:
+    return [b"%d" % number for number in numbers]
+
+
+def leader_and_follower(brokers: Brokers) -> tuple[BrokerOf, BrokerOf]:
+    one, two = brokers.open(1).follow(), brokers.open(2).follow()
+    one.lead()
+    one.append(event(0))
+    brokers.until(lambda: two.events == events(0))
+    return one, two
+
+
+def fill(broker: BrokerOf, begin: int, end: int) -> None:
+    for number in range(begin, end):
+        broker.append(batch(1, number, b"%03d" % number * 100))
+
+
+def written(begin: int, end: int) -> bytes:
+    return b"".join(b"%03d" % number * 100 for number in range(begin, end))

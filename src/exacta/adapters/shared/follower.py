@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 POLL_SECONDS = 0.05
 READ_BYTES = 4 << 20
 CONTRADICTED_SECONDS = 1.0
-"""For so long all that is read may contradict what was read before."""
+"""All that is read may contradict what was read before for this long."""
 UNKNOWN_SECONDS = 1.0
 """A follower that has not reached the ledger for so long does not know who leads."""
 

@@ -1,4 +1,4 @@
-"""What a leader tells the others: that it lives, what is durable, and that there is more to read."""
+"""The pulse of a leader: it tells the others that it lives, what is durable, and that there is more to read."""
 
 from collections.abc import Callable
 
