@@ -127,7 +127,7 @@ class Catalog:
         self.compacted: list[Segment] = []
         self.entries: dict[str, CatalogEntry] = {}
         """The present entries by key."""
-        self.durable: dict[int, int] = {}
+        self.durable: dict[int, int | None] = {}
         """The positions of the snapshots and of the tail, and the checksums of the groups that end there."""
         self.version = -1
         self.tail_from = 0
@@ -191,8 +191,7 @@ class Catalog:
         self._by_key = {key: each for key, each in {**self._by_key, **opened}.items() if key in entries}
         self.entries, self.version, self.tail_from = entries, seen.version, seen.tail_from
         self.durable = {each.end: each.last_checksum for each in seen.entries if each.kind is Kind.SNAPSHOT}
-        if self.last_checksum is not None:
-            self.durable[self.tail_from] = self.last_checksum
+        self.durable[self.tail_from] = self.last_checksum
         self._files.show(entries.values())
         self._files.forget(gone)
 

@@ -97,12 +97,14 @@ class SharedFollower(SharedLog):
         Steps(self._catch_up(), done, lambda error: done(Failed(str(error))))
 
     async def _catch_up(self) -> Failed | None:
+        self._alarm.ring()
         while True:
             # A read alone could be answered by a database that another one has replaced.
             confirmed = await call(self._ledger.confirm, 0 if self._head is None else self._head.epoch)
             if isinstance(confirmed, Failed):
                 return confirmed
-            self._alarm.ring()
+            if isinstance(confirmed, Appended):
+                self._alarm.ring()
             if (failed := await self._next_round()) is not None:
                 return failed
             if isinstance(confirmed, Appended):

@@ -51,14 +51,14 @@ class Unproven:
         ends = [group.end for group in self._groups if group.epoch == epoch and group.end <= durable]
         self._durable = max([self._durable, *ends])
 
-    def vouch(self, position: int, checksum: int) -> None:
-        """Hear from the catalog that the log is durable up to the end of the group with this checksum.
+    def vouch(self, position: int, checksum: int | None) -> None:
+        """Hear from the catalog that the log is durable up to the end of the group with this checksum; None: of any.
 
         Raises Contradiction if another group ends there.
         """
         for group in self._groups:
             if group.end == position:
-                if group.checksum != checksum:
+                if checksum not in (None, group.checksum):
                     raise Contradiction(f"the group at position {group.position} is another than objects are made of")
                 self._durable = max(self._durable, position)
 
