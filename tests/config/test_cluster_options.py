@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from exacta.cli.serve import run
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.config.options import configure
 
 POSTGRES = "postgresql://exacta@127.0.0.1/exacta"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from msgspec.structs import replace
 
 from exacta.cli.data_directory import DEFAULT_DATA, default_data
-from exacta.config.configuration import ConfigurationError
-from exacta.config.options import PASSED_OVER, configure, options, parse_setting
+from exacta.config.errors import ConfigurationError
+from exacta.config.options import configure, options, parse_setting, passed_over
 from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.server.door_options import ENDPOINTS, doors_of
 from exacta.server.kafka_listeners import protocol_of
@@ -113,8 +113,8 @@ def _set(given: Sequence[tuple[str, str]]) -> dict[str, str]:
     found = {}
     for key, value in given:
         name = key.replace("_", ".")
-        if name in PASSED_OVER:
-            sys.stderr.write(f"exacta: {PASSED_OVER[name]}\n")
+        if (gone := passed_over(name)) is not None:
+            sys.stderr.write(f"exacta: {gone}\n")
         elif name in options() and options()[name].is_secret:
             raise ConfigurationError(
                 f"{name} is a secret, and the list of processes shows the command line: give it in a file (--config)"

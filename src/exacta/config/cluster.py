@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
+from exacta.config.errors import ConfigurationError
 from exacta.store_addresses import problem_of_objects, problem_of_postgres
 
 
@@ -62,24 +63,25 @@ def settle(values: Mapping[str, Any]) -> dict[str, Any]:
     return {ALWAYS_TRUE: True, **values} if values.get("postgres") else dict(values)
 
 
-def problem_of(options: ClusterOptions, *, syncs_every_write: bool) -> str:
-    """Return what is wrong with the options together, as a line; empty: nothing is."""
+def require_one_log(options: ClusterOptions, *, syncs_every_write: bool) -> None:
+    """Check that the options are for one kind of log. Raises ConfigurationError."""
     if not options.postgres:
         of_clusters = ("objects", "postgres_schema", "objects_credentials_file")
         alone = [name for name in of_clusters if getattr(options, name) != getattr(_DEFAULTS, name)]
         if alone:
-            return f"{alone[0].replace('_', '.')} is for a log in PostgreSQL: name that by postgres too"
-        return ""
+            raise ConfigurationError(
+                f"{alone[0].replace('_', '.')} is for a log in PostgreSQL: name that by postgres too"
+            )
+        return
     if options.objects_credentials_file and not options.objects:
-        return "objects.credentials.file has the keys to an object store: name that by objects too"
+        raise ConfigurationError("objects.credentials.file has the keys to an object store: name that by objects too")
     if problem := problem_of_postgres(options.postgres) or (options.objects and problem_of_objects(options.objects)):
-        return problem
+        raise ConfigurationError(problem)
     if not syncs_every_write:
-        return (
+        raise ConfigurationError(
             "transaction.sync.every.write=false is for a log in the data directory: over PostgreSQL every write is "
             "durable before it is acknowledged; leave it out"
         )
-    return ""
 
 
 _DEFAULTS: Final = ClusterOptions()

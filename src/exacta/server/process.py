@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exacta.adapters.local.space.reserve import WHOLE_BYTES
-from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.configuration import Configuration
 from exacta.config.dynamic import text_of
+from exacta.config.errors import ConfigurationError
 from exacta.config.options import changed
 from exacta.front.doors import Door
 from exacta.posix import resource

@@ -13,7 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.configuration import Configuration
+from exacta.config.errors import ConfigurationError
 from exacta.front.broker import Broker
 from exacta.front.doors import Door, TransportSecurity
 from exacta.server.errors import ServerError

@@ -5,8 +5,9 @@ It tells them, or drops them where the operator asks for it: no value can be set
 
 import logging
 
-from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.configuration import Configuration
 from exacta.config.dynamic import BrokerConfigs, in_force, possible_value
+from exacta.config.errors import ConfigurationError
 from exacta.config.options import require_order
 from exacta.core.commands import SetBrokerConfigs
 from exacta.engine.event_lines import tell_of_broker_configs

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.front.doors import Door
 from exacta.front.hosts import share_of
 from exacta.front.identity import NOBODY, Identity, NotIdentified
@@ -90,7 +90,7 @@ class Certificate:
         return self._settings.client_auth is not ClientAuth.NONE
 
     @property
-    def is_login(self) -> bool:
+    def requires(self) -> bool:
         """True if every client must have a certificate that is accepted."""
         return self._settings.client_auth is ClientAuth.REQUIRED
 
@@ -132,7 +132,7 @@ class Certificate:
         connection = transport.get_extra_info("ssl_object")
         shown = None if connection is None else connection.getpeercert(binary_form=True)
         if shown is None:
-            if self.is_login:
+            if self.requires:
                 raise NotIdentified("it has shown no certificate")
             return NOBODY
         try:
@@ -170,7 +170,7 @@ class TlsListener(Listener):
     @property
     def has_login(self) -> bool:
         """See `Listener`; a certificate that every client must have is a login."""
-        return self.door.login or self.certificate.is_login
+        return self.door.login or self.certificate.requires
 
     async def start(self) -> None:
         """Accept clients. Raises ServerError."""

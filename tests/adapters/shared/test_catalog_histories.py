@@ -1,4 +1,4 @@
-"""Random histories of a catalog: following it change by change finds what beginning with the last one finds."""
+"""Random histories of a catalog: a reader that takes each change finds what one finds who begins with the last."""
 
 from random import Random
 
