@@ -254,14 +254,28 @@ class SharedFollower(SharedLog):
         """Take in from objects what is no longer in the tail."""
         await self._load_catalog(head.catalog)
         catalog = self._parts.catalog
-        position, end = self.position, catalog.tail_from
+        position, end, checksum = self.position, catalog.tail_from, catalog.last_checksum
+        await self._check_objects(position, self._checksum)
         events: Sequence[bytes] = ()
         if self._deliver is not None:  # else they are a part of what `begin` replays
             events = await call_in(self._parts.worker, self._parts.post, lambda: list(catalog.events(position, end)))
-        self._unproven = Unproven(end, catalog.last_checksum)
+        self._unproven = Unproven(end, checksum)
         self._last = end
-        self._reach(end, catalog.last_checksum)
+        self._reach(end, checksum)
         self._tell([(end, events)])
+
+    async def _check_objects(self, position: int, checksum: int | None) -> None:
+        """Raise Contradiction if objects have another group than the one that ends here with this checksum."""
+        catalog = self._parts.catalog
+        found = await call_in(self._parts.worker, self._parts.post, lambda: catalog.checksum_before(position))
+        if None not in (found, checksum) and found != checksum:
+            raise Contradiction(f"objects have another log before position {position} than was durable there")
+
+    async def check_witness(self) -> None:
+        """Raise Contradiction if the beginning of the log, which is in objects, is another than was durable once."""
+        witness = self._parts.witness
+        if 0 < witness.position <= self.tail_from:
+            await self._check_objects(witness.position, witness.checksum)
 
     # --- taking in ----------------------------------------------------------------------------------------------------
 
