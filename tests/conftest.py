@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests import order, shares
+from exacta.security import backoff
+from tests import crashes, order, shares
 from tests.shares import changed, chosen, closing_line, examples
 
 # A share has the same examples each time: its seed is set below, also where CI is set. A slow example does not fail.
@@ -38,6 +39,13 @@ def _log_as_before() -> Iterator[None]:
         root.removeHandler(handler)
 
 
+@pytest.fixture
+def unpaced_logins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an address be wrong as often as it likes, and no refusal wait; `tests/security/test_backoff.py` has both."""
+    monkeypatch.setattr(backoff, "MOST_OPEN", 1_000_000)
+    monkeypatch.setattr(backoff, "LONGEST_S", 0.0)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Draw Hypothesis's examples by the number of the share: ten commits in a row draw ten times as many."""
@@ -46,6 +54,9 @@ def pytest_configure(config: pytest.Config) -> None:
     found = getattr(config, "workerinput", {}).get("changed")
     if found is not None:
         shares.handed_on = frozenset(map(Path, found))
+        config.pluginmanager.register(crashes.InWorker(config.workerinput["crash"]))  # type: ignore[attr-defined]
+    else:
+        config.pluginmanager.register(crashes.InController(config.stash.setdefault(_REPORTS, [])))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import assert_type
 
 import exacta
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.databases.two_phase import TwoPhase
 from exacta.server.errors import ServerError
 from exacta.testing import Broker, Fault, Record

@@ -34,7 +34,7 @@ def test_they_are_those_of_their_modules() -> None:
     from exacta import spark, testing
     from exacta.client import joint
     from exacta.client.errors import ClientError
-    from exacta.config import configuration
+    from exacta.config import errors as config_errors
     from exacta.databases import errors
     from exacta.databases.postgres import Postgres
     from exacta.databases.sqlite import Sqlite
@@ -55,7 +55,7 @@ def test_they_are_those_of_their_modules() -> None:
     assert found == [
         testing.Broker,
         ClientError,
-        configuration.ConfigurationError,
+        config_errors.ConfigurationError,
         server_errors.ServerError,
         joint.NotJoined,
         exactly_once,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from exacta.client.errors import ClientError
     from exacta.client.joint import NotJoined
     from exacta.client.joint import join_transaction as join_transaction
-    from exacta.config.configuration import ConfigurationError
+    from exacta.config.errors import ConfigurationError
     from exacta.databases.errors import OutcomeUnknown, PartlyCommitted, TakenOver, TwoPhaseError
     from exacta.databases.postgres import Postgres as Postgres
     from exacta.databases.sqlite import Sqlite as Sqlite
@@ -44,7 +44,7 @@ __all__ = [
 _HOMES = {
     "Broker": "exacta.testing",
     "ClientError": "exacta.client.errors",
-    "ConfigurationError": "exacta.config.configuration",
+    "ConfigurationError": "exacta.config.errors",
     "NotJoined": "exacta.client.joint",
     "OutcomeUnknown": "exacta.databases.errors",
     "PartlyCommitted": "exacta.databases.errors",

@@ -81,13 +81,13 @@ def identity_in_pkcs12(name: str, content: bytes, password: str | None) -> tuple
     return key + b"".join(each.certificate.public_bytes(Encoding.PEM) for each in chain), sealed_with
 
 
-def load_trusted(context: ssl.SSLContext, pem: str) -> None:
-    """Let `context` trust these certificates. Raises ValueError, also where there are none."""
+def load_trusted(context: ssl.SSLContext, name: str, pem: str) -> None:
+    """Let `context` trust these certificates. Raises StoreError, which calls the store `name`, also without any."""
     try:
         # Between certificates a file may say whose they are, in any script.
         context.load_verify_locations(cadata=pem.encode("ascii", errors="ignore").decode())
-    except ssl.SSLError as error:
-        raise ValueError(error.reason or str(error)) from error
+    except (ssl.SSLError, ValueError) as error:
+        raise StoreError(f"{name} holds no certificate in PEM that can be read: {_reason(error)}") from error
 
 
 def certificates_in(pem: str) -> frozenset[bytes]:
@@ -95,17 +95,24 @@ def certificates_in(pem: str) -> frozenset[bytes]:
     return frozenset("".join(found.split()).encode() for found in _CERTIFICATE.findall(pem))
 
 
-def load_identity(context: ssl.SSLContext, pem: bytes, password: str | None) -> None:
-    """Let `context` answer with this key and these certificates. Raises ValueError.
+def load_identity(context: ssl.SSLContext, name: str, pem: bytes, password: str | None, option: str = "") -> None:
+    """Let `context` answer with this key and these certificates. Raises StoreError, which calls the store `name`.
 
-    `password` opens the key; None: it has none.
+    `password` opens the key; None: it has none. `option` is what a user gives it by; empty: it is none of the user's.
     """
     with _file_with(pem) as path:
         try:
             # A function in every case: without one, OpenSSL would ask on the terminal for the password of a key.
             context.load_cert_chain(path, password=lambda: password or "")
-        except ssl.SSLError as error:
-            raise ValueError(error.reason or str(error)) from error
+        except (ssl.SSLError, ValueError) as error:
+            reason = _reason(error)
+            if option and b"ENCRYPTED" in pem:
+                reason = f"is {option} right? {reason}" if password else f"its key has a password: set {option}"
+            raise StoreError(f"{name} holds no private key with its certificate in PEM: {reason}") from error
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "reason", None) or str(error)).lower().replace("_", " ")
 
 
 @contextlib.contextmanager

@@ -139,7 +139,7 @@ def test_a_key_that_is_encrypted(tls_broker, certificates, tmp_path):
     opened = KeyStore(location=str(keystore), key_password="key-secret")
     assert nodes_with(tls_broker, Tls(truststore=trust, keystore=opened)) == [1]
     for password in (None, "no-secret"):
-        with pytest.raises(TlsFailed, match=r"is option 'kafka\.ssl\.key\.password' right\?"):
+        with pytest.raises(TlsFailed, match=r"(is|set) option 'kafka\.ssl\.key\.password'"):
             nodes_with(
                 tls_broker, Tls(truststore=trust, keystore=KeyStore(location=str(keystore), key_password=password))
             )

@@ -2,7 +2,8 @@
 
 import pytest
 
-from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.configuration import Configuration
+from exacta.config.errors import ConfigurationError
 from exacta.config.options import configure, options, parse_setting
 
 

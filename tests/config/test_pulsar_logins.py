@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from exacta.config import pulsar_logins
-from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.configuration import Configuration
+from exacta.config.errors import ConfigurationError
 from exacta.config.options import changed, configure, options
 from exacta.config.pulsar_logins import METHODS, methods
 from exacta.config.security import STANDARD_AUTHORIZER, all_super_users

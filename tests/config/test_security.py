@@ -2,7 +2,7 @@
 
 import pytest
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.config.options import DYNAMIC, SECURITY, configure
 from exacta.config.security import STANDARD_AUTHORIZER, super_users
 
@@ -17,11 +17,12 @@ ON = {"authorizer.class.name": STANDARD_AUTHORIZER}
         ({"authorizer.class.name": " "}, "authorizer.class.name is empty"),
         (ON | {"super.users": ""}, "super.users is empty"),
         (ON | {"super.users": "User:a;"}, "super.users names ''"),
-        (ON | {"super.users": "alice"}, "super.users names 'alice', which is no principal"),
+        (ON | {"super.users": "alice"}, "super.users names 'alice', which is no user"),
         (ON | {"super.users": "User:"}, "super.users names 'User:'"),
         (ON | {"super.users": "User:a;:b"}, "super.users names ':b'"),
         (ON | {"super.users": "User:a,User:b"}, "super.users names 'User:a,User:b'"),
         (ON | {"super.users": "user:a"}, "super.users names 'user:a'"),
+        (ON | {"super.users": "User:a;Group:b"}, "super.users names 'Group:b', which is no user"),
         (ON | {"allow.everyone.if.no.acl.found": ""}, "allow.everyone.if.no.acl.found is empty"),
         (ON | {"allow.everyone.if.no.acl.found": "yes"}, "must be true or false"),
         ({"super.users": "User:a"}, "super.users means nothing"),
@@ -35,8 +36,8 @@ def test_what_cannot_be_meant_is_an_error_of_one_line(given: dict[str, str], mes
 
 
 def test_all_of_them_together() -> None:
-    found = configure(ON | {"super_users": "User:CN=a,OU=x; Group:b", "allow.everyone.if.no.acl.found": True})
-    assert super_users(found.super_users) == {"User:CN=a,OU=x", "Group:b"}
+    found = configure(ON | {"super_users": "User:CN=a,OU=x; User:b", "allow.everyone.if.no.acl.found": True})
+    assert super_users(found.super_users) == {"User:CN=a,OU=x", "User:b"}
     assert super_users("") == frozenset()
 
 

@@ -3,6 +3,7 @@
 Time is virtual, so that each throttle time is exact.
 """
 
+import logging
 from typing import Any
 
 import pytest
@@ -160,6 +161,16 @@ def test_of_an_entity_that_is_named_twice_the_first_counts_and_the_answer_is_an_
     entries = [entry({"user": "a"}, producer_byte_rate=1), entry({"user": "a"}, producer_byte_rate=2)]
     assert alter(broker, *entries) == [INVALID]
     assert described(broker) == {(("user", "a"),): {"producer_byte_rate": 1.0}}
+
+
+def test_the_audit_log_tells_who_asks_for_a_change(caplog: pytest.LogCaptureFixture) -> None:
+    broker = Broker()
+    with caplog.at_level(logging.INFO, "exacta.audit"):
+        alter(broker, entry(USER, producer_byte_rate=1000.0))
+        alter(broker, entry(USER, producer_byte_rate=2000.0), validate_only=True)
+    asked = [each.getMessage() for each in caplog.records if "asks" in each.getMessage()]
+    assert [each.partition(" from ")[0] for each in asked] == ["User:ANONYMOUS asks"]
+    assert asked[0].endswith(" to change quotas")
 
 
 def test_nothing_is_set_where_it_is_only_validated() -> None:

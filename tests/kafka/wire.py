@@ -36,9 +36,11 @@ ANSWER_SECONDS = 10
 class Wire:
     """One connection of a client."""
 
-    def __init__(self, address: tuple[str, int], client_id: str = "tester") -> None:
+    def __init__(
+        self, address: tuple[str, int], client_id: str = "tester", source: tuple[str, int] | None = None
+    ) -> None:
         self.client_id = client_id
-        self.socket = socket.create_connection(address, timeout=ANSWER_SECONDS)
+        self.socket = socket.create_connection(address, timeout=ANSWER_SECONDS, source_address=source)
         self._correlation_id = 0
 
     def send(self, message: Message, version: int) -> int:

@@ -16,6 +16,7 @@ from tests.one_log.clients import SECONDS, Sent, headers_of, kafka_records, kafk
 from tests.one_log.mixed import MixedTopic, Shown
 from tests.pulsar.joint import ABORT, Side, kafka_producer, write
 from tests.pulsar.wire import client
+from tests.shares import share_of
 
 
 def for_pulsar(mixed: MixedTopic) -> list[Shown]:
@@ -77,7 +78,7 @@ def test_kafkas_clients_find_the_first_record_of_a_time(mixed: MixedTopic) -> No
     """It is the first that is not older, also in a compressed batch."""
     consumer = Consumer({"bootstrap.servers": mixed.broker.bootstrap_servers, "group.id": "t"})
     try:
-        for moment in around(each.time_ms for each in mixed.shown):
+        for moment in share_of(around(each.time_ms for each in mixed.shown)):
             wanted = next((each for each in mixed.shown if each.time_ms >= moment), None)
             [found] = consumer.offsets_for_times([TopicPartition("t", 0, moment)], SECONDS)
             if wanted is None:
@@ -92,7 +93,7 @@ def test_pulsars_clients_find_the_first_message_of_a_time(mixed: MixedTopic) -> 
     """It is the first that is not older, by a record's own time, which may be before the publish time of its entry."""
     with client(mixed.broker.pulsar_url) as opened:
         reader = opened.create_reader("t", pulsar.MessageId.earliest)
-        for moment in around(each.time_ms for each in mixed.shown):
+        for moment in share_of(around(each.time_ms for each in mixed.shown)):
             wanted = next((each.offset for each in for_pulsar(mixed) if each.time_ms >= moment), None)
             if wanted is not None:
                 reader.seek(moment)
@@ -115,7 +116,7 @@ def test_a_group_goes_on_at_any_offset_and_its_lag_is_in_records(mixed: MixedTop
                 return found.unread
 
             behind = unread(mixed.end)
-            for offset in range(mixed.end):
+            for offset in share_of(range(mixed.end)):
                 left = after(mixed, offset)
                 # A batch that the offset divides is counted by its offsets; compaction leaves one gap in a batch.
                 assert 0 <= unread(offset) - behind - len(left) <= mixed.is_compacted, offset

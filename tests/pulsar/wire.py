@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -125,12 +125,21 @@ class Wire:
 
 
 @contextmanager
-def client(url: str) -> Iterator[pulsar.Client]:
-    """Run Pulsar's own client for Python, which logs errors only."""
-    opened = pulsar.Client(url, operation_timeout_seconds=20, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
+def client(url: str, **options: Any) -> Iterator[pulsar.Client]:
+    """Run Pulsar's own client for Python, which logs errors only. In the end its consumers are closed, and then itself.
+
+    Consumer and client refer to each other as long as the consumer is open. If the client is closed before, both fall
+    to the garbage collector, which takes C++ objects with threads and sockets apart in whichever thread it runs.
+    """
+    errors = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
+    opened = pulsar.Client(url, **{"operation_timeout_seconds": ANSWER_SECONDS, "logger": errors, **options})
     try:
         yield opened
     finally:
+        for each in [*opened._consumers]:
+            with suppress(pulsar.PulsarException):  # the broker has closed it, or is gone
+                each.close()
+        opened._consumers.clear()
         opened.close()
 
 

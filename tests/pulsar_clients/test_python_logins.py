@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,15 @@ import pytest
 
 import exacta
 from tests.pages.blocks import ROOT, blocks_of
+from tests.pulsar import wire
 from tests.pulsar_clients.brokers import ON_PULSAR
 from tests.pulsar_clients.logins import PASSWORD, SECONDS, SECRET, USER, broker_with_logins, token
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.skipif(ON_PULSAR, reason="the broker under test has no logins")
+pytestmark = [
+    pytest.mark.skipif(ON_PULSAR, reason="the broker under test has no logins"),
+    pytest.mark.usefixtures("unpaced_logins"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -23,15 +28,14 @@ def secured() -> Iterator[exacta.Broker]:
         yield broker
 
 
-def client(broker: exacta.Broker, authentication: Any = None, *, tls: bool = False, seconds: int = SECONDS) -> Any:
+@contextmanager
+def client(
+    broker: exacta.Broker, authentication: Any = None, *, tls: bool = False, seconds: int = SECONDS
+) -> Iterator[pulsar.Client]:
     more = {"tls_trust_certs_file_path": broker.tls_ca, "tls_validate_hostname": True} if tls else {}
-    return pulsar.Client(
-        broker.pulsar_tls_url if tls else broker.pulsar_url,
-        authentication=authentication,
-        operation_timeout_seconds=seconds,
-        logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error),
-        **more,
-    )
+    url = broker.pulsar_tls_url if tls else broker.pulsar_url
+    with wire.client(url, authentication=authentication, operation_timeout_seconds=seconds, **more) as opened:
+        yield opened
 
 
 def by_certificate(broker: exacta.Broker, user: str = USER) -> Any:
@@ -49,16 +53,15 @@ def test_who_logs_in_may_do_what_the_rules_say(secured: exacta.Broker, method: s
         "basic": lambda: pulsar.AuthenticationBasic(USER, PASSWORD),
         "certificate": lambda: by_certificate(secured),
     }[method]()
-    opened = client(secured, authentication, tls=tls)
     topic = f"alices-{method}-{tls}"
-    consumer = opened.subscribe(topic, "alices-own")
-    opened.create_producer(topic).send(b"x")
-    message = consumer.receive(1_000 * SECONDS)
-    consumer.acknowledge(message)
-    assert message.data() == b"x"
-    with pytest.raises(pulsar.AuthorizationError):
-        opened.create_producer("bobs")
-    opened.close()
+    with client(secured, authentication, tls=tls) as opened:
+        consumer = opened.subscribe(topic, "alices-own")
+        opened.create_producer(topic).send(b"x")
+        message = consumer.receive(1_000 * SECONDS)
+        consumer.acknowledge(message)
+        assert message.data() == b"x"
+        with pytest.raises(pulsar.AuthorizationError):
+            opened.create_producer("bobs")
 
 
 def test_who_shows_nothing_of_worth_is_refused(secured: exacta.Broker) -> None:
@@ -72,13 +75,11 @@ def test_who_shows_nothing_of_worth_is_refused(secured: exacta.Broker) -> None:
     ]
 
     def outcome(authentication: Any) -> str:
-        opened = client(secured, authentication, seconds=1)
-        try:
-            opened.create_producer("alices-topic")
-        except pulsar.PulsarException as error:
-            return type(error).__name__
-        finally:
-            opened.close()
+        with client(secured, authentication, seconds=1) as opened:
+            try:
+                opened.create_producer("alices-topic")
+            except pulsar.PulsarException as error:
+                return type(error).__name__
         return "opened"
 
     with ThreadPoolExecutor() as threads:
@@ -93,15 +94,13 @@ def test_a_client_goes_on_with_new_tokens() -> None:
         asked.append(token(seconds=2))
         return asked[-1]
 
-    with broker_with_logins() as broker:
-        opened = client(broker, pulsar.AuthenticationToken(supply))
+    with broker_with_logins() as broker, client(broker, pulsar.AuthenticationToken(supply)) as opened:
         producer = opened.create_producer("alices-topic")
         assert broker._server is not None
         [connection] = [each for each in broker._server._connections if each.front == "pulsar"]
         wait_until(lambda: len(asked) > 4, SECONDS, "the client is asked for other tokens")
         producer.send(b"x")
         assert connection in broker._server._connections
-        opened.close()
 
 
 def test_the_examples_of_the_page(secured: exacta.Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

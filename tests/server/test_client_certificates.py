@@ -16,6 +16,7 @@ import exacta
 from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.ports.authorizer import ANONYMOUS, Principal
 from exacta.web.requests import Peer
+from tests.pulsar.wire import client
 from tests.server.test_server import Process
 from tests.server.tls_clients import ANSWER_SECONDS, at, is_answered, port_of, principals, told
 
@@ -36,15 +37,10 @@ def test_a_certificate_is_a_login_by_every_protocol(monkeypatch: pytest.MonkeyPa
         assert producer.flush(ANSWER_SECONDS) == 0
         assert principals(broker) == {Principal(name="alice")}
         bob = broker.tls_certificate("bob")
-        client = pulsar.Client(
-            broker.pulsar_tls_url,
-            tls_trust_certs_file_path=broker.tls_ca,
-            authentication=pulsar.AuthenticationTLS(bob, bob),
-            logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error),
-        )
-        client.create_producer("t").send(b"x")
-        assert Principal(name="bob") in principals(broker)
-        client.close()
+        theirs = pulsar.AuthenticationTLS(bob, bob)
+        with client(broker.pulsar_tls_url, tls_trust_certs_file_path=broker.tls_ca, authentication=theirs) as opened:
+            opened.create_producer("t").send(b"x")
+            assert Principal(name="bob") in principals(broker)
         context = ssl.create_default_context(cafile=broker.tls_ca)
         context.load_cert_chain(broker.tls_certificate("carol"))
         host, _, port = broker.web_tls_url.removeprefix("https://").rpartition(":")

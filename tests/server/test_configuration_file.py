@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.front.doors import Endpoint, TransportSecurity
 from exacta.server.configuration_file import ConfigurationFile, read_configuration_file
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.front.doors import Endpoint, TransportSecurity
 from exacta.server.kafka_listeners import KafkaListeners, kafka_listeners, protocol_of
 

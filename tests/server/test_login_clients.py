@@ -24,6 +24,8 @@ from kafka.net.compat import KafkaNetClient
 
 from tests.server.served import SECONDS, Served
 
+pytestmark = pytest.mark.usefixtures("unpaced_logins")
+
 A_GUESS = "a guess"
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.config.options import configure
 from exacta.config.security import STANDARD_AUTHORIZER
 from exacta.core.commands.access import AlterScramKeys

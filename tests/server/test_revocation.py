@@ -31,6 +31,7 @@ from exacta.protocol.sasl.scram import ALGORITHMS, salted_password
 from exacta.security.scram_keys import kept_key
 from exacta.server.server import Server
 from tests.kafka.wire import Wire
+from tests.pulsar.wire import client
 from tests.security.test_tokens import token, write_keys
 from tests.server.served import SECONDS, Served
 from tests.server.tls_clients import ANSWER_SECONDS, is_answered, port_of, principals
@@ -236,24 +237,23 @@ def test_pulsars_producers_and_consumers_are_closed_when_their_rules_go(gone: st
         server = server_of(broker)
         rights = [(ResourceKind.TOPIC, "t"), (ResourceKind.TOPIC, "u"), (ResourceKind.GROUP, "s")]
         submit(server, CreateAcls(acls=tuple(rule(kind, name, ME) for kind, name in rights)))
-        client = pulsar.Client(broker.pulsar_url, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
-        producer, other = client.create_producer("t"), client.create_producer("u")
-        consumer = client.subscribe("t", "s")
-        producer.send(b"first")
-        assert consumer.receive(SECONDS * 1_000).data() == b"first"
-        found: list[Any] = [each for each in server._connections if each.front == "pulsar"]
-        [connection] = [each for each in found if each.producers]
-        submit(server, DeleteAcls(filters=(AclFilter(name=gone),)))
-        began = time.monotonic()
-        left = 1 if gone == "t" else 2
-        wait_until(lambda: len(connection.producers) == left, SECONDS, "the end of the producer")
-        wait_until(lambda: not connection.consumers, SECONDS, "the end of the consumer")
-        assert time.monotonic() - began < AT_ONCE_S
-        submit(server, CreateAcls(acls=(rule(ResourceKind.TOPIC, "t", PrincipalName("User:bob")),)))
-        other.send(b"goes on")
-        with pytest.raises(pulsar.Timeout):
-            consumer.receive(100)
-        client.shutdown()
+        with client(broker.pulsar_url) as opened:
+            producer, other = opened.create_producer("t"), opened.create_producer("u")
+            consumer = opened.subscribe("t", "s")
+            producer.send(b"first")
+            assert consumer.receive(SECONDS * 1_000).data() == b"first"
+            found: list[Any] = [each for each in server._connections if each.front == "pulsar"]
+            [connection] = [each for each in found if each.producers]
+            submit(server, DeleteAcls(filters=(AclFilter(name=gone),)))
+            began = time.monotonic()
+            left = 1 if gone == "t" else 2
+            wait_until(lambda: len(connection.producers) == left, SECONDS, "the end of the producer")
+            wait_until(lambda: not connection.consumers, SECONDS, "the end of the consumer")
+            assert time.monotonic() - began < AT_ONCE_S
+            submit(server, CreateAcls(acls=(rule(ResourceKind.TOPIC, "t", PrincipalName("User:bob")),)))
+            other.send(b"goes on")
+            with pytest.raises(pulsar.Timeout):
+                consumer.receive(100)
 
 
 # --- certificates -----------------------------------------------------------------------------------------------------

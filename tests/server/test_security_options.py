@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.config.options import DYNAMIC, SECURITY, configure, options
 from exacta.core.commands import CreateTopic
 from exacta.core.queries.topic_lists import topic_names
@@ -30,6 +30,8 @@ from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.server import Server
 from tests.server.closed_ways import Made
+
+pytestmark = pytest.mark.usefixtures("unpaced_logins")
 
 ROOT = Path(__file__).parents[2]
 HIDDEN = "hid7e3a"

@@ -6,10 +6,10 @@ import socket
 import ssl
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pulsar
 import pytest
 import trustme
 
@@ -22,6 +22,7 @@ from exacta.server import tls
 from exacta.server.errors import ServerError
 from exacta.server.event_loop import new_event_loop
 from exacta.server.tls import LOOK_SECONDS, Certificate, TlsListener
+from tests.pulsar.wire import client
 
 ANSWER_SECONDS = 10
 
@@ -172,7 +173,8 @@ def listening(files: Files, scenario: Callable[[TlsListener, int], Any]) -> None
         certificate.read(time.monotonic())
         listener = TlsListener(Door(front="pulsar", name="TLS", endpoint=Endpoint("127.0.0.1", 0)), certificate)
         listener.open()
-        await listener.start(Echo)
+        listener.connect = Echo
+        await listener.start()
         try:
             await asyncio.wait_for(scenario(listener, listener.door.endpoint.port), ANSWER_SECONDS)
         finally:
@@ -262,19 +264,12 @@ def test_pulsars_own_client_produces_and_consumes_by_tls_also_after_a_restart(fi
     with exacta.Broker(pulsar=True, **files.pulsars) as broker:
         url = broker.pulsar_tls_url
         for value in (b"x" * 3_000_000, b"after the restart"):
-            client = pulsar.Client(
-                url,
-                tls_trust_certs_file_path=files.trusted,
-                tls_validate_hostname=True,
-                operation_timeout_seconds=20,
-                logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error),
-            )
-            consumer = client.subscribe("t", "s")
-            client.create_producer("t").send(value)
-            message = consumer.receive(20_000)
-            assert message.data() == value
-            consumer.acknowledge(message)
-            client.close()
+            with client(url, tls_trust_certs_file_path=files.trusted, tls_validate_hostname=True) as opened:
+                consumer = opened.subscribe("t", "s")
+                opened.create_producer("t").send(value)
+                message = consumer.receive(20_000)
+                assert message.data() == value
+                consumer.acknowledge(message)
             broker.restart()
             assert broker.pulsar_tls_url == url
 
@@ -301,10 +296,12 @@ def test_a_stop_ends_the_connections_of_all_listeners(files: Files) -> None:
             if url in (broker.pulsar_tls_url, broker.web_tls_url):
                 opened = files.client_context().wrap_socket(opened, server_hostname="localhost")
             sockets.append(opened)
-        broker.stop()
-        for each in sockets:
-            assert each.recv(1) == b""
-            each.close()
+        with ThreadPoolExecutor(1) as thread:
+            stopping = thread.submit(broker.stop)
+            for each in sockets:
+                assert each.recv(1) == b""
+                each.close()
+            stopping.result()
         broker.restart(clean=False)
     finally:
         broker.close()

@@ -12,7 +12,6 @@ from typing import Any
 
 import confluent_kafka
 import kafka
-import pulsar
 import pytest
 import trustme
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -20,6 +19,7 @@ from aiokafka.helpers import create_ssl_context
 
 import exacta
 from exacta.server.tls import LOOK_SECONDS
+from tests.pulsar.wire import client
 from tests.server.tls_clients import ANSWER_SECONDS, API_VERSIONS, at, is_answered, told
 
 ECHO = b"x" * 300_000
@@ -76,17 +76,10 @@ def by_aiokafka(broker: exacta.Broker, topic: str) -> bytes | None:
 
 
 def by_pulsar(broker: exacta.Broker, topic: str) -> bytes | None:
-    client = pulsar.Client(
-        broker.pulsar_tls_url,
-        tls_trust_certs_file_path=broker.tls_ca,
-        tls_validate_hostname=True,
-        operation_timeout_seconds=ANSWER_SECONDS,
-        logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error),
-    )
-    consumer = client.subscribe(topic, "s")
-    client.create_producer(topic).send(ECHO)
-    found: bytes = consumer.receive(ANSWER_SECONDS * 1000).data()
-    client.close()
+    with client(broker.pulsar_tls_url, tls_trust_certs_file_path=broker.tls_ca, tls_validate_hostname=True) as opened:
+        consumer = opened.subscribe(topic, "s")
+        opened.create_producer(topic).send(ECHO)
+        found: bytes = consumer.receive(ANSWER_SECONDS * 1000).data()
     return found
 
 

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import exacta
 from exacta.adapters.local.files import PosixFiles
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.protocol.kafka.messages.k01_fetch import FetchPartition, FetchRequest, FetchTopic
 from exacta.protocol.kafka.messages.k03_metadata import MetadataRequest, MetadataRequestTopic
 from exacta.server.errors import ServerError

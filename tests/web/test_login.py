@@ -26,6 +26,8 @@ from exacta.security.first_user import FIRST_USER
 from exacta.security.scram_keys import kept_key
 from tests.docstring_tables import docstring_table
 
+pytestmark = pytest.mark.usefixtures("unpaced_logins")
+
 SERVED = docstring_table("exacta.web.login", "a request shows").column("is served")
 SECRET = b"a secret of thirty-two bytes, or more"
 OPTIONS: dict[str, Any] = {

@@ -8,7 +8,7 @@ import griffe
 from exacta.core.subscriptions.description import WaitReason
 from exacta.core.transactions.description import CAUSES
 from website.pages.markdown import table
-from website.pages.python_api import SOURCE
+from website.pages.python_api import source
 
 _PROSE = Path(__file__).with_name("ask.template")
 
@@ -32,8 +32,7 @@ def page() -> str:
 
 
 def _module(name: str) -> Iterator[str]:
-    package = griffe.load("exacta", search_paths=[str(SOURCE)], allow_inspection=False)
-    module = package[f"readmodel.{name}"]
+    module = source()[f"readmodel.{name}"]
     for found in module.classes.values():
         yield f"### {found.name}\n"
         yield _text(found) + "\n"

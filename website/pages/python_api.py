@@ -10,6 +10,7 @@ out if it is private or an override, and is a mistake otherwise.
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import griffe
@@ -59,9 +60,15 @@ Every public name, with its arguments. What is not on this page may change witho
 """
 
 
+@cache
+def source() -> griffe.Object | griffe.Alias:
+    """Return the package as griffe reads it, which takes seconds."""
+    return griffe.load("exacta", search_paths=[SOURCE], resolve_aliases=True, allow_inspection=False)
+
+
 def page() -> str:
     """Return the page as Markdown. Raises ValueError for a public name that has no docstring."""
-    root = griffe.load("exacta", search_paths=[SOURCE], resolve_aliases=True)
+    root = source()
     parts = [_HEAD]
     for package, words in PACKAGES.items():
         parts += [f"## `{package}`", "", words, ""]
@@ -175,7 +182,7 @@ def _parameters(parameters: Sequence[griffe.Parameter]) -> Iterator[str]:
 def _value(default: str | griffe.Expr) -> str:
     """Return a default, or what it is where a constant of ours stands for it."""
     while isinstance(default, griffe.ExprName):
-        constant = griffe.load(default.canonical_path.rpartition(".")[0], search_paths=[SOURCE])[default.name]
+        constant = _found(source(), default.canonical_path)
         if not isinstance(constant, griffe.Attribute) or constant.value is None:
             break
         default = constant.value

@@ -145,7 +145,7 @@ def _print_file(name: str) -> None:
 
 
 def _read(file: Path) -> "ConfigurationFile":
-    from exacta.config.configuration import ConfigurationError
+    from exacta.config.errors import ConfigurationError
     from exacta.server.configuration_file import read_configuration_file
 
     try:
@@ -157,7 +157,7 @@ def _read(file: Path) -> "ConfigurationFile":
 def _reason_not_to_start(found: "ConfigurationFile") -> str | None:
     """Return why a server would not start with a file that has no mistakes; None: it would."""
     from exacta.cli.serve import doors_at
-    from exacta.config.configuration import ConfigurationError
+    from exacta.config.errors import ConfigurationError
     from exacta.config.options import configure
     from exacta.server.errors import ServerError
     from exacta.server.fronts import FRONTS

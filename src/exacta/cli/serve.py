@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from msgspec.structs import replace
 
-from exacta.cli.data_directory import DEFAULT_DATA
-from exacta.config.configuration import ConfigurationError
-from exacta.config.options import PASSED_OVER, configure, options, parse_setting
+from exacta.cli.data_directory import DEFAULT_DATA, default_data
+from exacta.config.errors import ConfigurationError
+from exacta.config.options import configure, options, parse_setting, passed_over
 from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.server.door_options import ENDPOINTS, doors_of
 from exacta.server.kafka_listeners import protocol_of
@@ -66,12 +66,16 @@ def run(arguments: Sequence[str]) -> int:
         settings |= {name: value for name in _OF_CLUSTERS if (value := getattr(parsed, name)) is not None}
         configuration = configure(settings)
         doors = doors_at(endpoints, kafka_doors)
+        if configuration.postgres and parsed.drop_run_time_options:
+            raise ConfigurationError(
+                "--drop-run-time-options is for a broker alone: exacta config unset takes back what a cluster has"
+            )
     except ConfigurationError as error:
         sys.stderr.write(f"exacta: {error}\n")
         return EXIT_USAGE
     return serve(
         configuration,
-        parsed.data or data or DEFAULT_DATA,
+        parsed.data or data or default_data(configuration),
         doors,
         log_level=parsed.log_level or log["log.level"],
         log_format=parsed.log_format or log["log.format"],
@@ -109,8 +113,8 @@ def _set(given: Sequence[tuple[str, str]]) -> dict[str, str]:
     found = {}
     for key, value in given:
         name = key.replace("_", ".")
-        if name in PASSED_OVER:
-            sys.stderr.write(f"exacta: {PASSED_OVER[name]}\n")
+        if (gone := passed_over(name)) is not None:
+            sys.stderr.write(f"exacta: {gone}\n")
         elif name in options() and options()[name].is_secret:
             raise ConfigurationError(
                 f"{name} is a secret, and the list of processes shows the command line: give it in a file (--config)"

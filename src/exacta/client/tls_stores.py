@@ -32,9 +32,9 @@ def trust(context: ssl.SSLContext, store: TrustStore | None) -> None:
         return
     name, text = trusted(store)
     try:
-        load_trusted(context, text)
-    except ValueError as error:
-        raise TlsFailed(f"{name} holds no certificate in PEM that can be read: {error}") from error
+        load_trusted(context, name, text)
+    except StoreError as error:
+        raise TlsFailed(str(error)) from error
 
 
 def trusted(store: TrustStore) -> tuple[str, str]:
@@ -55,23 +55,19 @@ def trusted(store: TrustStore) -> tuple[str, str]:
 def identify(context: ssl.SSLContext, store: KeyStore) -> None:
     """Let `context` answer for us with the key and certificates of `store`; raises `TlsFailed`."""
     name = "option 'kafka.ssl.keystore.key' with 'kafka.ssl.keystore.certificate.chain'"
-    password, is_sealed_by_us = store.key_password, False
-    if store.location is None:
-        pem = f"{store.key}\n{store.certificate_chain}\n".encode()
-    else:
-        name = f"the keystore '{store.location}'"
-        pem = _read(name, store.location)
-        try:
+    password, option = store.key_password, "option 'kafka.ssl.key.password'"
+    try:
+        if store.location is None:
+            pem = f"{store.key}\n{store.certificate_chain}\n".encode()
+        else:
+            name = f"the keystore '{store.location}'"
+            pem = _read(name, store.location)
             if kind_of(pem, store.kind, store.location) == PKCS12:
                 pem, password = identity_in_pkcs12(name, pem, store.password)
-                is_sealed_by_us = True
-        except StoreError as error:
-            raise TlsFailed(str(error)) from error
-    try:
-        load_identity(context, pem, password)
-    except ValueError as error:
-        hint = "is option 'kafka.ssl.key.password' right? " if b"ENCRYPTED" in pem and not is_sealed_by_us else ""
-        raise TlsFailed(f"{name} holds no key with its certificate that can be read: {hint}{error}") from error
+                option = ""
+        load_identity(context, name, pem, password, option)
+    except StoreError as error:
+        raise TlsFailed(str(error)) from error
 
 
 def is_pkcs12(store: KeyStore) -> bool:

@@ -21,10 +21,6 @@ from exacta.config.web import WebOptions
 from exacta.core.values.limits import Limits
 
 
-class ConfigurationError(Exception):
-    """An option that does not exist, or a value that it cannot have; the message is one line for the user."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Configuration(
     GroupOptions,

@@ -14,7 +14,8 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import Final
 
-from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.configuration import Configuration
+from exacta.config.errors import ConfigurationError
 from exacta.config.options import Option, options, parse_run_time_value
 
 

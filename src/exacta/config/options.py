@@ -16,11 +16,12 @@ from typing import Any, get_args, get_type_hints
 from msgspec import Struct
 
 from exacta.config import cluster, pulsar_logins
-from exacta.config.configuration import Configuration, ConfigurationError
+from exacta.config.configuration import Configuration
 from exacta.config.doors import DoorOptions
+from exacta.config.errors import ConfigurationError
 from exacta.config.logins import LoginOptions
 from exacta.config.pulsar_logins import PulsarLoginOptions
-from exacta.config.security import SecurityOptions, problem_of
+from exacta.config.security import SecurityOptions, require_security
 from exacta.config.tls import TlsOptions
 from exacta.core.values.secret import HIDDEN
 from exacta.spelling import did_you_mean
@@ -166,18 +167,16 @@ def configure(settings: Mapping[str, Any]) -> Configuration:
     """
     values: dict[str, Any] = {}
     for given, value in settings.items():
-        if (gone := PASSED_OVER.get(given.replace("_", "."))) is not None:
+        if (gone := passed_over(given.replace("_", "."))) is not None:
             logger.warning(gone)
             continue
         option = _find(given)
         values[option.field] = parse_value(option, value)
     configuration = Configuration(**cluster.settle(values))
     require_order(configuration)
-    problem = problem_of(configuration) or pulsar_logins.problem_of(configuration)
-    syncs = configuration.transaction_sync_every_write
-    problem = problem or cluster.problem_of(configuration, syncs_every_write=syncs)
-    if problem:
-        raise ConfigurationError(problem)
+    require_security(configuration)
+    pulsar_logins.require_logins(configuration)
+    cluster.require_one_log(configuration, syncs_every_write=configuration.transaction_sync_every_write)
     return configuration
 
 
@@ -211,10 +210,10 @@ _ELSEWHERE = {
 """Options of Kafka's configuration that `exacta serve` has on its command line."""
 
 
-RENAMED = {"pulsar.tls.certificate": "tlsCertificateFilePath", "pulsar.tls.key": "tlsKeyFilePath"}
+_RENAMED = {"pulsar.tls.certificate": "tlsCertificateFilePath", "pulsar.tls.key": "tlsKeyFilePath"}
 """Options by the names that they had once."""
 
-PASSED_OVER = {
+_PASSED_OVER = {
     "web.allow.anonymous": "web.allow.anonymous has no effect any more: allow.anonymous=WEB lets everybody in by HTTP"
 }
 """Options that are gone, and what is said of them."""
@@ -226,21 +225,24 @@ def _find(given: str) -> Option:
     if option is None:
         if name in _ELSEWHERE:
             raise ConfigurationError(f"unknown option {given}: give {_ELSEWHERE[name]} to `exacta serve`")
-        refuse_unserved(name)
         _refuse_kafkas(given, name)
         meant = did_you_mean(name, options())
         raise ConfigurationError(f"unknown option {given}" + (f"; {meant}" if meant else ""))
     return option
 
 
-def refuse_unserved(name: str) -> None:
-    """Raise ConfigurationError for a name that an option had once, or one of Apache Pulsar's that is not served."""
-    if name in RENAMED:
-        raise ConfigurationError(f"{name} is called {RENAMED[name]} now")
+def passed_over(name: str) -> str | None:
+    """Return what is said of an option that is gone and harms nobody; None for any other name.
+
+    Raises ConfigurationError for a name that an option had once, and for one of Apache Pulsar's that is not served.
+    """
+    if name in _RENAMED:
+        raise ConfigurationError(f"{name} is called {_RENAMED[name]} now")
     if name in pulsar_logins.REFUSED:
         raise ConfigurationError(
             f"{name} is an option of Apache Pulsar that is not here: {pulsar_logins.REFUSED[name]}"
         )
+    return _PASSED_OVER.get(name)
 
 
 def _refuse_kafkas(given: str, name: str) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from exacta.config.errors import ConfigurationError
 from exacta.config.ranges import INT_MAX
 from exacta.spelling import did_you_mean
 
@@ -107,7 +108,7 @@ def provider_of(method: str) -> str:
 def methods(options: PulsarLoginOptions) -> frozenset[str]:
     """Return the authentication methods that Pulsar clients may use, by the names that they send.
 
-    Raises ValueError, whose message is one line.
+    Raises ConfigurationError.
     """
     if not options.authenticationProviders:
         return frozenset()
@@ -116,7 +117,7 @@ def methods(options: PulsarLoginOptions) -> frozenset[str]:
         name = each.strip()
         if name not in METHODS:
             meant = did_you_mean(name, METHODS)
-            raise ValueError(
+            raise ConfigurationError(
                 f"authenticationProviders: there is no {name!r} here"
                 + (f"; {meant}" if meant else f": it is some of {', '.join(METHODS)}")
             )
@@ -124,21 +125,18 @@ def methods(options: PulsarLoginOptions) -> frozenset[str]:
     return frozenset(found)
 
 
-def problem_of(options: PulsarLoginOptions) -> str:
-    """Return what is wrong with the options together, as a line; empty: nothing is."""
-    try:
-        found = methods(options)
-    except ValueError as wrong:
-        return str(wrong)
+def require_logins(options: PulsarLoginOptions) -> None:
+    """Check what the options say together. Raises ConfigurationError."""
+    found = methods(options)
     if options.authenticationEnabled is not bool(found):
-        return "authenticationEnabled and authenticationProviders need each other: set both, or leave both out"
+        raise ConfigurationError(
+            "authenticationEnabled and authenticationProviders need each other: set both, or leave both out"
+        )
     keys = [name for name in ("tokenSecretKey", "tokenPublicKey") if getattr(options, name)]
     if TOKEN in found and len(keys) != 1:
-        return "tokens are checked by one key: set tokenSecretKey or tokenPublicKey" + (
-            ", and not both" if keys else ""
-        )
+        both = ", and not both" if keys else ""
+        raise ConfigurationError(f"tokens are checked by one key: set tokenSecretKey or tokenPublicKey{both}")
     if keys and TOKEN not in found:
-        return f"{keys[0]} means nothing unless authenticationProviders names {_PROVIDER}Token"
+        raise ConfigurationError(f"{keys[0]} means nothing unless authenticationProviders names {_PROVIDER}Token")
     if options.tokenAudienceClaim != PulsarLoginOptions.tokenAudienceClaim and not options.tokenAudience:
-        return "tokenAudienceClaim needs tokenAudience, which says what the claim must name"
-    return ""
+        raise ConfigurationError("tokenAudienceClaim needs tokenAudience, which says what the claim must name")

@@ -9,6 +9,8 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from exacta.config.errors import ConfigurationError
+
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 """The one class that `authorizer.class.name` can name; what it does is done here without it."""
 
@@ -37,41 +39,39 @@ class SecurityOptions:
 
 
 def super_users(text: str) -> frozenset[str]:
-    """Return the principals that `super.users` names. Raises ValueError, whose message is the rest of a sentence."""
-    if not text:
-        return frozenset()
-    found = []
-    for entry in text.split(";"):
-        kind, _, name = entry.strip().partition(":")
-        if not kind or not name or (kind != "User" and kind.lower() == "user") or ",User:" in name:
-            raise ValueError(f"names {entry.strip()!r}, which is no principal: write it like User:alice;User:bob")
-        found.append(entry.strip())
+    """Return the principals that `super.users` names. Raises ConfigurationError.
+
+    Each is a user: every login makes one, so that another kind of principal would be nobody.
+    """
+    found = [each.strip() for each in text.split(";")] if text else []
+    for each in found:
+        kind, _, name = each.partition(":")
+        if kind != "User" or not name or ",User:" in name:
+            raise ConfigurationError(f"super.users names {each!r}, which is no user: write it like User:alice;User:bob")
     return frozenset(found)
 
 
 def all_super_users(options: SecurityOptions) -> frozenset[str]:
-    """Return the principals that `super.users` and `superUserRoles` name. Raises ValueError as `super_users` does."""
+    """Return the principals that `super.users` and `superUserRoles` name. Raises ConfigurationError."""
     roles = options.superUserRoles.split(",")
     return super_users(options.super_users) | {f"User:{each.strip()}" for each in roles if each.strip()}
 
 
-def problem_of(options: SecurityOptions) -> str:
-    """Return what is wrong with the options together, as a line; empty: nothing is."""
+def require_security(options: SecurityOptions) -> None:
+    """Check what the options say together. Raises ConfigurationError."""
     name = options.authorizer_class_name
     if name not in ("", STANDARD_AUTHORIZER):
-        return f"authorizer.class.name cannot be {name!r}: it is {STANDARD_AUTHORIZER}, or is left out"
-    try:
-        super_users(options.super_users)
-    except ValueError as wrong:
-        return f"super.users {wrong}"
+        raise ConfigurationError(
+            f"authorizer.class.name cannot be {name!r}: it is {STANDARD_AUTHORIZER}, or is left out"
+        )
+    super_users(options.super_users)
     for given, option in (
         (options.super_users, "super.users"),
         (options.superUserRoles, "superUserRoles"),
         (options.allow_everyone_if_no_acl_found, "allow.everyone.if.no.acl.found"),
     ):
         if given and not name:
-            return (
+            raise ConfigurationError(
                 f"{option} means nothing while everybody may do everything: set authorizer.class.name to "
                 f"{STANDARD_AUTHORIZER}, or leave it out"
             )
-    return ""

@@ -8,8 +8,8 @@ before what is set for all, and both count before the file and the command line,
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from exacta.config.configuration import ConfigurationError
 from exacta.config.dynamic import ALL_BROKERS, DynamicConfiguration, in_force, text_of
+from exacta.config.errors import ConfigurationError
 from exacta.config.options import is_of_security, options, parse_run_time_value, require_order
 from exacta.kafka.topic_config_changes import Change, ChangeRefused, ConfigOperation
 from exacta.protocol.kafka.errors import ErrorCode

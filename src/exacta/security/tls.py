@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.config.tls import TlsOptions
 from exacta.extras import install_extra
 from exacta.key_stores import (
@@ -208,21 +208,14 @@ def server_context(settings: TlsSettings) -> tuple[ssl.SSLContext, frozenset[byt
 def _identify(context: ssl.SSLContext, settings: TlsSettings) -> None:
     store, password = settings.keystore, settings.key_password
     content, kind = store.read()
-    is_sealed_by_us = kind == PKCS12
-    if is_sealed_by_us:
+    option = "ssl.key.password"
+    if kind == PKCS12:
         _require_cryptography(store)
         content, password = identity_in_pkcs12(_named(store), content, store.password or None)
+        option = ""
     elif store.password:
         raise StoreError(f"{_named(store)} is in PEM, which has no ssl.keystore.password; a key has ssl.key.password")
-    try:
-        load_identity(context, content, password or None)
-    except ValueError as error:
-        reason = str(error).lower().replace("_", " ")
-        if b"ENCRYPTED" in content and not is_sealed_by_us:
-            reason = (
-                f"is ssl.key.password right? {reason}" if password else "its key has a password: set ssl.key.password"
-            )
-        raise StoreError(f"{_named(store)}: no private key with its certificate in PEM: {reason}") from error
+    load_identity(context, _named(store), content, password or None, option)
 
 
 def _trust(context: ssl.SSLContext, store: Store) -> frozenset[bytes]:
@@ -234,11 +227,7 @@ def _trust(context: ssl.SSLContext, store: Store) -> frozenset[bytes]:
         if store.password:
             raise StoreError(f"{_named(store)} is in PEM, which has no password")
         text = content.decode("ascii", errors="replace")
-    try:
-        load_trusted(context, text)
-    except ValueError as error:
-        reason = str(error).lower().replace("_", " ")
-        raise StoreError(f"{_named(store)}: no certificate that can be read: {reason}") from error
+    load_trusted(context, _named(store), text)
     return certificates_in(text)
 
 

@@ -20,9 +20,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.config.kafka_keys import KAFKA_KEYS, VALUES_NOT_KEPT, KeyClass, kafka_key
-from exacta.config.options import PASSED_OVER, SECURITY, Option, configure, options, parse_value, refuse_unserved
+from exacta.config.options import SECURITY, Option, configure, options, parse_value, passed_over
 from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.properties import entries
 from exacta.server.door_options import ENDPOINTS as ENDPOINT_OPTIONS
@@ -141,10 +141,10 @@ class _Reader:
 
     def _take(self, key: str, value: object) -> None:
         name = key if kafka_key(key) else key.replace("_", ".")
-        refuse_unserved(name)
+        gone = passed_over(name)
         option, kafkas, text = options().get(name), kafka_key(name), _text(value)
-        if name in PASSED_OVER:
-            self._not_kept[name] = PASSED_OVER[name]
+        if gone is not None:
+            self._not_kept[name] = gone
         elif (beyond := VALUES_NOT_KEPT.get((name, text))) is not None:
             self._options.pop(name, None)
             self._not_kept[name] = f"{name}={text} is not kept: {beyond}"

@@ -13,7 +13,7 @@ from itertools import combinations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.front.doors import Door, Endpoint, TransportSecurity
 from exacta.server.door_options import OTHERS_NAMES
 from exacta.server.listeners import parse_endpoint

@@ -15,11 +15,10 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from exacta.config.configuration import ConfigurationError
+from exacta.config.errors import ConfigurationError
 from exacta.front.doors import Door
 from exacta.front.hosts import share_of
 from exacta.front.identity import NOBODY, Identity, NotIdentified
@@ -91,7 +90,7 @@ class Certificate:
         return self._settings.client_auth is not ClientAuth.NONE
 
     @property
-    def is_login(self) -> bool:
+    def requires(self) -> bool:
         """True if every client must have a certificate that is accepted."""
         return self._settings.client_auth is ClientAuth.REQUIRED
 
@@ -133,7 +132,7 @@ class Certificate:
         connection = transport.get_extra_info("ssl_object")
         shown = None if connection is None else connection.getpeercert(binary_form=True)
         if shown is None:
-            if self.is_login:
+            if self.requires:
                 raise NotIdentified("it has shown no certificate")
             return NOBODY
         try:
@@ -171,17 +170,17 @@ class TlsListener(Listener):
     @property
     def has_login(self) -> bool:
         """See `Listener`; a certificate that every client must have is a login."""
-        return self.door.login or self.certificate.is_login
+        return self.door.login or self.certificate.requires
 
-    async def start(self, connect: Callable[[], asyncio.BaseProtocol]) -> None:
-        """Accept clients; `connect` makes the protocol of each. Raises ServerError."""
+    async def start(self) -> None:
+        """Accept clients. Raises ServerError."""
         assert self._socket is not None
         loop = asyncio.get_running_loop()
         try:
             self._socket.listen(BACKLOG)
         except OSError as error:
             raise ServerError(cannot_listen(self._listen, error)) from error
-        self._accepting = loop.create_task(self._accept(loop, self._socket, connect))
+        self._accepting = loop.create_task(self._accept(loop, self._socket))
 
     def close(self) -> None:
         """Accept no clients any more, and end the handshakes; harmless if it is not open."""
@@ -194,9 +193,7 @@ class TlsListener(Listener):
             self._accepting = self._socket = None
         super().close()
 
-    async def _accept(
-        self, loop: asyncio.AbstractEventLoop, bound: socket.socket, connect: Callable[[], asyncio.BaseProtocol]
-    ) -> None:
+    async def _accept(self, loop: asyncio.AbstractEventLoop, bound: socket.socket) -> None:
         while True:
             try:
                 client, address = await loop.sock_accept(bound)
@@ -206,7 +203,7 @@ class TlsListener(Listener):
                 continue
             if len(self._handshakes) >= MOST_HANDSHAKES:
                 self._make_room()
-            handshake = loop.create_task(self._shake_hands(loop, client, address, connect))
+            handshake = loop.create_task(self._shake_hands(loop, client, address))
             self._handshakes[handshake] = share_of(address[0])
             handshake.add_done_callback(self._ended)
 
@@ -221,11 +218,7 @@ class TlsListener(Listener):
         self._handshakes.pop(handshake, None)
 
     async def _shake_hands(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        client: socket.socket,
-        address: tuple[str, int],
-        connect: Callable[[], asyncio.BaseProtocol],
+        self, loop: asyncio.AbstractEventLoop, client: socket.socket, address: tuple[str, int]
     ) -> None:
         refused = False
 
@@ -247,7 +240,7 @@ class TlsListener(Listener):
             with telling(refuse):
                 await secured(
                     loop,
-                    partial(self._connected, connect),
+                    self._connected,
                     client,
                     ssl=self.certificate.context(loop.time()),
                     ssl_handshake_timeout=HANDSHAKE_SECONDS,
@@ -257,8 +250,8 @@ class TlsListener(Listener):
             if not refused:
                 failed(error)
 
-    def _connected(self, connect: Callable[[], asyncio.BaseProtocol]) -> asyncio.BaseProtocol:
-        connection = connect()
+    def _connected(self) -> asyncio.BaseProtocol:
+        connection = super()._connected()
         connection.identify = self.certificate.identify  # type: ignore[attr-defined]  # connections of all fronts have it
         return connection
 

@@ -1,4 +1,4 @@
-"""Random histories of a catalog: who follows change by change finds what somebody finds who begins with the last one."""
+"""Random histories of a catalog: a reader that takes each change finds what one finds who begins with the last."""
 
 from random import Random
 

@@ -12,6 +12,7 @@ from exacta.protocol.pulsar.entries import partition_key, sticky_key, walk_batch
 from exacta.protocol.pulsar.message_ids import offset_of
 from exacta.protocol.pulsar.topic_names import TopicName
 from tests.protocol.pulsar.fake import Fake
+from tests.pulsar.wire import client
 
 TIMEOUT_MS = 20_000
 
@@ -20,11 +21,8 @@ def run(fake: Fake, use: Callable[[pulsar.Client], Any]) -> Any:
     """Let a client use the fake, in a thread of its own."""
 
     def connected(url: str) -> Any:
-        client = pulsar.Client(url, operation_timeout_seconds=20, logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error))
-        try:
-            return use(client)
-        finally:
-            client.close()
+        with client(url) as opened:
+            return use(opened)
 
     async def both() -> Any:
         async with fake as url:

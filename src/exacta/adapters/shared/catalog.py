@@ -117,7 +117,7 @@ class Catalog:
     """The segments of one broker's journal; every method but `prepare`, `replay` and `events` is the event loop's."""
 
     def __init__(self, files: ObjectFiles, fetches: int = 1) -> None:
-        """Begin with a catalog that is not known yet: `prepare` and `take` one. So many indexes are fetched at once."""
+        """Begin without a catalog: `prepare` and `take` one. It fetches `fetches` indexes at a time."""
         self._files = files
         self._fetches = fetches
         self.on_damage: Callable[[DamagedIndex], None] = lambda damage: None

@@ -13,11 +13,14 @@ from exacta.adapters.shared.files import ObjectFiles
 from exacta.adapters.shared.follower import POLL_SECONDS, SharedFollower
 from exacta.adapters.shared.reading import ObjectReader
 from exacta.adapters.shared.shared_log import LedgerAway, LedgerWavers, Limits, Parts, Witness
-from exacta.adapters.shared.steps import Step, Steps, call
+from exacta.adapters.shared.steps import Step, Steps, call, call_in
 from exacta.adapters.shared.tail import Tail
 from exacta.ports.journal import Failed, JournalDamaged
 from exacta.ports.scheduler import Scheduler
 from exacta.ports.shared import Ledger, ObjectStore
+
+INDEX_FETCHES = 16
+"""A start without a cache fetches so many indexes at a time."""
 
 
 def open_follower(
@@ -48,7 +51,7 @@ def open_follower(
     the ledger is closed. Raises DirectoryInUse if another process has the cache directory.
     """
 
-    files = ObjectFiles(cache, store, Blocks(store))
+    files = ObjectFiles(cache, store, Blocks(store, ahead=new_worker("exacta-objects-ahead", 1)))
     parts = _assemble(ledger, files, scheduler, call_soon, witness, limits, new_worker, new_job_runner, elapsed_seconds)
     files.lock()
 
@@ -80,7 +83,8 @@ def _assemble(
 
         loader.load(loaded)
 
-    catalog = Catalog(files)
+    # A simulation has no threads.
+    catalog = Catalog(files, INDEX_FETCHES if new_worker is Worker else 1)
     worker = new_worker("exacta-journal-indexes", 1)
     loader = CatalogLoader(catalog, ledger, worker, post)
     tail = files.tail = Tail(ledger)
@@ -106,6 +110,7 @@ async def _open(parts: Parts, node_id: int, instance: str) -> SharedFollower:
     failed = await call(parts.loader.load)
     if failed is not None:
         raise LedgerAway(failed.reason)
+    await call_in(parts.worker, parts.post, parts.files.clear_leavings)
     follower = SharedFollower(parts, node_id, instance)
     while True:
         try:

@@ -94,6 +94,7 @@ class Parts(Struct, frozen=True, kw_only=True):
         self.loader.end()
         self.reader.close()
         self.worker.close()
+        self.files.blocks.close()
         self.ledger.close()
         self.files.unlock()
 

@@ -37,6 +37,7 @@ from exacta.protocol.kafka.messages.k49_alter_client_quotas import (
     EntityData,
     OpData,
 )
+from exacta.security import audit
 
 MOST_AT_ONCE = 1_000
 """The most entities of one request: all of them are decided in one step."""
@@ -71,6 +72,7 @@ def handle(broker: Broker, request: AlterClientQuotasRequest, context: RequestCo
         reply(AlterClientQuotasResponse(entries=entries))
 
     if alterations and not request.validate_only:
+        audit.asked(context.principal, context.connection.peer, "quotas")
         broker.ask(context, AlterClientQuotas(alterations=alterations), done)
     else:
         broker.when_durable(context, lambda: done(None))
