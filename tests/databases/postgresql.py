@@ -132,13 +132,16 @@ class PostgresServer:
     @property
     def conninfo(self) -> str:
         """Return how clients connect to the server."""
-        return f"host={self._folder} dbname=postgres user=postgres"
+        return self._conninfo("postgres")
+
+    def _conninfo(self, database: str) -> str:
+        return f"host={self._folder} port={self._settings.get('port', 5432)} dbname={database} user=postgres"
 
     def new_database(self, name: str) -> str:
         """Create a database, and return how clients connect to it."""
         with psycopg.connect(self.conninfo, autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-        return f"host={self._folder} dbname={name} user=postgres"
+        return self._conninfo(name)
 
     @property
     def _data(self) -> Path:
