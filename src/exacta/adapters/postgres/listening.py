@@ -6,6 +6,7 @@ a hint is taken for given, since one may have been missed.
 """
 
 import asyncio
+import zlib
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -27,7 +28,8 @@ class HintListener:
 
     def __init__(self, server: PostgresServer, start: Callable[[Coroutine[Any, Any, None]], None]) -> None:
         self._start = start
-        self._channel = f"exacta_{server.schema}"
+        # The name of a channel may not be longer than the name of a schema.
+        self._channel = f"exacta_{zlib.crc32(server.schema.encode()):08x}"
         # A hint is worth no wait for disk and standby.
         self._session = server.session(on_connected=self._connected, synchronous_commit="off")
         self._is_lost = asyncio.Event()
