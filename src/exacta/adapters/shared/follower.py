@@ -334,8 +334,8 @@ class SharedFollower(SharedLog):
         finally:
             if not is_ready:
                 pulse.stop()
-                self._ledger.resign(claimed.epoch)
         if not is_ready:
+            self._ledger.resign(claimed.epoch)
             return None
         pulse.reach(self.position)
         self._parts.loader.end()
