@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.05
 AGAIN_SECONDS = 0.25
-"""Where something is away, all that could not be taken in is read again: not at each hint."""
+"""A follower that could not go on reads all again which it could not take in: not at each hint."""
 READ_BYTES = 4 << 20
 CONTRADICTED_SECONDS = 1.0
 """All that is read may contradict what was read before for this long."""
