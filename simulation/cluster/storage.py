@@ -121,7 +121,7 @@ class SharedStorage:
         self.reaches[node_id].failing_share = share
 
     def restart_database(self, seconds: float) -> None:
-        """Stop the database at once, and start it again after so long; the disk keeps by chance what it was not told."""
+        """Stop the database at once, and start it again after so long; of what is in flight the disk keeps a part."""
         primary = self.database.primary
         kept = self._chance.randint(0, len(primary.in_flight()))
         self._trace.fault("database restarts", seconds, kept)

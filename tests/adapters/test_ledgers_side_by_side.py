@@ -24,7 +24,6 @@ from tests.adapters.ledger_benches import BENCHES, LedgerBench, wait
 from tests.shares import examples
 
 BROKERS = st.integers(0, 2)
-KEYS = st.sampled_from([f"key {number}" for number in range(8)])
 SHORT_MS = 1_000
 """The real clock moves on by less than this in a test, and no time below is as near to a bound."""
 
@@ -40,6 +39,8 @@ class SideBySide(RuleBasedStateMachine):
         self.head = Head(0, None, 0, 0, 0, 0, 0)
         self.ends = [0]
         self.instances = [f"instance {number}" for number in range(3)]
+        self.keys: list[str] = []
+        """All keys that were intended: each is new."""
         self.claimed = [[0], [0], [0]]
         """The epochs in which each broker has led; a broker appends in no other."""
 
@@ -103,18 +104,21 @@ class SideBySide(RuleBasedStateMachine):
 
     # --- the catalog and the brokers ----------------------------------------------------------------------------------
 
-    @rule(broker=BROKERS, keys=st.lists(KEYS, max_size=3, unique=True))
-    def intend(self, broker: int, keys: list[str]) -> None:
-        there = {each.key for each in self.both(broker, "read_catalog").entries}
-        self.both(broker, "intend", [key for key in keys if key not in there])
+    @rule(broker=BROKERS, count=st.integers(0, 3))
+    def intend(self, broker: int, count: int) -> None:
+        keys = [f"key {number}" for number in range(len(self.keys), len(self.keys) + count)]
+        self.keys += keys
+        self.both(broker, "intend", keys)
 
     @rule(broker=BROKERS, back=st.sampled_from([0, 0, 0, 1]), data=st.data(), offloads=st.booleans())
     def change(self, broker: int, back: int, data: st.DataObject, offloads: bool) -> None:
+        if not (epoch := self.epoch(broker, back)):
+            return
         head, catalog = self.both(broker, "read_head"), self.both(broker, "read_catalog")
         there = [each.key for each in catalog.entries]
         added = [
             CatalogEntry(key, data.draw(st.sampled_from(Kind)), data.draw(st.integers(0, 3)), 9, 1, 2, 3, 4, 5, 6)
-            for key in data.draw(st.lists(KEYS, max_size=2, unique=True))
+            for key in data.draw(st.lists(st.sampled_from(["not intended", *self.keys[-4:]]), max_size=2, unique=True))
             if key not in there
         ]
         removed = data.draw(
@@ -124,7 +128,7 @@ class SideBySide(RuleBasedStateMachine):
             data.draw(st.sampled_from([end for end in self.ends if end >= head.tail_from])) if offloads else None
         )
         change = CatalogChange(added, removed, tail_from)
-        self.both(broker, "change_catalog", self.epoch(broker, back), change)
+        self.both(broker, "change_catalog", epoch, change)
 
     @rule(broker=BROKERS, of=BROKERS, behind=st.integers(0, 1))
     def announce(self, broker: int, of: int, behind: int) -> None:

@@ -176,8 +176,8 @@ class SharedFollower(SharedLog):
                 raise
             except Contradiction as contradiction:
                 self._wait_out(contradiction)
-            self._contradicted_at = None
-            if not has_more:
+            if not has_more:  # else what was read again may be contradicted by what follows
+                self._contradicted_at = None
                 return head
 
     def _wait_out(self, contradiction: Contradiction) -> NoReturn:
