@@ -23,9 +23,9 @@ VALUES = [b"%d" % number for number in range(20)]
 def brokers(tmp_path: Path) -> Iterator[Brokers]:
     """A leader and its follower, each in its rack."""
     with Brokers(tmp_path, {"group.initial.rebalance.delay.ms": 0}) as running:
-        running.start(LEADER, **{"broker.rack": FAR})
+        running.start(LEADER, broker_rack=FAR)
         assert running.leader() == LEADER
-        running.start(FOLLOWER, **{"broker.rack": NEAR})
+        running.start(FOLLOWER, broker_rack=NEAR)
         yield running
 
 

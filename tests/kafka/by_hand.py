@@ -87,8 +87,8 @@ class Broker:
         **options: Any,
     ) -> None:
         """Begin with nothing, or follow a broker on its loop; with `logins` clients log in."""
-        self.loop = Loop() if follows is None else follows.loop
-        self.storage = MemoryStorage() if follows is None else follows.storage
+        self.loop: Loop = Loop() if follows is None else follows.loop
+        self.storage: MemoryStorage = MemoryStorage() if follows is None else follows.storage
         self.follower = MemoryFollower(self.storage, self.loop.call_soon)
         self.engine: Engine
         self.held_syncs: list[Callable[[], Any]] | None = None
