@@ -24,7 +24,7 @@ from simulation.process import Process
 from simulation.trace import Trace
 
 REOPEN_SECONDS = 0.5
-WRITE_SECONDS = (0.0, 0.05)
+WRITE_SECONDS = (0.0, 0.2)
 LOOK_SECONDS = (0.01, 0.3)
 
 
