@@ -293,7 +293,7 @@ class Engine:
 
     def catch_up(self, done: Callable[[], None]) -> None:
         """See `Log.catch_up`."""
-        done()
+        self.confirm(done, True)
 
     def read(self, view: Callable[[State, int], T], done: Callable[[T], None]) -> int:
         """See `Log.read`."""

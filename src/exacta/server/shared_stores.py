@@ -4,9 +4,12 @@ Imported only by a broker of a cluster.
 """
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from exacta.adapters.local.files import PosixFiles
+from exacta.adapters.local.child_process import JobRunner
+from exacta.adapters.local.files import Files, PosixFiles
 from exacta.adapters.shared.follower import SharedFollower
 from exacta.adapters.shared.opening import open_follower
 from exacta.adapters.shared.shared_log import Witness
@@ -24,25 +27,36 @@ from exacta.store_addresses import PostgresAddress, objects_address, postgres_ad
 class FollowedStore:
     """Implement `exacta.server.journals.SharedStore` over any ledger and any object store."""
 
-    def __init__(self, place: SharedPlace, witness: Witness, ledger: Ledger, objects: ObjectStore) -> None:
+    def __init__(
+        self,
+        place: SharedPlace,
+        witness: Witness,
+        ledger: Ledger,
+        objects: ObjectStore,
+        new_job_runner: Callable[[Files], JobRunner] | None = None,
+    ) -> None:
+        """`new_job_runner` makes what runs long jobs over the cache: child processes, but in tests."""
         self.ledger = ledger
         self._place = place
         self._witness = witness
         self._objects = objects
+        self._new_job_runner = new_job_runner
 
     async def follow(self) -> Follower:
         """See `SharedStore.follow`."""
         opened: asyncio.Future[SharedFollower | Failed | JournalDamaged] = asyncio.get_running_loop().create_future()
+        cache = PosixFiles(self._place.directory / CACHE_DIRECTORY)
         open_follower(
             self.ledger,
             self._objects,
-            PosixFiles(self._place.directory / CACHE_DIRECTORY),
+            cache,
             self._place.scheduler,
             self._place.call_soon,
             node_id=self._place.configuration.node_id,
             instance=self._place.instance,
             witness=self._witness,
             done=opened.set_result,
+            new_job_runner=None if self._new_job_runner is None else partial(self._new_job_runner, cache),
         )
         found = await asyncio.shield(opened)
         if isinstance(found, JournalDamaged):

@@ -19,6 +19,7 @@ from exacta.server.event_loop import new_event_loop
 from exacta.server.journals import OpenShared, SharedPlace
 from exacta.server.seams import Seams
 from exacta.server.shared_stores import FollowedStore
+from simulation.disk.in_place import InPlace
 
 SECONDS = 20
 POSTGRES = "postgresql://nobody@127.0.0.1/nowhere"
@@ -38,6 +39,8 @@ class Brokers:
         self.objects = MemoryObjects()
         self.servers: dict[int, ClusterServer] = {}
         self.wires: dict[int, DatabaseWire] = {}
+        self.is_cut_off = False
+        """True: brokers that start cannot reach the database."""
         self._ports: dict[tuple[int, str], int] = {}
         self._thread = threading.Thread(target=self.loop.run_forever)
         self._thread.start()
@@ -69,18 +72,23 @@ class Brokers:
 
     # --- the brokers --------------------------------------------------------------------------------------------------
 
-    def start(self, node_id: int, **options: Any) -> ClusterServer:
-        """Start a broker; it has the ports that a broker of this id had before."""
-        configuration = configure({**self.options, "node.id": node_id, **options})
+    def start(self, node_id: int, *, is_second: bool = False) -> ClusterServer:
+        """Start a broker, with the ports that a broker of this id had before, unless that one is there still."""
+        configuration = configure({**self.options, "node.id": node_id})
+        ports = {} if is_second else self._ports
         doors = [
-            Door(front=each, name=_NAMES[each], endpoint=Endpoint("127.0.0.1", self._ports.get((node_id, each), 0)))
+            Door(front=each, name=_NAMES[each], endpoint=Endpoint("127.0.0.1", ports.get((node_id, each), 0)))
             for each in self.fronts
         ]
-        self.wires[node_id] = DatabaseWire(self.loop)
+        if not is_second:
+            self.wires[node_id] = DatabaseWire(self.loop)
+            if self.is_cut_off:
+                self.on_loop(self.wires[node_id].cut)
+        folder = self.folder / (f"another {node_id}" if is_second else str(node_id))
         seams = Seams(shared=self._share)
 
         async def make() -> ClusterServer:
-            server = ClusterServer(self.loop, configuration, self.folder / str(node_id), doors, seams)
+            server = ClusterServer(self.loop, configuration, folder, doors, seams)
             await server.open_in_sight()
             await server.start()
             return server
@@ -96,7 +104,7 @@ class Brokers:
 
         async def open_store() -> FollowedStore:
             wire = self.wires[place.configuration.node_id]
-            return FollowedStore(place, witness, MemoryLedger(self.database, self.loop, wire), self.objects)
+            return FollowedStore(place, witness, MemoryLedger(self.database, self.loop, wire), self.objects, InPlace)
 
         return open_store
 
@@ -107,6 +115,13 @@ class Brokers:
     def stop(self, node_id: int) -> None:
         """Stop a broker cleanly."""
         self.run(self.servers.pop(node_id).stop())
+
+    def until_all_have_followed(self) -> None:
+        """Wait until every broker knows all that the leader has appended."""
+        leader = self.servers[self.leader()]
+        self.until(
+            lambda: {each.position for each in self.servers.values()} == {leader.position}, "not all have followed"
+        )
 
     def leader(self) -> int:
         """Wait until one broker leads, and return its id."""

@@ -127,8 +127,8 @@ class Catalog:
         self.compacted: list[Segment] = []
         self.entries: dict[str, CatalogEntry] = {}
         """The present entries by key."""
-        self.snapshots: dict[int, int] = {}
-        """The positions of the snapshots, and the checksums of the groups that end there."""
+        self.durable: dict[int, int | None] = {}
+        """The positions of the snapshots and of the tail, and the checksums of the groups that end there."""
         self.version = -1
         self.tail_from = 0
         self._by_key: dict[str, Segment] = {}
@@ -190,7 +190,8 @@ class Catalog:
         gone = [entry for key, entry in self.entries.items() if key not in entries]
         self._by_key = {key: each for key, each in {**self._by_key, **opened}.items() if key in entries}
         self.entries, self.version, self.tail_from = entries, seen.version, seen.tail_from
-        self.snapshots = {each.end: each.last_checksum for each in seen.entries if each.kind is Kind.SNAPSHOT}
+        self.durable = {each.end: each.last_checksum for each in seen.entries if each.kind is Kind.SNAPSHOT}
+        self.durable[self.tail_from] = self.last_checksum
         self._files.show(entries.values())
         self._files.forget(gone)
 

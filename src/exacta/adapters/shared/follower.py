@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 POLL_SECONDS = 0.05
 READ_BYTES = 4 << 20
 CONTRADICTED_SECONDS = 1.0
-"""For so long all that is read may contradict what was read before."""
+"""All that is read may contradict what was read before for this long."""
 UNKNOWN_SECONDS = 1.0
 """A follower that has not reached the ledger for so long does not know who leads."""
 
@@ -97,12 +97,14 @@ class SharedFollower(SharedLog):
         Steps(self._catch_up(), done, lambda error: done(Failed(str(error))))
 
     async def _catch_up(self) -> Failed | None:
+        self._alarm.ring()
         while True:
             # A read alone could be answered by a database that another one has replaced.
             confirmed = await call(self._ledger.confirm, 0 if self._head is None else self._head.epoch)
             if isinstance(confirmed, Failed):
                 return confirmed
-            self._alarm.ring()
+            if isinstance(confirmed, Appended):
+                self._alarm.ring()
             if (failed := await self._next_round()) is not None:
                 return failed
             if isinstance(confirmed, Appended):
@@ -176,8 +178,8 @@ class SharedFollower(SharedLog):
                 raise
             except Contradiction as contradiction:
                 self._wait_out(contradiction)
-            self._contradicted_at = None
-            if not has_more:
+            if not has_more:  # else what was read again may be contradicted by what follows
+                self._contradicted_at = None
                 return head
 
     def _wait_out(self, contradiction: Contradiction) -> NoReturn:
@@ -211,7 +213,7 @@ class SharedFollower(SharedLog):
         await self._take_in_proven(head.catalog)
         self._standby.hear(head, self._unproven.end)
         self._note_leader(head)
-        return head, has_more
+        return head, has_more or self.position < self._parts.catalog.tail_from
 
     def _add(self, group: TailGroup) -> None:
         checked, witness = check_group(group), self._parts.witness
@@ -222,7 +224,7 @@ class SharedFollower(SharedLog):
 
     def _check_end(self, head: Head) -> None:
         """Raise Contradiction if what was read to its end lacks what was durable."""
-        durable = max([self._parts.witness.position, *self._parts.catalog.snapshots])
+        durable = max([self._parts.witness.position, *self._parts.catalog.durable])
         if max(self._unproven.end, head.tail_from) < durable:
             raise Contradiction(f"the log ends at position {self._unproven.end}, and was durable up to {durable}")
 
@@ -253,7 +255,9 @@ class SharedFollower(SharedLog):
         await self._load_catalog(head.catalog)
         catalog = self._parts.catalog
         position, end = self.position, catalog.tail_from
-        events = await call_in(self._parts.worker, self._parts.post, lambda: list(catalog.events(position, end)))
+        events: Sequence[bytes] = ()
+        if self._deliver is not None:  # else they are a part of what `begin` replays
+            events = await call_in(self._parts.worker, self._parts.post, lambda: list(catalog.events(position, end)))
         self._unproven = Unproven(end, catalog.last_checksum)
         self._last = end
         self._reach(end, catalog.last_checksum)
@@ -263,16 +267,18 @@ class SharedFollower(SharedLog):
 
     async def _take_in_proven(self, version: int = 0) -> None:
         catalog = self._parts.catalog
-        for position, checksum in catalog.snapshots.items():
-            self._unproven.vouch(position, checksum)
-        taken = self._unproven.take()
-        version = max([version, *(group.catalog for group in taken)])
-        if version > catalog.version:
-            await self._load_catalog(version)
-        self._tell([self._take_group(group) for group in taken])
+        while True:
+            for position, checksum in catalog.durable.items():
+                self._unproven.vouch(position, checksum)
+            wanted = max([version, *(group.catalog for group in self._unproven.proven())])
+            if wanted <= catalog.version:
+                break
+            await self._load_catalog(wanted)
+        self._tell([self._take_group(group) for group in self._unproven.take()])
 
     def _take_group(self, group: CheckedGroup) -> tuple[int, Sequence[bytes]]:
         rows = [(group.payload_position + entry.payload_start, entry.rows) for entry in group.entries if entry.rows]
+        assert group.position == self.position, "a group is taken in where the one before it ends"
         self._last = group.position
         self._take_in(group.previous_checksum, group.checksum, group.body, rows)
         return group.end, [entry.event for entry in group.entries]

@@ -20,7 +20,7 @@ from exacta.ports.scheduler import Scheduler
 from exacta.ports.shared import Ledger, ObjectStore
 
 INDEX_FETCHES = 16
-"""A start without a cache fetches so many indexes at a time."""
+"""A start without a cache fetches this many indexes at a time."""
 
 
 def open_follower(

@@ -20,6 +20,12 @@ class Belongings:
         """The log as the role has it."""
         return self.engine or self.replica
 
+    @property
+    def position(self) -> int:
+        """Up to where the log is known; 0: nothing is."""
+        reader = self.journal or (None if self.opened is None else self.opened.follower)
+        return 0 if reader is None else reader.position
+
     def drop(self) -> None:
         """Drop all, and end the sessions with the database: nothing is flushed."""
         for log in (self.engine, self.replica):

@@ -24,8 +24,10 @@ from exacta.server.cluster.nodes import About, AnnouncedCluster
 from exacta.server.cluster.opening import Opened
 from exacta.server.connections import Connections
 from exacta.server.first_user import first_user_token
+from exacta.server.host import Host
 from exacta.server.journals import SharedPlace
 from exacta.server.logins import logins_of
+from exacta.server.progress import Progress
 from exacta.server.reception import Reception
 from exacta.server.seams import Seams
 from exacta.server.serving import Serving
@@ -64,6 +66,20 @@ class Making(Struct, frozen=True, kw_only=True):
             self.loop,
             touched=touched,
             refused=refused,
+        )
+
+    def host(self, progress: Progress) -> Host:
+        """Return the server as its fronts see it."""
+        return Host(
+            configuration=self.configuration,
+            data=self.data,
+            loop=self.loop,
+            doors=self.reception.doors,
+            register=self.connections.register,
+            forget=self.connections.forget,
+            progress=progress,
+            admission=self.connections.admission,
+            connections=self.connections,
         )
 
     def _call_soon_threadsafe(self, callback: Callable[..., object], *args: object) -> None:

@@ -38,7 +38,6 @@ from exacta.server.cluster.opening import SharedAway, open_shared
 from exacta.server.cluster.roles import BrokerRole, Happened, next_role, serves_clients
 from exacta.server.connections import Connections
 from exacta.server.errors import ServerError
-from exacta.server.host import Host
 from exacta.server.progress import Progress
 from exacta.server.reception import Reception
 from exacta.server.seams import Seams
@@ -66,7 +65,7 @@ class ClusterServer:
         *,
         begins: Callable[[], None] = lambda: None,
     ) -> None:
-        """`data` is a directory for a cache. `begins` is called once the doors are bound."""
+        """`data` is a cache. `begins` is called once the doors are bound."""
         self.failure: asyncio.Future[ServerError] = loop.create_future()
         """The future that is done when this broker must not go on."""
         self.role = BrokerRole.BEGINNING
@@ -123,6 +122,11 @@ class ClusterServer:
         assert self._has.log is not None
         return self._has.log
 
+    @property
+    def position(self) -> int:
+        """Up to where this broker knows the log."""
+        return self._has.position
+
     # --- the beginning and the end ------------------------------------------------------------------------------------
 
     def read_certificates_again(self) -> None:
@@ -134,7 +138,7 @@ class ClusterServer:
         try:
             self.reception.bind()
             self._cluster = self._making.cluster(self._instance, touched=self._touched, refused=self._refuse)
-            await self.reception.start_early(self._host())
+            await self.reception.start_early(self._making.host(self._progress))
             self._begins()
             self._enter(BrokerRole.BEGINNING)
             await self._follows.wait()
@@ -152,7 +156,7 @@ class ClusterServer:
         assert self._serving is not None
         self._serving.start()
         try:
-            await self.reception.start(self._host(), self._serving.broker)
+            await self.reception.start(self._making.host(self._progress), self._serving.broker)
         except ServerError:
             self.abandon()
             raise
@@ -359,7 +363,7 @@ class ClusterServer:
         self._progress.has_recovered(log)
         if self._listens:
             self._serving.start()
-            self.reception.serve(self._host(), self._serving.broker)
+            self.reception.serve(self._making.host(self._progress), self._serving.broker)
             self._let_in()
 
     # --- callbacks ----------------------------------------------------------------------------------------------------
@@ -382,16 +386,3 @@ class ClusterServer:
 
     def _let_in(self) -> None:
         self._connections.is_open = self._listens and serves_clients(self.role, in_touch=self.cluster.in_touch)
-
-    def _host(self) -> Host:
-        return Host(
-            configuration=self._configuration,
-            data=self._data,
-            loop=self._loop,
-            doors=self.reception.doors,
-            register=self._connections.register,
-            forget=self._connections.forget,
-            progress=self._progress,
-            admission=self._connections.admission,
-            connections=self._connections,
-        )
