@@ -61,14 +61,14 @@ class Postgresql:
         options = ["-D", str(data), "-U", "exacta", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
         with self._log.open("ab") as log:
             done = subprocess.run(
-                [found / "initdb", *options], stdout=log, stderr=log, cwd=self._folder, check=False, **user
+                [str(found / "initdb"), *options], stdout=log, stderr=log, cwd=self._folder, check=False, **user
             )
             if done.returncode:
                 raise PostgresqlMissing(f"PostgreSQL cannot make its files: {self._log} says why")
             settings = ("listen_addresses=127.0.0.1", "jit=off")
             given = [part for each in settings for part in ("-c", each)]
             self._process = subprocess.Popen(
-                [found / "postgres", "-D", data, "-p", str(self._port), "-k", self._folder, *given],
+                [str(found / "postgres"), "-D", str(data), "-p", str(self._port), "-k", self._folder, *given],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
