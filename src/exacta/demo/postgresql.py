@@ -80,7 +80,7 @@ class Postgresql:
     def _wait(self, is_ready: Path) -> None:
         assert self._process is not None
         deadline = time.monotonic() + _START_TIMEOUT_S
-        command = [is_ready, "-q", "-h", "127.0.0.1", "-p", str(self._port), "-U", "exacta", "-d", "postgres"]
+        command = [str(is_ready), "-q", "-h", "127.0.0.1", "-p", str(self._port), "-U", "exacta", "-d", "postgres"]
         while subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise PostgresqlMissing(f"PostgreSQL does not start: {self._log} says why")
