@@ -4,6 +4,7 @@ import secrets
 import signal
 import sys
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -76,8 +77,8 @@ def demo(
         from exacta.demo.screen import Screen
         from exacta.spark.java import JavaMissing
 
-        if brokers > 1:
-            import asyncpg  # noqa: F401  # the brokers need it
+        if brokers > 1 and find_spec("asyncpg") is None:  # the brokers need it, and only their adapter imports it
+            raise ModuleNotFoundError(name="asyncpg")
         if producer is InputBy.PULSAR:
             import exacta.demo.pulsar_input
             import exacta.protocol.pulsar.messages_pb2  # noqa: F401  # the broker needs it, too
