@@ -26,7 +26,7 @@ def server() -> PostgresServer:
     """Return the server, which is started now if it is not yet."""
     if not _started:
         if binaries() is None:
-            pytest.skip("there is no PostgreSQL; `python -m tests.databases.postgresql` gets one")
+            pytest.skip("there is no PostgreSQL: name one by EXACTA_TEST_POSTGRES")
         _started.append(_ends.enter_context(a_server(in_memory=True, fsync="on", max_connections="100")))
     return _started[0]
 
