@@ -112,6 +112,28 @@ def test_call_that_takes_too_long_is_given_up_and_the_lead_with_it(hasty_bench: 
     assert take_lead(bench, other, 2) == epoch + 1
 
 
+@pytest.mark.parametrize("how", ["closes", "resigns", "gives up"])
+def test_commit_that_waits_for_the_standby_is_not_cancelled_by_its_own_broker(
+    bench: PostgresBench, hasty_bench: PostgresBench, how: str
+):
+    """Others would see it then, and a standby that takes over would not have it."""
+    bench = hasty_bench if how == "gives up" else bench
+    ledger = bench.open()
+    epoch = take_lead(bench, ledger)
+    with no_standby_answers():
+        appending = call(bench, ledger.append, group(epoch, 0))
+        _turn_until(bench, lambda: bool(_ask(_LEDGER_WAITS)))
+        if how == "closes":
+            ledger.close()
+        elif how == "resigns":
+            ledger.resign(epoch)
+        else:
+            run(bench, appending)
+        run(bench, asyncio.sleep(0.2))  # a request to cancel would be there by now
+        assert _ask(f"select count(*) from {bench.schema}.tail") == [(0,)]
+        assert _ask(_LEDGER_WAITS)
+
+
 def test_lead_ends_with_its_session_and_no_append_follows_on_another(bench: PostgresBench):
     ledger, other = bench.open(), bench.open()
     epoch = take_lead(bench, ledger)
