@@ -9,9 +9,8 @@ import asyncio
 import zlib
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any
-
-import asyncpg
 
 from exacta.adapters.postgres.sessions import Connection, Doubt, PostgresRefused, PostgresServer
 
@@ -52,14 +51,13 @@ class HintListener:
 
     async def _connected(self, on: Connection) -> None:
         on.add_termination_listener(lambda _: self._is_lost.set())
-        await on.add_listener(self._channel, self._hinted)
+        await on.add_listener(self._channel, partial(self._hinted, on.get_server_pid()))
         if self._key is not None:
             await self._hold(on)
         self.on_hint()
 
-    def _hinted(self, on: object, pid: int, channel: str, payload: object) -> None:
-        assert isinstance(on, asyncpg.Connection)
-        if pid != on.get_server_pid():
+    def _hinted(self, own_pid: int, on: object, pid: int, channel: str, payload: object) -> None:
+        if pid != own_pid:
             self.on_hint()
 
     async def hold(self, key: int) -> None:
