@@ -262,7 +262,11 @@ def test_tail_tables_take_turns_and_are_emptied(bench: PostgresBench, monkeypatc
     assert wait(bench, ledger.change_catalog, epoch, CatalogChange(tail_from=position)) == 1
     append(1)
     assert filled() == [True] * 8  # the other broker does not know the catalog yet
-    assert wait(bench, other.announce, broker._replace(catalog=1)) == Appended()
+    with psycopg.connect(real_postgres.server().conninfo) as reader:
+        reader.execute(f"select * from {bench.schema}.tail_3".encode())
+        assert wait(bench, other.announce, broker._replace(catalog=1)) == Appended()
+        _turn_until(bench, lambda: filled().count(True) == 2)
+        assert not _ask("select pid from pg_locks where not granted")  # who waits makes later readers wait
     _turn_until(bench, lambda: filled().count(True) == 1)
     append(30)
     assert [each.position for each in tail(bench, other, 30 * 400)] == [*range(30 * 400, position, 400)]
