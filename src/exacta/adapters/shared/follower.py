@@ -35,6 +35,8 @@ from exacta.ports.shared import Appended, Claimed, Head, TailGroup
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.05
+AGAIN_SECONDS = 0.25
+"""A follower that could not go on reads all again which it could not take in: not at each hint."""
 READ_BYTES = 4 << 20
 CONTRADICTED_SECONDS = 1.0
 """All that is read may contradict what was read before for this long."""
@@ -154,11 +156,12 @@ class SharedFollower(SharedLog):
                 logger.info("the shared log cannot be followed for now: %s", error)
                 self._note_leader(None)
                 self._end_round(waiting, Failed(str(error)))
+                await Step[None](lambda done: self._parts.scheduler.call_later(AGAIN_SECONDS, done, None))
             else:
                 self._end_round(waiting, None)
                 if self._standby.is_wanted and (journal := await self._take_lead(head)) is not None:
                     return journal
-            await self._alarm.sleep(POLL_SECONDS)
+                await self._alarm.sleep(POLL_SECONDS)
 
     @staticmethod
     def _end_round(waiting: Sequence[Callable[[Failed | None], None]], result: Failed | None) -> None:
