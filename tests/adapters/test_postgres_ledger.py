@@ -1,6 +1,7 @@
 """What only PostgreSQL does to a ledger: standbys, cancelled commits, other servers, tail tables, settings."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -231,7 +232,13 @@ def test_host_that_is_not_there_is_passed_over(bench: PostgresBench, tmp_path_fa
     nobody = tmp_path_factory.mktemp("nobody")
     url = f"postgresql://postgres@/postgres?host={nobody},{real_postgres.server().folder}"
     ledger = bench.open_at(postgres_address(url))
-    assert wait(bench, ledger.read_head).epoch == 0
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(nobody / ".s.PGSQL.5432"))
+        silent.listen()
+        silent.setblocking(False)
+        take_lead(bench, ledger)  # on a session of its own
+        with pytest.raises(BlockingIOError):  # nobody has come: the host that was there is tried first
+            silent.accept()
 
 
 # --- tail tables ------------------------------------------------------------------------------------------------------
