@@ -1,4 +1,4 @@
-"""What is known of a shared log from outside: what was acknowledged, refused and shown, and what must not be.
+"""The history of a shared log from outside: what was acknowledged, refused and shown, and what must not be.
 
 Events are opaque to the log. Here each is a line of text that no other event has, and says where its batch lies.
 """

@@ -70,21 +70,13 @@ def demo(
 
     Exit code 0 if every row came out exactly once, in order; 1 if not; 2 if the pipeline could not be run to its end.
     """
-    try:
-        from exacta.demo.flights import FlightsMissing
-        from exacta.demo.kills import KillsSyntaxError, parse_counts
-        from exacta.demo.run import DemoSettings, run
-        from exacta.demo.screen import Screen
-        from exacta.spark.java import JavaMissing
+    _require(brokers, producer)
+    from exacta.demo.flights import FlightsMissing
+    from exacta.demo.kills import KillsSyntaxError, parse_counts
+    from exacta.demo.run import DemoSettings, run
+    from exacta.demo.screen import Screen
+    from exacta.spark.java import JavaMissing
 
-        if brokers > 1 and find_spec("asyncpg") is None:  # the brokers need it, and only their adapter imports it
-            raise ModuleNotFoundError(name="asyncpg")
-        if producer is InputBy.PULSAR:
-            import exacta.demo.pulsar_input
-            import exacta.protocol.pulsar.messages_pb2  # noqa: F401  # the broker needs it, too
-    except ModuleNotFoundError as error:
-        extra = "demo-cluster" if brokers > 1 else "demo" if producer is InputBy.KAFKA else "demo-pulsar"
-        fail(f"{error.name} is not installed: {install_extra(extra)}", EXIT_USAGE)
     for number in (signal.SIGTERM, signal.SIGHUP):  # the processes that it has started are ended, too
         signal.signal(number, lambda number, _: sys.exit(_SIGNALLED + number))
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
@@ -107,3 +99,18 @@ def demo(
     except KeyboardInterrupt:
         fail("interrupted", _SIGNALLED + signal.SIGINT)
     raise typer.Exit(outcome.value)
+
+
+def _require(brokers: int, producer: InputBy) -> None:
+    """End the command where something is not installed."""
+    try:
+        import exacta.demo.run
+
+        if brokers > 1 and find_spec("asyncpg") is None:  # the brokers need it, and only their adapter imports it
+            raise ModuleNotFoundError(name="asyncpg")
+        if producer is InputBy.PULSAR:
+            import exacta.demo.pulsar_input
+            import exacta.protocol.pulsar.messages_pb2  # noqa: F401  # the broker needs it, too
+    except ModuleNotFoundError as error:
+        extra = "demo-cluster" if brokers > 1 else "demo" if producer is InputBy.KAFKA else "demo-pulsar"
+        fail(f"{error.name} is not installed: {install_extra(extra)}", EXIT_USAGE)
