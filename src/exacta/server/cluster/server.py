@@ -220,6 +220,7 @@ class ClusterServer:
         if self._serving is not None:
             self._serving.stop()
             self._serving = None
+        self.reception.withdraw()
         if self._cluster is not None:
             self._cluster.forget_callbacks()
 
