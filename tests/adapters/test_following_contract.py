@@ -1,6 +1,7 @@
 """The contract of following a shared log, over the ledger and the store in memory."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -151,14 +152,27 @@ def test_events_wait_for_a_catalog_that_cannot_be_had(brokers: Brokers, monkeypa
     def fail(done: Callable[[Failed], None]) -> None:
         brokers.loop.call_soon(done, Failed("away"))
 
+    reads: list[int] = []
+    read_tail = two.ledger.read_tail
+
+    def read(position: int, max_bytes: int, done: Callable[[Any], None]) -> None:
+        reads.append(position)
+        read_tail(position, max_bytes, done)
+
     with monkeypatch.context() as away:
         away.setattr(two.ledger, "read_catalog", fail)
+        away.setattr(two.ledger, "read_tail", read)
         fill(one, 0, 20)
         brokers.pass_seconds(1)
+        del reads[:]
+        for number in range(100, 200):
+            one.append(event(number))
+            brokers.pass_seconds(0.01)
+        assert len(reads) < 8, "a follower that cannot go on does not read at each hint"
         assert two.follower.catalog < one.journal.catalog
         assert len(two.events) < 20
     brokers.until(lambda: two.follower.position == one.journal.position)
-    assert two.events == events(0) + [b"event of 1 at %d" % number for number in range(20)]
+    assert two.events == events(0) + [b"event of 1 at %d" % number for number in range(20)] + events(*range(100, 200))
 
 
 # --- what is durable --------------------------------------------------------------------------------------------------

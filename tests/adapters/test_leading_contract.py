@@ -1,6 +1,7 @@
 """The contract of taking the lead of a shared log, and of confirming it, over the ledger and the store in memory."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -132,6 +133,33 @@ def test_the_lead_lasts_while_appends_are_slow(brokers: Brokers, monkeypatch: py
     one.delay_appends(monkeypatch, 3)
     one.append(event(1))
     assert two.led is None
+
+
+def test_a_lead_that_cannot_be_finished_is_given_up_and_claimed_again(
+    brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+):
+    one, two = leader_and_follower(brokers)
+    two.want_lead()
+    claim, read_tail = two.ledger.claim, two.ledger.read_tail
+
+    def fail_once(position: int, max_bytes: int, done: Callable[[Failed], None]) -> None:
+        monkeypatch.setattr(two.ledger, "read_tail", read_tail)
+        brokers.loop.call_soon(done, Failed("away"))
+
+    def claim_once(*arguments: Any) -> None:
+        monkeypatch.setattr(two.ledger, "claim", claim)
+        monkeypatch.setattr(two.ledger, "read_tail", fail_once)
+        claim(*arguments)
+
+    monkeypatch.setattr(two.ledger, "claim", claim_once)
+    one.append(event(1))
+    one.kill()
+    brokers.until(lambda: two.led is not None)
+    assert two.journal.epoch == 3
+    assert two.events == events(0, 1)
+    brokers.pass_seconds(1)
+    assert two.failures == []
+    assert brokers.database.primary.visible.epoch == 3
 
 
 # --- confirming -------------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import pytest
 
 from exacta.adapters.shared.shared_log import Witness
 from exacta.ports.journal import Failed, GroupAppended, JournalDamaged
-from tests.adapters.shared.brokers import BrokerOf, Brokers, event, events, leader_and_follower
+from tests.adapters.shared.brokers import BrokerOf, Brokers, event, events, fill, leader_and_follower
+from tests.adapters.turns import batch
 
 # --- faults -----------------------------------------------------------------------------------------------------------
 
@@ -104,6 +105,44 @@ def test_another_log_in_the_place_of_what_was_durable_is_refused(brokers: Broker
         other.append(event(number))
     again = BrokerOf(brokers, 2, two.witness)
     assert isinstance(again.open(), JournalDamaged)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("behind", [6, 3])
+def test_objects_of_another_log_in_the_place_of_what_was_durable_are_refused(
+    brokers: Brokers, is_open: bool, behind: int
+):
+    """The place where the logs part is in an object by the time that the broker is back."""
+    one, two = leader_and_follower(brokers)
+    fill(one, 0, 9)
+    brokers.until(lambda: two.follower.position == one.journal.position)
+    brokers.pass_seconds(1)
+    if is_open:
+        two.wire.cut()
+    else:
+        two.follower.close()
+    one.kill()
+    tables = brokers.database.primary.visible
+    lost = type(tables)(
+        **{name: getattr(tables, name) for name in tables.__struct_fields__}
+        | {"tail": tables.tail[:-behind], "durable": 0}
+    )
+    brokers.database.fail_over()
+    brokers.database.primary.visible = lost
+    assert lost.end < two.witness.position
+    other = brokers.open(3).follow()
+    other.lead()
+    first = other.journal.find(1, 0, 100, 1 << 20)[-1].last_offset + 1
+    for number in range(first, first + 30):
+        other.append(batch(1, number, b"%03d" % (number + 500) * 100))
+    brokers.pass_seconds(70)
+    assert other.journal.tail_from > two.witness.position
+    two.wire.mend()
+    if is_open:
+        brokers.until(lambda: bool(two.failures))
+        assert two.events == events(0) + [b"event of 1 at %d" % number for number in range(9)]
+    else:
+        assert isinstance(BrokerOf(brokers, 2, two.witness).open(), JournalDamaged)
 
 
 def test_a_snapshot_bears_witness_of_what_was_durable(brokers: Brokers):

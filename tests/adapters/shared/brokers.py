@@ -26,7 +26,7 @@ PATIENCE_SECONDS = 60
 class InTurn:
     """A worker that does each job in a turn of the loop of its own."""
 
-    def __init__(self, loop: SimulatedLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
 
     def submit(self, job: Callable[[], None]) -> None:
@@ -162,8 +162,8 @@ class BrokerOf:
 class Brokers:
     """A database, a store, and the brokers that are opened on them."""
 
-    def __init__(self, segment_bytes: int = 2_000) -> None:
-        self.loop = SimulatedLoop()
+    def __init__(self, segment_bytes: int = 2_000, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self.loop = SimulatedLoop() if loop is None else loop
         self.segment_bytes = segment_bytes
         self.database = MemoryDatabase(self.loop, lambda: int(self.loop.time() * 1_000))
         self.store = MemoryObjects()

@@ -292,6 +292,29 @@ class Catalog:
             return
         yield from replay.events(self._files, replay.segments_after(self._files, sealed, position), position, end)
 
+    def checksum_before(self, position: int) -> int | None:
+        """Return the checksum of the group that ends at `position`, before the tail; blocks.
+
+        None: it is not known, since what is there was cleaned. 0: no group ends there. Raises as `events` does.
+        """
+        if position == 0:
+            return 0
+        log = [each for each in self.entries.values() if each.kind <= Kind.CLEANED]
+        entry = next((each for each in log if each.base < position <= each.end), None)
+        if entry is None or (entry.end != position and entry.kind is Kind.CLEANED):
+            return None
+        if entry.end == position:
+            return entry.last_checksum
+        handle = self._files.open_entry(entry)
+        try:
+            scan = SegmentScan(self._files, handle)
+            reached = any(group.end >= position for group in scan.groups())
+        finally:
+            self._files.close(handle)
+        if scan.fault is not None or not reached:
+            raise JournalDamaged(f"object {entry.key} is not what was written")
+        return scan.last_checksum if scan.end == position else 0
+
 
 def _end(segment: Segment) -> int:
     """Return where a sealed segment ends; -1: it is not sealed."""

@@ -35,6 +35,8 @@ from exacta.ports.shared import Appended, Claimed, Head, TailGroup
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.05
+AGAIN_SECONDS = 0.25
+"""A follower that could not go on reads all again which it could not take in: not at each hint."""
 READ_BYTES = 4 << 20
 CONTRADICTED_SECONDS = 1.0
 """All that is read may contradict what was read before for this long."""
@@ -154,11 +156,12 @@ class SharedFollower(SharedLog):
                 logger.info("the shared log cannot be followed for now: %s", error)
                 self._note_leader(None)
                 self._end_round(waiting, Failed(str(error)))
+                await Step[None](lambda done: self._parts.scheduler.call_later(AGAIN_SECONDS, done, None))
             else:
                 self._end_round(waiting, None)
                 if self._standby.is_wanted and (journal := await self._take_lead(head)) is not None:
                     return journal
-            await self._alarm.sleep(POLL_SECONDS)
+                await self._alarm.sleep(POLL_SECONDS)
 
     @staticmethod
     def _end_round(waiting: Sequence[Callable[[Failed | None], None]], result: Failed | None) -> None:
@@ -254,14 +257,28 @@ class SharedFollower(SharedLog):
         """Take in from objects what is no longer in the tail."""
         await self._load_catalog(head.catalog)
         catalog = self._parts.catalog
-        position, end = self.position, catalog.tail_from
+        position, end, checksum = self.position, catalog.tail_from, catalog.last_checksum
+        await self._check_objects(position, self._checksum)
         events: Sequence[bytes] = ()
         if self._deliver is not None:  # else they are a part of what `begin` replays
             events = await call_in(self._parts.worker, self._parts.post, lambda: list(catalog.events(position, end)))
-        self._unproven = Unproven(end, catalog.last_checksum)
+        self._unproven = Unproven(end, checksum)
         self._last = end
-        self._reach(end, catalog.last_checksum)
+        self._reach(end, checksum)
         self._tell([(end, events)])
+
+    async def _check_objects(self, position: int, checksum: int | None) -> None:
+        """Raise Contradiction if objects have another group than the one that ends here with this checksum."""
+        catalog = self._parts.catalog
+        found = await call_in(self._parts.worker, self._parts.post, lambda: catalog.checksum_before(position))
+        if None not in (found, checksum) and found != checksum:
+            raise Contradiction(f"objects have another log before position {position} than was durable there")
+
+    async def check_witness(self) -> None:
+        """Raise Contradiction if the beginning of the log, which is in objects, is another than was durable once."""
+        witness = self._parts.witness
+        if 0 < witness.position <= self.tail_from:
+            await self._check_objects(witness.position, witness.checksum)
 
     # --- taking in ----------------------------------------------------------------------------------------------------
 
@@ -320,8 +337,8 @@ class SharedFollower(SharedLog):
         finally:
             if not is_ready:
                 pulse.stop()
-                self._ledger.resign(claimed.epoch)
         if not is_ready:
+            self._ledger.resign(claimed.epoch)
             return None
         pulse.reach(self.position)
         self._parts.loader.end()
