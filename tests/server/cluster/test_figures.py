@@ -71,7 +71,8 @@ def test_the_age_of_the_tail_is_the_time_since_the_log_went_beyond_its_beginning
 def test_a_broker_that_is_neither_leader_nor_follower_answers_as_while_it_recovers(brokers: Brokers) -> None:
     server = brokers.start(1)
     brokers.leader()
-    brokers.on_loop(lambda: (brokers.wires[1].cut(), brokers.database.restart()))
+    brokers.on_loop(brokers.wires[1].cut)
+    brokers.on_loop(brokers.database.restart)
     brokers.until(lambda: server.role is BrokerRole.RESTING, "it does not rest")
     status, text = asked(brokers, 1, "/health/ready")
     assert (status, json.loads(text)["status"]) == (503, "recovering")
