@@ -80,9 +80,9 @@ class Brokers:
 
     # --- the brokers --------------------------------------------------------------------------------------------------
 
-    def start(self, node_id: int, *, is_second: bool = False) -> ClusterServer:
+    def start(self, node_id: int, *, is_second: bool = False, **options: Any) -> ClusterServer:
         """Start a broker, with the ports that a broker of this id had before, unless that one is there still."""
-        configuration = configure({**self.options, "node.id": node_id})
+        configuration = configure({**self.options, "node.id": node_id, **options})
         ports = {} if is_second else self._ports
         doors = [
             Door(
