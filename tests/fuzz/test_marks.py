@@ -39,6 +39,7 @@ HANDS_ON = {
     "exacta.security.exchange": "it holds the reason of a refusal",
     "exacta.security.backoff": "it counts addresses",
     "exacta.kafka.context": "it hands answers on",
+    "exacta.kafka.serving": "it hands requests on, or refuses them by their API",
     "exacta.pulsar.needs": "CONNECT needs no right",
     "exacta.pulsar.context": "it hands commands and answers on",
 }
